@@ -49,14 +49,18 @@ test("a filter that finds no call says so", () => {
   expect(page).toContain("|No call matches |nothing|. |Clear|");
 });
 
-test("what to do comes before both tables, which stand side by side", () => {
-  drawn(BLOCKED, {}, titles);
-  const [left, right] = document.querySelectorAll(".host-split > *");
-  const labels = (box: Element) => [...box.querySelectorAll("table")].map((table) => table.getAttribute("aria-label"));
-  expect(labels(left!)).toEqual(["GPU idle time by the launch that ended it"]);
-  expect(labels(right!)).toEqual(["Blocking calls"]);
-  const follows = (a: Element, b: Element) => a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING;
-  expect(follows(document.querySelector(".cards > li")!, left!)).toBeTruthy();
+test.each([
+  ["sites", "GPU idle time by the launch that ended it", "Blocking calls"],
+  ["blocking", "Blocking calls", "GPU idle time by the launch that ended it"],
+])("below what to do is the table with its evidence (%s), and the other is folded", (table, shown, away) => {
+  const page = hostPage(BLOCKED, titles);
+  const [first, ...others] = page.insights;
+  const insights = [{ ...first!, row: { table, key: "" } }, ...others];
+  render(<Host page={{ ...page, insights }} tab={hostTab({})} compared={null} />);
+  const tables = [...document.querySelectorAll(".cards > li, table")];
+  const labels = tables.map((each) => each.getAttribute("aria-label") ?? "card");
+  expect(labels.slice(0, 2)).toEqual(["card", shown]);
+  expect(folded().querySelector("table")!.getAttribute("aria-label")).toBe(away);
 });
 
 const folded = () => document.querySelector<HTMLDetailsElement>("details.fold")!;
@@ -68,12 +72,12 @@ test("what answers no question at first sight is folded under a line that names 
   const { rerender } = render(view());
   expect(folded().open).toBe(false);
   expect(folded().querySelector("summary")!.textContent).toBe(
-    "More: whether the CPU is the limit, idle time by step and phase, named ranges, blocking calls",
+    "More: whether the CPU is the limit, blocking calls, idle time by step and phase, named ranges",
   );
   const heads = [...folded().querySelectorAll("h2")].map(({ textContent }) => textContent);
   expect(heads[0]).toBe("Is the CPU the limit?");
   expect(heads).toContain("Time of named ranges");
-  expect(heads.at(-1)).toBe("No blocking call costs GPU time");
+  expect(heads[1]).toBe("No blocking call costs GPU time");
   fireEvent.click(folded().querySelector("summary")!);
   rerender(view({ more: "open" }));
   expect(folded().open).toBe(true);

@@ -13,7 +13,7 @@ import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 
 /** Whether there is a table to show: some call costs GPU time, or the user opened the table of calls that cost none. */
-export const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
+const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
   blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
 
 /** The number of rows from which the table scrolls. */

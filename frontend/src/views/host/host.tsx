@@ -16,7 +16,7 @@ import type { HostPart, SpanViewProps } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
-import { BlockingCalls, blockingShown } from "./blocking";
+import { BlockingCalls } from "./blocking";
 import { QueuePicture } from "./queue";
 import { Ranges } from "./ranges";
 import { Reasons } from "./reasons";
@@ -43,28 +43,29 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
             <Remark phrase={result.unknown && tab.meanings.explain(result.unknown)} class="quiet" />
           </section>
         )}
-        <div class="split host-split of-cpu">
+        <div class="split host-split">
           {result.cpu && <CpuOps {...part} work={result.cpu} />}
           <div class="column">
             <ToDo page={page} here="host" tab={tab} />
             <HostPhases {...part} />
-            <Ranges {...part} />
           </div>
         </div>
+        {result.ranges.length > 0 && (
+          <More of={["named ranges"]} tab={tab}>
+            <Ranges {...part} />
+          </More>
+        )}
       </div>
     );
   }
-  const blocks = blockingShown(part);
+  const calls = page.insights[0]?.row?.table === "blocking";
   const byStep = result.steps.length > 1 || result.phases.length > 1;
   return (
     <div class="view" data-view="host">
       {result.segments.length > 0 && <HostMeanStep {...part} />}
       <ToDo page={page} here="host" tab={tab} />
       {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
-      <div class={blocks ? "split host-split" : "host-split"}>
-        <Sites {...part} />
-        {blocks && <BlockingCalls {...part} />}
-      </div>
+      {calls ? <BlockingCalls {...part} /> : <Sites {...part} />}
       {result.several_devices && (
         <div class="split host-halves">
           <SeveralGpus {...part} several={result.several_devices} />
@@ -73,25 +74,25 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       <More
         of={[
           page.titles.answer !== undefined && "whether the CPU is the limit",
+          calls ? "where work is launched" : "blocking calls",
           byStep && "idle time by step and phase",
           result.ranges.length > 0 && "named ranges",
           result.copies.length > 0 && "copies",
           result.grown.length > 0 && "slow steps",
           result.pauses.length > 0 && "pauses",
-          !blocks && "blocking calls",
           result.tiles.length > 0 && "launches",
         ]}
-        tables={["slow", "pauses"]}
+        tables={["slow", "pauses", calls ? "sites" : "blocking"]}
         tab={tab}
       >
         {page.titles.answer && <Answer answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
         <div class="split host-halves">
+          {calls ? <Sites {...part} /> : <BlockingCalls {...part} />}
           {byStep && <Reasons {...part} />}
           <Ranges {...part} />
           {result.copies.length > 0 && <Copies {...part} />}
           {result.grown.length > 0 && <SlowSteps {...part} />}
           {result.pauses.length > 0 && <Pauses {...part} />}
-          {!blocks && <BlockingCalls {...part} />}
         </div>
         {result.tiles.length > 0 && (
           <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />

@@ -19,23 +19,21 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
   const all = { result, rows, bounds, meanings: tab.meanings };
   const open = (row: SiteRow) => row.examples[0] && tab.update(rangeInTimeline(row.examples[0]));
   return (
-    <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
-      <TablePicture
-        title={titleOf({ titles }, "sites")}
-        sub={totalsText(readingOf(tab))}
-        name={`launched from ${name}`}
-        label="GPU idle time by the launch that ended it"
-        columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}
-        rows={rows}
-        rowKey={(row) => row.site}
-        mark={["sites", (row) => row.site]}
-        order="sites"
-        tab={tab}
-        onChoose={open}
-        foot={footOf(all)}
-        empty="No work is launched in the steps."
-      />
-    </div>
+    <TablePicture
+      title={titleOf({ titles }, "sites")}
+      sub={totalsText(readingOf(tab))}
+      name={`launched from ${name}`}
+      label="GPU idle time by the launch that ended it"
+      columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}
+      rows={rows}
+      rowKey={(row) => row.site}
+      mark={["sites", (row) => row.site]}
+      order="sites"
+      tab={tab}
+      onChoose={open}
+      foot={footOf(all)}
+      empty="No work is launched in the steps."
+    />
   );
 }
 
