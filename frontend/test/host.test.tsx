@@ -103,10 +103,12 @@ describe("the Host view", () => {
     });
   });
 
-  test("says so where no blocking call costs anything, and shows them when asked", () => {
-    expect(page).toContain(
-      "|No blocking call costs GPU time|8 calls of cudaEventSynchronize a step take 30 µs on the host. |Show them|",
+  test("says so where no blocking call costs anything, and gives no section to calls that there are not", () => {
+    expect(page).toContain("|No blocking call costs GPU time|a step|");
+    expect(renderToString(view()).replaceAll("\u00a0", " ")).toContain(
+      'data-hint="8 calls of cudaEventSynchronize a step take 30 µs on the host."',
     );
+    expect(draw({ ...RESULT, blocking: [] })).not.toMatch(/blocking call/i);
   });
 
   test("cards stand next to it and lead to the timeline", () => {

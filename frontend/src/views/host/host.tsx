@@ -74,7 +74,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       <More
         of={[
           page.titles.answer !== undefined && "whether the CPU is the limit",
-          calls ? "where work is launched" : "blocking calls",
+          calls ? "where work is launched" : result.blocking.length > 0 && "blocking calls",
           byStep && "idle time by step and phase",
           result.ranges.length > 0 && "named ranges",
           result.copies.length > 0 && "copies",
@@ -87,7 +87,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       >
         {page.titles.answer && <Answer answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
         <div class="split host-halves">
-          {calls ? <Sites {...part} /> : <BlockingCalls {...part} />}
+          {calls ? <Sites {...part} /> : result.blocking.length > 0 && <BlockingCalls {...part} />}
           {byStep && <Reasons {...part} />}
           <Ranges {...part} />
           {result.copies.length > 0 && <Copies {...part} />}
