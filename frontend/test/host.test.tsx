@@ -49,7 +49,7 @@ describe("the Host view", () => {
   test("answers whether the CPU is the limit, with the numbers behind it", () => {
     expect(page).toContain(
       "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|" +
-        "GPU idle|76.4 %| What GPU idle means.|Queue depth|0.2| What Queue depth means.|",
+        "GPU idle, 76.4 %|What GPU idle means.|Queue depth, 0.2|What Queue depth means.|",
     );
   });
 

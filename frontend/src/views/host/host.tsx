@@ -1,9 +1,9 @@
 /** Why the GPU is idle: what the host does meanwhile, where it launches work, and which calls block. */
 
-import type { HostResult, Metric, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
+import type { HostResult, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Legend } from "../../components/legend";
-import { Remark, Words } from "../../components/sentence";
+import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { ns, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -85,7 +85,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
         tables={["slow", "pauses", calls ? "sites" : "blocking"]}
         tab={tab}
       >
-        {page.titles.answer && <Answer answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
+        {page.titles.answer && <Answer {...part} answer={page.titles.answer} />}
         <div class="split host-halves">
           {calls ? <Sites {...part} /> : result.blocking.length > 0 && <BlockingCalls {...part} />}
           {byStep && <Reasons {...part} />}
@@ -103,37 +103,19 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
   );
 }
 
-interface AnswerProps {
-  answer: Phrase;
-  figures: Readonly<Record<string, number>>;
-  meanings: Meanings;
-}
-
 /** Whether the CPU is the limit, as a sentence, and the figures behind it, each with its meaning. */
-function Answer({ answer, figures, meanings }: AnswerProps) {
+function Answer({ answer, result, tab: { meanings } }: HostPart & { answer: Phrase }) {
+  const figures = Object.entries(result.figures).map(([id, value]) => ({ ...meanings.metric(id), value }));
   return (
-    <section class="answer">
+    <section>
       <div class="head">
         <h2>Is the CPU the limit?</h2>
       </div>
       <Remark phrase={answer} class="quiet" />
-      <dl>
-        {Object.entries(figures).map(([id, value]) => (
-          <HostFigure key={id} metric={meanings.metric(id)} value={value} />
-        ))}
-      </dl>
+      <MeantList
+        of={figures.map(({ label, value, unit, meaning }) => ({ label: `${label}, ${text(value, unit)}`, meaning }))}
+      />
     </section>
-  );
-}
-
-function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>
-        <b>{text(value, unit)}</b> {meaning}
-      </dd>
-    </div>
   );
 }
 
