@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
-import { count, DASH } from "../format";
+import { count, counted, DASH } from "../format";
 import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { Details } from "./details";
@@ -380,8 +380,8 @@ function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
   if (reasons.size === 0) return null; // the menu of columns lists them
   return (
     <p class="quiet small aside">
-      No values for: {empty.map(({ label }) => label).join(", ")}.
-      <Details text={[...reasons].join(" ")} />
+      {counted(empty.length, "column")} without values
+      <Details text={`${empty.map(({ label }) => label).join(", ")}. ${[...reasons].join(" ")}`} />
     </p>
   );
 }
