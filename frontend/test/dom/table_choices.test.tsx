@@ -108,7 +108,7 @@ test("names keep room beside columns of a fixed width: a table that lacks it scr
   expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 60px + 28px)"); // including the button of the menu
 });
 
-test("a column without any value makes room; a line says so, its hint which and why, and the menu brings it back", () => {
+test("a column without any value makes room; a hint says which and why, and the menu brings it back", () => {
   const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);
   expect(heads()).toEqual(["Kernel"]);
   expect(container.textContent!.replaceAll("\u00a0", " ")).toContain("1 column without values");
