@@ -86,8 +86,8 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
         tab={tab}
       >
         {page.titles.answer && <Answer {...part} answer={page.titles.answer} />}
+        {calls ? <Sites {...part} /> : result.blocking.length > 0 && <BlockingCalls {...part} />}
         <div class="split host-halves">
-          {calls ? <Sites {...part} /> : result.blocking.length > 0 && <BlockingCalls {...part} />}
           {byStep && <Reasons {...part} />}
           <Ranges {...part} />
           {result.copies.length > 0 && <Copies {...part} />}

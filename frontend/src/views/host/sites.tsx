@@ -60,7 +60,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const verdict: Column<SiteRow> = {
     id: "verdict",
     ...columnHead(meanings, "site_bound"),
-    width: "84px",
+    width: "136px",
     order: (row) => bounds.get(row.phase) ?? null,
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
@@ -85,7 +85,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     {
       id: "idle",
       ...columnHead(meanings, "site_idle_ns"),
-      width: differ ? "112px" : "124px",
+      width: "124px",
       figures: { of: (row) => idleOf(row.idle_ns), unit: "ns", adds: "step" },
       cell: ({ idle_ns: idle }, _, write) => (
         <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
