@@ -59,6 +59,7 @@ test.each([
   const labels = tables.map((each) => each.getAttribute("aria-label") ?? "card");
   expect(labels.slice(0, 2)).toEqual(["card", shown]);
   expect(folded().querySelector("table")!.getAttribute("aria-label")).toBe(away);
+  expect(folded().contains(document.querySelector("svg.queue-chart"))).toBe(table === "blocking");
 });
 
 const folded = () => document.querySelector<HTMLDetailsElement>("details.fold")!;

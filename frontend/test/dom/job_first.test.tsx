@@ -33,6 +33,14 @@ test.each([true, false])("the job's sentence is said once, as is the rank's (job
   expect(text.includes("This rank aloneA step takes long.")).toBe(leads);
 });
 
+test("the sum of the rank's own gains is not said of the job's", () => {
+  const page = { ...PAGE, tried: null, insights_remark: plain("the gains add up to 9 ms") };
+  const { rerender } = render(<Overview page={page} tab={TAB} compared={null} />);
+  expect(document.body.textContent).toContain("the gains add up to 9 ms");
+  rerender(<Overview page={page} tab={TAB} compared={null} job={ranksPage(OF_JOB)} />);
+  expect(document.body.textContent).not.toContain("the gains add up to 9 ms");
+});
+
 test("the job's card comes before those of the rank, and both before the rank's own bar", () => {
   render(
     <Overview

@@ -59,13 +59,18 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     );
   }
   const calls = page.insights[0]?.row?.table === "blocking";
+  const launching = (
+    <>
+      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      <Sites {...part} />
+    </>
+  );
   const byStep = result.steps.length > 1 || result.phases.length > 1;
   return (
     <div class="view" data-view="host">
       {result.segments.length > 0 && <HostMeanStep {...part} />}
       <ToDo page={page} here="host" tab={tab} />
-      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
-      {calls ? <BlockingCalls {...part} /> : <Sites {...part} />}
+      {calls ? <BlockingCalls {...part} /> : launching}
       {result.several_devices && (
         <div class="split host-halves">
           <SeveralGpus {...part} several={result.several_devices} />
@@ -74,7 +79,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       <More
         of={[
           page.titles.answer !== undefined && "whether the CPU is the limit",
-          calls ? "where work is launched" : result.blocking.length > 0 && "blocking calls",
+          calls ? "launch queue" : result.blocking.length > 0 && "blocking calls",
           byStep && "idle time by step and phase",
           result.ranges.length > 0 && "named ranges",
           result.copies.length > 0 && "copies",
@@ -86,7 +91,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
         tab={tab}
       >
         {page.titles.answer && <Answer {...part} answer={page.titles.answer} />}
-        {calls ? <Sites {...part} /> : result.blocking.length > 0 && <BlockingCalls {...part} />}
+        {calls ? launching : result.blocking.length > 0 && <BlockingCalls {...part} />}
         <div class="split host-halves">
           {byStep && <Reasons {...part} />}
           <Ranges {...part} />
