@@ -366,12 +366,7 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
   return of === undefined || rows.some((row) => of(row) !== null);
 }
 
-interface NoValuesProps<Row> {
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-}
-
-function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
+function NoValues<Row>({ columns, rows }: Pick<TableProps<Row>, "columns" | "rows">) {
   const empty = columns.filter((column) => column.empty);
   if (empty.length === 0) return null;
   const reasons = new Set(

@@ -29,37 +29,25 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
       )}
       {device && (
         <GpuOverTime
-          result={result}
-          device={device}
+          {...{ result, device, chosen, tab, name }}
           title={titleOf(page, `time_bins.${device.device}`)}
           number={head.number}
-          chosen={chosen}
-          tab={tab}
-          name={name}
         />
       )}
       {device && device.split.kernel_ns > 0 && (
         <>
           <GpuKernels
-            device={device}
+            {...{ device, other, tab, name, opened, open }}
             steps={result.steps.length}
-            other={other}
             title={titleOf(page, `kernels.${device.device}`)}
             titles={page.titles}
-            tab={tab}
-            name={name}
-            opened={opened}
-            open={open}
           />
           {opened !== null && (
             <KernelDetails
               key={`${device.device} ${opened}`}
+              {...{ device, result, tab, name }}
               kernel={opened}
-              device={device}
-              result={result}
               noLines={page.titles.no_lines}
-              tab={tab}
-              name={name}
               close={() => tab.update({ opened: null })}
             />
           )}
@@ -78,12 +66,9 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
             tab={tab}
           >
             <KernelSplit
-              device={device}
+              {...{ device, other, tab, name }}
               title={titleOf(page, `split.${device.device}`)}
               kernelTime={titleOf(page, `kernel_time.${device.device}`)}
-              tab={tab}
-              name={name}
-              other={other}
             />
             {roofline && roofline.dots.length > 0 && <RooflineTable {...{ roofline, tab, name, opened, open }} />}
             <Words view="gpu" />

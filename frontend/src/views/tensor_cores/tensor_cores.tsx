@@ -30,11 +30,9 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
         <>
           <div class={several ? "tensor-split" : "tensor-split whole"}>
             <SplitPicture
-              device={device}
+              {...{ device, tab, name }}
               title={titleOf(page, `split.${device.device}`)}
               kernelTime={titleOf(page, `kernel_time.${device.device}`)}
-              tab={tab}
-              name={name}
               other={split}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
@@ -45,11 +43,8 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
           )}
           <More of={["every kernel", tiled && "figures over the spans"]} tables={["kernels"]} tab={tab}>
             <KernelTable
-              device={device}
+              {...{ device, off, tab, name }}
               title={titleOf(page, `kernels.${device.device}`)}
-              off={off}
-              tab={tab}
-              name={name}
               other={split}
             />
             {tiled && (
