@@ -1311,7 +1311,7 @@ export interface Finding {
 }
 
 /**
- * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Said"), or "Trust" for what the
+ * A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Note"), or "Trust" for what the
  * findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
  * in the timeline, the longest range first.
  */
@@ -3390,7 +3390,8 @@ export interface RankRow {
  * is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
  * ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
  * which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
- * which one the ranks are, None for none. what_if: job.what_if in words. simulated: what a simulator says of it.
+ * which one the ranks are, None for none. what_if: job.what_if in words. do_first: what the first of the insights says
+ * to do and what it gains, None without insights. simulated: what a simulator says of it.
  */
 export interface RanksPage {
   headline: Headline;
@@ -3407,6 +3408,7 @@ export interface RanksPage {
   what_if: WhatIfTexts | null;
   notes: NoteText[];
   insights: Insight[];
+  do_first: Phrase | null;
   simulated: string | null;
 }
 

@@ -216,14 +216,19 @@ export type Size = readonly [size: number, unit: string, decimals: (value: numbe
 
 const whole = () => 0;
 const one = () => 1;
-const two = () => 2;
+const tenths = (value: number) => (Math.abs(value) < 999.95 ? 1 : 0);
+/** Three digits: "9.99 s", "12.3 s", "123 s". */
+const threeDigits = (value: number) => (Math.abs(value) < 9.995 ? 2 : tenths(10 * value));
 
-/** Seconds start only at ten, so that steps of 0.9 and 1.1 s are compared in one unit. */
+/**
+ * Seconds start only at ten, so that steps of 0.9 and 1.1 s are compared in one unit. From 1 000 ms on no one needs a
+ * decimal.
+ */
 export const TIMES: readonly Size[] = [
   [1, "ns", whole],
   [US, "µs", whole],
-  [MS, "ms", one],
-  [10 * S, "s", two],
+  [MS, "ms", tenths],
+  [10 * S, "s", threeDigits],
 ];
 
 const small = (value: number) => (value < 10 ? 1 : 0);

@@ -48,8 +48,8 @@ describe("the Host view", () => {
 
   test("answers whether the CPU is the limit, with the numbers behind it", () => {
     expect(page).toContain(
-      "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|2 figures behind this|" +
-        "GPU idle|76.4 %| What GPU idle means.|Queue depth|0.2| What Queue depth means.|",
+      "|Is the CPU the limit?|Yes. The GPU waits |169.9 ms a step| for the host.|" +
+        "GPU idle, 76.4 %|What GPU idle means.|Queue depth, 0.2|What Queue depth means.|",
     );
   });
 
@@ -103,10 +103,12 @@ describe("the Host view", () => {
     });
   });
 
-  test("says so where no blocking call costs anything, and shows them when asked", () => {
-    expect(page).toContain(
-      "|No blocking call costs GPU time|8 calls of cudaEventSynchronize a step take 30 µs on the host. |Show them|",
+  test("says so where no blocking call costs anything, and gives no section to calls that there are not", () => {
+    expect(page).toContain("|No blocking call costs GPU time|a step|");
+    expect(renderToString(view()).replaceAll("\u00a0", " ")).toContain(
+      'data-hint="8 calls of cudaEventSynchronize a step take 30 µs on the host."',
     );
+    expect(draw({ ...RESULT, blocking: [] })).not.toMatch(/blocking call/i);
   });
 
   test("cards stand next to it and lead to the timeline", () => {

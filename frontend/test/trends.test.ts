@@ -203,7 +203,7 @@ describe("a trend", () => {
 
   test("tells what lies above its axis, in the unit of the rest", () => {
     const { above: text, scale } = shown("step_time", false);
-    expect(text).toBe("3\u00a0values above the axis (long): 12.00\u00a0s to 12.50\u00a0s");
+    expect(text).toBe("3\u00a0values above the axis (long): 12.0\u00a0s to 12.5\u00a0s");
     expect(scale.unit).toBe("ms");
   });
 

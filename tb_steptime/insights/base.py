@@ -165,7 +165,7 @@ class NoteText(msgspec.Struct, frozen=True):
 
 
 class FindingText(msgspec.Struct, frozen=True):
-    """A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Said"), or "Trust" for what the
+    """A finding as it is shown. label: what was done about it ("Repaired", "Left out", "Note"), or "Trust" for what the
     findings leave of the confidence; cause: the finding; effect: what it touches, with figures; evidence: where to look
     in the timeline, the longest range first."""
 

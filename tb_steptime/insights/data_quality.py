@@ -19,7 +19,7 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Affected, Finding, Note, Phrase, Trust, code, joined, phrase, text
 
-_LABELS = {"repaired": "Repaired", "left_out": "Left out", "said": "Said"}
+_LABELS = {"repaired": "Repaired", "left_out": "Left out", "said": "Note"}
 _WORDS: dict[Affected, str] = {
     "gpu_time": "GPU time",
     "launches": "idle time",

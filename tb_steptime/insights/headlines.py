@@ -36,7 +36,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if record := _record(facts):
         return Headline(verdict, record)
     if insights:
-        return Headline(verdict, _lesser(insights[0]), _elsewhere(insights[0]), card=insights[0].id)
+        return Headline(verdict, do_first(insights[0]), _elsewhere(insights[0]), card=insights[0].id)
     return Headline(verdict, *_look(facts))
 
 
@@ -44,8 +44,8 @@ def _elsewhere(card: Insight) -> str | None:
     return card.view if card.view != "overview" else None
 
 
-def _lesser(card: Insight) -> Phrase:
-    """Words a card whose gain is small or not computed, and says so."""
+def do_first(card: Insight) -> Phrase:
+    """Returns what the card says to do and what it gains; where no gain is computed, it says so."""
     if card.gain_ns:
         return _gain(card)
     return joined(card.title, closed(card.instead or phrase("no gain now")), by=": ")

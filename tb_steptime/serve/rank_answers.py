@@ -32,7 +32,8 @@ class RanksPage(msgspec.Struct, frozen=True):
     is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
     ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
     which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
-    which one the ranks are, None for none. what_if: job.what_if in words. simulated: what a simulator says of it.
+    which one the ranks are, None for none. what_if: job.what_if in words. do_first: what the first of the insights says
+    to do and what it gains, None without insights. simulated: what a simulator says of it.
     """
 
     headline: Headline
@@ -49,6 +50,7 @@ class RanksPage(msgspec.Struct, frozen=True):
     what_if: WhatIfTexts | None
     notes: list[NoteText]
     insights: list[Insight]
+    do_first: Phrase | None
     simulated: str | None
 
 

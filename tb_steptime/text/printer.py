@@ -17,7 +17,8 @@ _TOKEN = re.compile(r"\{(\w+)\}|(\[)|(\])")
 #: Rows: minimum value, divisor, decimals, unit sign.
 _TIME_STEPS = (
     (60e9, 60e9, 1, "min"),
-    (1e9, 1e9, 2, "s"),
+    (9.995e9, 1e9, 1, "s"),
+    (0.9995e9, 1e9, 2, "s"),
     (0.9995e6, 1e6, 1, "ms"),
     (1e3, 1e3, 0, "µs"),
     (0, 1, 0, "ns"),

@@ -60,6 +60,12 @@ def open_shortcuts(tab: Frame) -> None:
     expect(tab.get_by_role("dialog")).to_be_visible()
 
 
+def unfold_more(tab: Frame) -> None:
+    """It stays unfolded in the views that follow."""
+    tab.locator("details.fold > summary").press("Enter")
+    expect(tab.locator("details.fold .head").first).to_be_visible()
+
+
 def walk_picture(tab: Frame) -> None:
     tab.get_by_role("grid").last.press("End")
 
@@ -127,6 +133,7 @@ OPENED: dict[str, dict[Callable[[Frame], None], str]] = {
         show_table: "section.picture",
     },
     "trends": {walk_picture: "[role=grid]"},
+    "tensor_cores": {unfold_more: "details.fold"},
     "gpu": {open_kernel: ".kernel-detail"},
     "operators": {open_op: ".op-detail", walk_flame_graph: "section:has(.flame)"},
     "timeline": {open_event: ".event"},

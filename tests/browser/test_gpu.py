@@ -91,7 +91,7 @@ def roofline(one: Tab, gpu: Locator, result: Any) -> None:
 
 def test_an_op_opens_its_kernels(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     server = tensorboard(recording)
-    one = tab(server, state(view="gpu", by="op"))
+    one = tab(server, state(view="gpu", by="op", more="open"))
     gpu = one.view("gpu")
     (device,) = answer(server, one)["devices"]
     roofline(one, gpu, device["roofline"])

@@ -57,6 +57,8 @@ def test_steps_are_chosen_beside_the_queue_and_stay_chosen(
 def test_reasons_stand_by_step_or_by_phase(tensorboard: StartTensorBoard, recording: Path, tab: OpenTab) -> None:
     one = tab(tensorboard(recording), state(view="host"))
     host = one.view("host")
+    host.locator("details.fold > summary").click()
+    one.page.wait_for_url("**p.tb_steptime.more=open*")
     host.get_by_role("button", name="Phase", exact=True).click()
     one.page.wait_for_url("**p.tb_steptime.idle=phase*")
     expect(host.get_by_role("slider", name=re.compile("a bar for each phase: .*Forward"))).to_be_visible()

@@ -14,6 +14,7 @@ from tb_steptime.serve.ranks.figures import job_figures
 from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.report import recorded
 from tb_steptime.serve.store import Store
+from tb_steptime.text.printer import duration, percent, plain
 from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import write_trace
 from tests.truth.simulate.rank_jobs import Declared, run, write
@@ -58,6 +59,10 @@ def test_every_span_of_a_job_has_the_page_of_the_job(store):
     assert page.headline.verdict.values["rank"].value == "1"
     assert page.caused_ns == pytest.approx([0, 6 * MS, 0], rel=0.02)
     assert [len(page.causes), page.insights[0].id] == [1, "straggler"]
+    first = page.insights[0]
+    assert first.gain_ns > 0
+    gain = f"up to {duration(first.gain_ns)} a step ({percent(first.gain_fraction)}).".replace("\u00a0", " ")
+    assert plain(page.do_first) == f"{plain(first.title)}: {gain}"
     assert page.job.step_time.values == [], "a map has them"
     assert store.ranks.page(spans[0], work=False) == page
 
@@ -150,7 +155,7 @@ def test_there_is_no_such_metric(store, run, metric):
 
 def test_one_rank_of_a_job_says_what_is_missing(store):
     page = store.ranks.page(spans_of(store, "part")[0], work=False)
-    assert page.job is None
+    assert (page.job, page.do_first) == (None, None)
     assert page.headline.verdict.template == "[One of {all} ranks was recorded here.]"
 
 

@@ -115,6 +115,8 @@ const KEYS = {
   /** The range that is measured in the timeline. */
   range: timeRange,
   event: wholeNumber,
+  /** "open": the sections under "More" are shown. */
+  more: oneOf("open"),
   /** "table:key" of the row that a card links to. */
   mark: text,
   /** Tracks of the timeline that the user toggled: folded or unfolded, pinned or unpinned. */

@@ -1,5 +1,7 @@
 /** The parts of the step: name, time, share. It also is the legend of every stacked picture: a part can be hidden. */
 
+import { sum } from "d3-array";
+import { useState } from "preact/hooks";
 import type { PartMeaning, Phrase } from "../api.gen";
 import { fillClass } from "../colour";
 import { DASH, percent, type Scale } from "../format";
@@ -22,20 +24,43 @@ interface LegendProps {
   choose(off: ReadonlySet<string>): void;
 }
 
+/** Parts of a smaller share can hardly be seen: they are summed up in one entry, and a click lists them. */
+const LEAST = 0.01;
+
 export function Legend({ label, parts, scale, off, choose }: LegendProps) {
   const ids = parts.map((part) => part.meaning.id);
+  const small = parts.filter(({ share, absent }) => share < LEAST && !absent);
+  const folded = small.length > 1 ? small : [];
+  const [all, showAll] = useState(folded.some(({ meaning: { id } }) => off.has(id)));
+  const entry = (part: LegendPart) => (
+    <li key={part.meaning.id}>
+      <LegendButton
+        part={part}
+        scale={scale}
+        off={off.has(part.meaning.id)}
+        press={(alone) => choose(alone ? onlyThis(part.meaning.id, ids, off) : toggled(part.meaning.id, off))}
+      />
+    </li>
+  );
   return (
     <ul class="parts" aria-label={label}>
-      {parts.map((part) => (
-        <li key={part.meaning.id}>
-          <LegendButton
-            part={part}
-            scale={scale}
-            off={off.has(part.meaning.id)}
-            press={(alone) => choose(alone ? onlyThis(part.meaning.id, ids, off) : toggled(part.meaning.id, off))}
-          />
+      {parts.filter((part) => !folded.includes(part)).map(entry)}
+      {folded.length > 0 && (
+        <li>
+          <button
+            aria-expanded={all}
+            data-hint={folded.map(({ meaning, ns }) => `${meaning.label} ${scale.text(ns)}`).join("\n")}
+            onClick={() => showAll(!all)}
+          >
+            <span class="k">{folded.length} parts under 1 %</span>
+            <span class="v">
+              {scale.text(sum(folded, ({ ns }) => ns))}
+              <span>{percent(sum(folded, ({ share }) => share))}</span>
+            </span>
+          </button>
         </li>
-      ))}
+      )}
+      {all && folded.map(entry)}
     </ul>
   );
 }

@@ -124,7 +124,8 @@ export function Definitions({ of, title = "What the rows mean" }: { of: readonly
   );
 }
 
-function MeantList({ of }: { of: readonly Meant[] }) {
+/** Words with their meanings, to be read. */
+export function MeantList({ of }: { of: readonly Meant[] }) {
   return (
     <dl class="words">
       {of.map(({ label, meaning }) => (

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
-import { count, DASH } from "../format";
+import { count, counted, DASH } from "../format";
 import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { Details } from "./details";
@@ -366,12 +366,7 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
   return of === undefined || rows.some((row) => of(row) !== null);
 }
 
-interface NoValuesProps<Row> {
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-}
-
-function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
+function NoValues<Row>({ columns, rows }: Pick<TableProps<Row>, "columns" | "rows">) {
   const empty = columns.filter((column) => column.empty);
   if (empty.length === 0) return null;
   const reasons = new Set(
@@ -380,8 +375,8 @@ function NoValues<Row>({ columns, rows }: NoValuesProps<Row>) {
   if (reasons.size === 0) return null; // the menu of columns lists them
   return (
     <p class="quiet small aside">
-      No values for: {empty.map(({ label }) => label).join(", ")}.
-      <Details text={[...reasons].join(" ")} />
+      {counted(empty.length, "column")} without values
+      <Details text={`${empty.map(({ label }) => label).join(", ")}. ${[...reasons].join(" ")}`} />
     </p>
   );
 }

@@ -40,7 +40,7 @@ export function ToDo(props: ToDoProps) {
     <section>
       <div class="head">
         <h2>What to do</h2>
-        {remark && insights.length > 0 && !tries && (
+        {remark && insights.length > 0 && of_job.length === 0 && !tries && (
           <span class="sub">
             <Sentence phrase={remark} />
           </span>

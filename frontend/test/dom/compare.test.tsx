@@ -232,7 +232,7 @@ describe("experiments", () => {
     const pictures = screen.getAllByRole("slider").map((each) => each.getAttribute("aria-label"));
     expect(pictures.map((label) => label!.replace(/\s/g, " "))).toEqual([
       "b 100.0 ms, a 70.0 ms",
-      "d 9 000.0 ms, e 8 000.0 ms",
+      "d 9 000 ms, e 8 000 ms",
     ]);
     expect(screen.getByRole("button", { name: "c as candidate" })).toBeTruthy();
   });

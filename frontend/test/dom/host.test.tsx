@@ -11,10 +11,8 @@ function drawn(result = RESULT, state = {}, titles = TITLES as PageOf<"host">["t
   return textsOf(document.body.innerHTML.replace(/<svg.*?<\/svg>/gs, "").replaceAll("&nbsp;", " "));
 }
 
-test("calls that cost nothing are a table once they are asked for", () => {
-  expect(drawn(RESULT, { blocking: "-blocked" })).toContain(
-    "|outside any op|Optimizer|cudaEventSynchronize|8|30 µs|0 µs|",
-  );
+test("calls that cost nothing are a table, too", () => {
+  expect(drawn(RESULT)).toContain("|outside any op|Optimizer|cudaEventSynchronize|8|30 µs|0 µs|");
 });
 
 const { blocking_remark: _, ...OTHERS } = TITLES;
@@ -49,16 +47,47 @@ test("a filter that finds no call says so", () => {
   expect(page).toContain("|No call matches |nothing|. |Clear|");
 });
 
-test("what to do comes before both tables, which stand side by side; what the answer rests on is folded", () => {
-  drawn(BLOCKED, {}, titles);
-  const [left, right] = document.querySelectorAll(".host-split > *");
-  const labels = (box: Element) => [...box.querySelectorAll("table")].map((table) => table.getAttribute("aria-label"));
-  expect(labels(left!)).toEqual(["GPU idle time by the launch that ended it"]);
-  expect(labels(right!)).toEqual(["Blocking calls"]);
-  const follows = (a: Element, b: Element) => a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING;
-  expect(follows(document.querySelector(".cards > li")!, left!)).toBeTruthy();
-  const figures = document.querySelector<HTMLDetailsElement>("details.answer")!;
-  expect(figures.open).toBe(false);
-  fireEvent.click(figures.querySelector("summary")!);
-  expect(figures.open).toBe(true);
+test.each([
+  ["sites", "GPU idle time by the launch that ended it", "Blocking calls"],
+  ["blocking", "Blocking calls", "GPU idle time by the launch that ended it"],
+])("below what to do is the table with its evidence (%s), and the other is folded", (table, shown, away) => {
+  const page = hostPage(BLOCKED, titles);
+  const [first, ...others] = page.insights;
+  const insights = [{ ...first!, row: { table, key: "" } }, ...others];
+  render(<Host page={{ ...page, insights }} tab={hostTab({})} compared={null} />);
+  const tables = [...document.querySelectorAll(".cards > li, table")];
+  const labels = tables.map((each) => each.getAttribute("aria-label") ?? "card");
+  expect(labels.slice(0, 2)).toEqual(["card", shown]);
+  expect(folded().querySelector("table")!.getAttribute("aria-label")).toBe(away);
+  expect(folded().contains(document.querySelector("svg.queue-chart"))).toBe(table === "blocking");
+});
+
+const folded = () => document.querySelector<HTMLDetailsElement>("details.fold")!;
+
+test("what answers no question at first sight is folded under a line that names it", () => {
+  const asked: unknown[] = [];
+  const tab = (state = {}) => ({ ...hostTab(state), update: (changes: unknown) => asked.push(changes) });
+  const view = (state = {}) => <Host page={hostPage(RESULT, TITLES)} tab={tab(state)} compared={null} />;
+  const { rerender } = render(view());
+  expect(folded().open).toBe(false);
+  expect(folded().querySelector("summary")!.textContent).toBe(
+    "More: whether the CPU is the limit, blocking calls, idle time by step and phase, named ranges",
+  );
+  const heads = [...folded().querySelectorAll("h2")].map(({ textContent }) => textContent);
+  expect(heads[0]).toBe("Is the CPU the limit?");
+  expect(heads).toContain("Time of named ranges");
+  expect(heads[1]).toBe("No blocking call costs GPU time");
+  fireEvent.click(folded().querySelector("summary")!);
+  rerender(view({ more: "open" }));
+  expect(folded().open).toBe(true);
+  fireEvent.click(folded().querySelector("summary")!);
+  expect(asked).toEqual([{ more: "open" }, { more: null, mark: null }]);
+});
+
+test("a link to one of its rows opens it, and a link to another table's does not", () => {
+  drawn(RESULT, { mark: "pauses:7" });
+  expect(folded().open).toBe(true);
+  document.body.replaceChildren();
+  drawn(RESULT, { mark: "sites:forward" });
+  expect(folded().open).toBe(false);
 });

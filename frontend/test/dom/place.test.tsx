@@ -6,7 +6,7 @@ import { openUrlStore } from "../../src/address/url";
 import type { SpanHead } from "../../src/api.gen";
 import type { EventSource } from "../../src/views/props";
 import { boxesOf } from "../../src/views/timeline/data/boxes";
-import { castOf, fromRow, workAfterWait } from "../../src/views/timeline/place/cast";
+import { castOf, drawnIn, fromRow, workAfterWait } from "../../src/views/timeline/place/cast";
 import { waitsOf } from "../../src/views/timeline/place/waits";
 import { ToDo } from "../../src/views/to_do";
 import { HEAD, INSIGHT, PAGE, TAB } from "../fixtures/pages";
@@ -33,8 +33,27 @@ test("the thread is drawn below what fills the place; the work after the longest
   const shown = fromRow(boxes, cast);
   expect(shown.rows.get(0)).toEqual(boxes.rows.get(1));
   expect(shown.rows.get(1)).toEqual(boxes.rows.get(2));
+  const inThread = { ...DETAIL, track: cast.thread!.id, row: 2 };
+  expect(drawnIn(cast, inThread).row).toBe(1);
+  expect(drawnIn(cast, { ...inThread, track: cast.stream!.id }).row).toBe(2);
   const event = workAfterWait(boxes, cast.stream!, VISIBLE);
   expect(boxes.names[boxes.name[[...boxes.event].indexOf(event!)]!]).toBe("l");
+});
+
+const ON_CPU = page(`
+  loader | ll
+  thread | ffffffffffffffffffffffffffffff
+  thread |   aaaaaaaaa   bbbbbbbb
+  thread |    cc
+  thread |    d
+  thread |    e`);
+
+test("without a GPU the thread has the rows that launches and the stream would take", () => {
+  const { tracks } = castOf(boxesOf(ON_CPU), { from: 20, to: 200 }, VISIBLE);
+  expect(tracks.map(({ kind, rows }) => [kind, rows])).toEqual([
+    ["loader", 1],
+    ["thread", 3],
+  ]);
 });
 
 const lanes = page(`

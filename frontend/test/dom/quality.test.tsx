@@ -36,7 +36,7 @@ test("each finding is a line with what was done, and trust is the last", () => {
 });
 
 test("more than four lines fold, and trust stays", () => {
-  const many = ["a", "b", "c", "d", "e"].map((id) => line(id, "Said", `${id}.`, "It is."));
+  const many = ["a", "b", "c", "d", "e"].map((id) => line(id, "Note", `${id}.`, "It is."));
   render(<Quality findings={[...many, TRUST]} show={nowhere} />);
   expect(shown()).toHaveLength(4);
   expect(shown()[3]).toContain("Trust");

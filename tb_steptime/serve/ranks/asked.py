@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.summaries import DamagedSummary
+from tb_steptime.insights.headlines import do_first
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.job_what_if import change_text, larger_text, replay_text
 from tb_steptime.insights.wording.notes import worded
@@ -125,7 +126,8 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     if known is None or found is None or len(found.ranks) < 2:
         headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
         none = (None, None, None)
-        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], *none, [], [], simulated)
+        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], *none, [], [], None, simulated)
+    insights = judge_job(found)
     return RanksPage(
         headline=ranks_headline(found),
         job=found,
@@ -140,7 +142,8 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         pipeline=None if found.pipeline is None else pipeline_text(found.pipeline),
         what_if=None if found.what_if is None else _what_if(found.what_if),
         notes=[worded(note) for note in found.notes],
-        insights=judge_job(found),
+        insights=insights,
+        do_first=do_first(insights[0]) if insights else None,
         simulated=simulated,
     )
 

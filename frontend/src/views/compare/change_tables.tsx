@@ -142,7 +142,7 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
       columns={columns}
       rows={rows}
       rowKey={keyOf}
-      maxRows={14}
+      maxRows={10}
       order="changes"
       tab={tab}
       empty={typed ? "Nothing here matches." : `No such ${TABLES[of].label.toLowerCase()}.`}

@@ -8,6 +8,7 @@ import { change, DASH, ns, text } from "../../format";
 import { sentence } from "../../phrase";
 import { hiddenParts } from "../choices";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { More } from "../more";
 import type { Pair, PairViewProps, Tab } from "../props";
 import { ChangeTables } from "./change_tables";
 import { Experiments } from "./experiments";
@@ -16,13 +17,27 @@ import { StepWaterfall } from "./step_waterfall";
 
 export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewProps) {
   const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here refers to a mean step
+  const found = pair?.found.comparison;
+  const advised = (found?.changes.length ?? 0) > 0;
+  const measured = found?.figures.some((figure) => figure.base !== null && figure.candidate !== null) ?? false;
+  const experiments = <Experiments chosen={chosen} base={base} asked={chain} tab={tab} />;
   return (
     <div class="view" data-view="compare">
       {pair && (pair.unlike ? <StepsApart pair={pair} tab={tab} /> : <StepWaterfall pair={pair} tab={tab} />)}
-      {pair && <Figures pair={pair} tab={tab} />}
       {pair && <ChangeTables pair={pair} tab={tab} />}
-      {pair && <Promises pair={pair} tab={tab} />}
-      <Experiments chosen={chosen} base={base} asked={chain} tab={tab} />
+      {pair && advised && <Promises pair={pair} tab={tab} />}
+      {pair ? (
+        <More
+          of={[measured && "how well the GPU is used", !advised && "what the advice gained", "other experiments"]}
+          tab={tab}
+        >
+          {measured && <Figures pair={pair} tab={tab} />}
+          {!advised && <Promises pair={pair} tab={tab} />}
+          {experiments}
+        </More>
+      ) : (
+        experiments
+      )}
     </div>
   );
 }
@@ -32,8 +47,6 @@ export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewPr
  * uses.
  */
 function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
-  const { figures } = pair.found.comparison;
-  if (!figures.some(({ base, candidate }) => base !== null && candidate !== null)) return null;
   return (
     <section class="devices">
       <div class="head">
@@ -43,7 +56,7 @@ function Figures({ pair, tab }: { pair: Pair; tab: Tab }) {
       <Table
         label="Figures of both runs"
         columns={columnsOf(pair, tab)}
-        rows={figures}
+        rows={pair.found.comparison.figures}
         rowKey={({ metric }) => metric}
       />
     </section>

@@ -4,11 +4,12 @@ import type { DeviceGpu } from "../../api.gen";
 import { Words } from "../../components/sentence";
 import { DeviceChips } from "../chips";
 import { useStepSelection } from "../choices";
+import { More } from "../more";
 import { type Compared, type SpanViewProps, titleOf } from "../props";
 import { KernelDetails } from "./detail";
 import { GpuKernels } from "./kernel_table";
 import { GpuOverTime } from "./over_time";
-import { GpuRoofline } from "./roofline";
+import { GpuRoofline, RooflineTable } from "./roofline";
 import { KernelSplit, type OtherGpu } from "./split";
 
 export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
@@ -18,7 +19,9 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   const name =
     `${head.run} ${head.worker} span ` + `${head.number}${result.devices.length > 1 ? ` GPU ${device?.device}` : ""}`;
   const opened = tab.state.opened ?? null;
+  const open = (kernel: string) => tab.update({ opened: kernel === opened ? null : kernel });
   const other = otherDevice(device, compared);
+  const roofline = device?.roofline ?? false;
   return (
     <div class="view" data-view="gpu">
       {device && result.devices.length > 1 && (
@@ -26,60 +29,50 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
       )}
       {device && (
         <GpuOverTime
-          result={result}
-          device={device}
+          {...{ result, device, chosen, tab, name }}
           title={titleOf(page, `time_bins.${device.device}`)}
           number={head.number}
-          chosen={chosen}
-          tab={tab}
-          name={name}
         />
       )}
       {device && device.split.kernel_ns > 0 && (
         <>
-          <KernelSplit
-            device={device}
-            title={titleOf(page, `split.${device.device}`)}
-            kernelTime={titleOf(page, `kernel_time.${device.device}`)}
-            tab={tab}
-            name={name}
-            other={other}
-          />
-          <Words view="gpu" />
           <GpuKernels
-            device={device}
+            {...{ device, other, tab, name, opened, open }}
             steps={result.steps.length}
-            other={other}
             title={titleOf(page, `kernels.${device.device}`)}
             titles={page.titles}
-            tab={tab}
-            name={name}
-            opened={opened}
-            open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })}
           />
           {opened !== null && (
             <KernelDetails
               key={`${device.device} ${opened}`}
+              {...{ device, result, tab, name }}
               kernel={opened}
-              device={device}
-              result={result}
               noLines={page.titles.no_lines}
-              tab={tab}
-              name={name}
               close={() => tab.update({ opened: null })}
             />
           )}
-          {device.roofline && (
+          {roofline && (
             <GpuRoofline
-              roofline={device.roofline}
+              {...{ roofline, tab, name, opened, open }}
               kernelNs={device.split.kernel_ns}
               title={titleOf(page, `roofline.${device.device}`)}
-              tab={tab}
-              name={name}
-              opened={opened}
-              open={(kernel) => tab.update({ opened: kernel === opened ? null : kernel })}
             />
           )}
+          <More
+            of={[
+              `use of ${tab.meanings.viewTitle("tensor_cores").toLowerCase()}`,
+              roofline && roofline.dots.length > 0 && "ops by distance from the roof",
+            ]}
+            tab={tab}
+          >
+            <KernelSplit
+              {...{ device, other, tab, name }}
+              title={titleOf(page, `split.${device.device}`)}
+              kernelTime={titleOf(page, `kernel_time.${device.device}`)}
+            />
+            {roofline && roofline.dots.length > 0 && <RooflineTable {...{ roofline, tab, name, opened, open }} />}
+            <Words view="gpu" />
+          </More>
         </>
       )}
     </div>

@@ -42,7 +42,7 @@ interface GpuKernelsProps extends ViewPart {
 }
 
 /** The number of rows from which the table scrolls. */
-const MOST = 14;
+const MOST = 10;
 
 /** Kernels by time, grouped as the reader chooses. */
 export function GpuKernels({ device, steps, other, title, titles, tab, name, opened, open }: GpuKernelsProps) {

@@ -1,4 +1,4 @@
-/** How far ops are from what the GPU can do: the roofline, and a table of its dots. */
+/** How far ops are from what the GPU can do: the roofline, and apart from it a table of its dots. */
 
 import { useMemo } from "preact/hooks";
 import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
@@ -6,13 +6,13 @@ import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Keys, type SeriesKey, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { type Column, fileColumns, fileFields, Table } from "../../components/table";
+import { type Column, fileColumns, fileFields } from "../../components/table";
 import { counted, DASH, ns, percent, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { readingOf, sorting } from "../choices";
+import { readingOf } from "../choices";
 import type { ViewPart } from "../props";
-import { figuresOf, nameColumn } from "../table_picture";
+import { figuresOf, nameColumn, TablePicture } from "../table_picture";
 import { DotSample, type DotShape, type RooflineMark, RooflinePlot } from "./charts/roofline";
 import type { FlatRoof } from "./charts/roofline_layout";
 
@@ -86,19 +86,36 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
             {roofline.memory_gbs === null && `${sentence(meanings.explain({ code: "peaks_not_known", values: {} }))} `}
             {restOf(roofline, kernelNs)} {hiddenOf(hidden, kernelNs)}
           </p>
-          <Table
-            label={`Ops by distance from the roof, ${totalsText(readingOf(tab))}`}
-            columns={columnsOf(roofline.dots, tab.meanings)}
-            rows={roofline.dots}
-            rowKey={keyOf}
-            maxRows={MOST}
-            {...sorting(tab, "roofline")}
-            onChoose={(dot) => open(dot.kernel)}
-            chosen={chosen && keyOf(chosen)}
-          />
         </>
       )}
     </Picture>
+  );
+}
+
+/** The dots in rows, with the ops that have no dot. */
+export function RooflineTable({
+  roofline: { dots },
+  tab,
+  name,
+  opened,
+  open,
+}: Omit<RooflineProps, "kernelNs" | "title">) {
+  const chosen = dots.find((dot) => dot.kernel === opened);
+  return (
+    <TablePicture
+      title="Ops by distance from the roof"
+      sub={totalsText(readingOf(tab))}
+      name={`roofline ops ${name}`}
+      label="Ops by distance from the roof"
+      columns={columnsOf(dots, tab.meanings)}
+      rows={dots}
+      rowKey={keyOf}
+      order="roofline"
+      maxRows={MOST}
+      onChoose={(dot) => open(dot.kernel)}
+      chosen={chosen && keyOf(chosen)}
+      tab={tab}
+    />
   );
 }
 

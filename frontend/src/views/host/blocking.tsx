@@ -3,7 +3,6 @@ import type { BlockingRow, HostResult } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { Filter, matchingRows, Unmatched } from "../../components/filter";
-import { Sentence } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead } from "../../meanings";
@@ -12,46 +11,20 @@ import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 
-/** Whether there is a table to show: some call costs GPU time, or the user opened the table of calls that cost none. */
-const blockingShown = ({ result: { blocking }, titles, tab }: HostPart): boolean =>
-  blocking.length > 0 && (titles.blocking_remark === undefined || tab.state.blocking !== undefined);
-
 /** The number of rows from which the table scrolls. */
 const MOST = 7;
 
-/**
- * Calls that block the host, and how long the GPU idles for each; a single sentence where none of them costs anything.
- */
+/** Calls that block the host, and how long the GPU idles for each. */
 export function BlockingCalls(part: HostPart) {
   const { result, titles, tab, name, compared = null } = part;
   const { blocking } = result;
-  const remark = titles.blocking_remark;
-  const title = titleOf(part, "blocking");
-  if (!blockingShown(part)) {
-    return (
-      <section class="nothing-blocks">
-        <div class="head">
-          <h2>
-            <Sentence phrase={title} />
-          </h2>
-        </div>
-        {remark && (
-          <p class="quiet">
-            <Sentence phrase={remark} terms />{" "}
-            <button class="link" onClick={() => tab.update({ blocking: "-blocked" })}>
-              Show them
-            </button>
-          </p>
-        )}
-      </section>
-    );
-  }
   const typed = tab.state.calls ?? "";
   const change = (calls: string | null) => tab.update({ calls });
   const rows = matching(blocking, typed);
   return (
     <TablePicture
-      title={title}
+      title={titleOf(part, "blocking")}
+      details={titles.blocking_remark}
       name={`blocking calls ${name}`}
       sub={totalsText(readingOf(tab))}
       tools={

@@ -1,16 +1,17 @@
 /** Why the GPU is idle: what the host does meanwhile, where it launches work, and which calls block. */
 
-import type { HostResult, Metric, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
+import type { HostResult, PartMeaning, PhaseRow, Phrase, Segment } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { Legend } from "../../components/legend";
-import { Remark, Sentence, Words } from "../../components/sentence";
+import { MeantList, Remark, Words } from "../../components/sentence";
 import type { Column } from "../../components/table";
-import { counted, ns, type Scale, scaleFor, text } from "../../format";
+import { ns, type Scale, scaleFor, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { More } from "../more";
 import type { HostPart, SpanViewProps } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 import { SeriesTiles } from "../tiles";
@@ -33,9 +34,6 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
     off: hiddenParts(tab.state),
     compared,
   };
-  const tiles = result.tiles.length > 0 && (
-    <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />
-  );
   if (result.device === null) {
     return (
       <div class="view" data-view="host">
@@ -45,76 +43,84 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
             <Remark phrase={result.unknown && tab.meanings.explain(result.unknown)} class="quiet" />
           </section>
         )}
-        <div class="split host-split of-cpu">
+        <div class="split host-split">
           {result.cpu && <CpuOps {...part} work={result.cpu} />}
           <div class="column">
             <ToDo page={page} here="host" tab={tab} />
             <HostPhases {...part} />
-            <Ranges {...part} />
           </div>
         </div>
+        {result.ranges.length > 0 && (
+          <More of={["named ranges"]} tab={tab}>
+            <Ranges {...part} />
+          </More>
+        )}
       </div>
     );
   }
+  const calls = page.insights[0]?.row?.table === "blocking";
+  const launching = (
+    <>
+      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
+      <Sites {...part} />
+    </>
+  );
+  const byStep = result.steps.length > 1 || result.phases.length > 1;
   return (
     <div class="view" data-view="host">
       {result.segments.length > 0 && <HostMeanStep {...part} />}
-      {page.titles.answer && <AnswerBox answer={page.titles.answer} figures={result.figures} meanings={tab.meanings} />}
       <ToDo page={page} here="host" tab={tab} />
-      {result.steps.length > 0 && result.queue.length > 0 && <QueuePicture {...part} />}
-      <Words view="host" />
-      <div class="split host-split">
-        <Sites {...part} />
-        <BlockingCalls {...part} />
-      </div>
-      <div class="split host-halves">
-        {(result.steps.length > 1 || result.phases.length > 1) && <Reasons {...part} />}
-        <Ranges {...part} />
-        {result.several_devices && <SeveralGpus {...part} several={result.several_devices} />}
-        {result.copies.length > 0 && <Copies {...part} />}
-        {result.grown.length > 0 && <SlowSteps {...part} />}
-        {result.pauses.length > 0 && <Pauses {...part} />}
-      </div>
-      {tiles}
+      {calls ? <BlockingCalls {...part} /> : launching}
+      {result.several_devices && (
+        <div class="split host-halves">
+          <SeveralGpus {...part} several={result.several_devices} />
+        </div>
+      )}
+      <More
+        of={[
+          page.titles.answer !== undefined && "whether the CPU is the limit",
+          calls ? "launch queue" : result.blocking.length > 0 && "blocking calls",
+          byStep && "idle time by step and phase",
+          result.ranges.length > 0 && "named ranges",
+          result.copies.length > 0 && "copies",
+          result.grown.length > 0 && "slow steps",
+          result.pauses.length > 0 && "pauses",
+          result.tiles.length > 0 && "launches",
+        ]}
+        tables={["slow", "pauses", calls ? "sites" : "blocking"]}
+        tab={tab}
+      >
+        {page.titles.answer && <Answer {...part} answer={page.titles.answer} />}
+        {calls ? launching : result.blocking.length > 0 && <BlockingCalls {...part} />}
+        <div class="split host-halves">
+          {byStep && <Reasons {...part} />}
+          <Ranges {...part} />
+          {result.copies.length > 0 && <Copies {...part} />}
+          {result.grown.length > 0 && <SlowSteps {...part} />}
+          {result.pauses.length > 0 && <Pauses {...part} />}
+        </div>
+        {result.tiles.length > 0 && (
+          <SeriesTiles label="Launches of this span" tiles={result.tiles} page={page} tab={tab} compared={compared} />
+        )}
+        <Words view="host" />
+      </More>
     </div>
   );
 }
 
-interface AnswerProps {
-  answer: Phrase;
-  figures: Readonly<Record<string, number>>;
-  meanings: Meanings;
-}
-
-/** Whether the CPU is the limit, as a sentence; the figures behind it are folded, each with its meaning. */
-function AnswerBox({ answer, figures, meanings }: AnswerProps) {
-  const found = Object.entries(figures);
+/** Whether the CPU is the limit, as a sentence, and the figures behind it, each with its meaning. */
+function Answer({ answer, result, tab: { meanings } }: HostPart & { answer: Phrase }) {
+  const figures = Object.entries(result.figures).map(([id, value]) => ({ ...meanings.metric(id), value }));
   return (
-    <details class="answer">
-      <summary>
+    <section>
+      <div class="head">
         <h2>Is the CPU the limit?</h2>
-        <p>
-          <Sentence phrase={answer} />
-        </p>
-        <span class="link">{counted(found.length, "figure")} behind this</span>
-      </summary>
-      <dl>
-        {found.map(([id, value]) => (
-          <HostFigure key={id} metric={meanings.metric(id)} value={value} />
-        ))}
-      </dl>
-    </details>
-  );
-}
-
-function HostFigure({ metric: { label, meaning, unit }, value }: { metric: Metric; value: number }) {
-  return (
-    <div>
-      <dt>{label}</dt>
-      <dd>
-        <b>{text(value, unit)}</b> {meaning}
-      </dd>
-    </div>
+      </div>
+      <Remark phrase={answer} class="quiet" />
+      <MeantList
+        of={figures.map(({ label, value, unit, meaning }) => ({ label: `${label}, ${text(value, unit)}`, meaning }))}
+      />
+    </section>
   );
 }
 

@@ -19,23 +19,21 @@ export function Sites({ result, titles, tab, name, compared = null }: HostPart) 
   const all = { result, rows, bounds, meanings: tab.meanings };
   const open = (row: SiteRow) => row.examples[0] && tab.update(rangeInTimeline(row.examples[0]));
   return (
-    <div class={verdictsDiffer(rows, bounds) ? "differ" : ""}>
-      <TablePicture
-        title={titleOf({ titles }, "sites")}
-        sub={totalsText(readingOf(tab))}
-        name={`launched from ${name}`}
-        label="GPU idle time by the launch that ended it"
-        columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}
-        rows={rows}
-        rowKey={(row) => row.site}
-        mark={["sites", (row) => row.site]}
-        order="sites"
-        tab={tab}
-        onChoose={open}
-        foot={footOf(all)}
-        empty="No work is launched in the steps."
-      />
-    </div>
+    <TablePicture
+      title={titleOf({ titles }, "sites")}
+      sub={totalsText(readingOf(tab))}
+      name={`launched from ${name}`}
+      label="GPU idle time by the launch that ended it"
+      columns={[...columnsOf(all), ...differenceOf(result.sites, compared)]}
+      rows={rows}
+      rowKey={(row) => row.site}
+      mark={["sites", (row) => row.site]}
+      order="sites"
+      tab={tab}
+      onChoose={open}
+      foot={footOf(all)}
+      empty="No work is launched in the steps."
+    />
   );
 }
 
@@ -62,7 +60,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   const verdict: Column<SiteRow> = {
     id: "verdict",
     ...columnHead(meanings, "site_bound"),
-    width: "84px",
+    width: "136px",
     order: (row) => bounds.get(row.phase) ?? null,
     cell: (row) => meanings.bounds[bounds.get(row.phase) ?? ""] ?? "",
   };
@@ -87,7 +85,7 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
     {
       id: "idle",
       ...columnHead(meanings, "site_idle_ns"),
-      width: differ ? "112px" : "124px",
+      width: "124px",
       figures: { of: (row) => idleOf(row.idle_ns), unit: "ns", adds: "step" },
       cell: ({ idle_ns: idle }, _, write) => (
         <IdleCell idle={idle} reasons={meanings.idle_reasons} longest={longest} write={write} />
@@ -117,11 +115,12 @@ const differenceOf = (rows: readonly SiteRow[], compared: HostPart["compared"]):
       ]
     : [];
 
-/** All launches, and the idle time at the end of the steps, after the last launch. */
-function footOf({ result, rows, meanings }: All): Foot {
+/** All launches, and the idle time at the end of the steps, after the last launch; null where one row is all. */
+function footOf({ result, rows, meanings }: All): Foot | null {
   const { launches } = result;
   const idle = sum(result.sites, (row) => idleOf(row.idle_ns));
   const rest = idle - sum(rows, (row) => idleOf(row.idle_ns));
+  if (rows.length === 1 && rest === 0) return null;
   const tail = meanings.idle_reasons.find((reason) => reason.id === "tail")?.meaning;
   return {
     name: <span {...hint(rest > 0 ? tail : null)}>{rest > 0 ? "All, with tail" : "All"}</span>,

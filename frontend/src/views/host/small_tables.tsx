@@ -71,6 +71,7 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
       rowKey={(row) => row.op}
       mark={["cpu_ops", (row) => row.op]}
       order="cpu_ops"
+      maxRows={10}
       tab={tab}
     />
   );

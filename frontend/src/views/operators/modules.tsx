@@ -19,7 +19,7 @@ import { IN_GRAPHS, tensorText } from "./op_table";
 import { knowsMemory, type OperatorPart } from "./tables";
 
 /** The number of lines from which the table scrolls. */
-const MOST = 18;
+const MOST = 12;
 
 const LAYERS = [
   { id: "folded", label: "Folded", meaning: "Repeated layers are one row." },

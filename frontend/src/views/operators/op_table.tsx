@@ -31,7 +31,7 @@ import {
 } from "./tables";
 
 /** The number of rows from which the table scrolls. */
-const MOST = 16;
+const MOST = 10;
 
 /** Ops by time, split as the reader chooses. */
 export function OpTable(part: OperatorPart) {

@@ -28,6 +28,7 @@ import { sentence } from "../../phrase";
 import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
+import { More } from "../more";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type ViewPart } from "../props";
 import { nameColumn } from "../table_picture";
 import { SeriesTiles } from "../tiles";
@@ -87,8 +88,12 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
           choose={(next) => tab.update(keysOfHidden(next))}
         />
       </div>
-      {result.communication && <Collectives found={result.communication} tab={tab} />}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
+      {result.communication && (
+        <More of={["what the ranks exchange"]} tab={tab}>
+          <Collectives found={result.communication} tab={tab} />
+        </More>
+      )}
       {result.has_device && <Words view="overview" />}
     </div>
   );

@@ -91,8 +91,8 @@ function Counts({ device, tab }: { device: DeviceSplit; tab: Tab }) {
         <>
           <dt>PyTorch Profiler tab</dt>
           <dd>
-            <b>{percent(theirs)}</b>{" "}
-            <span class="quiet">{why ? <Sentence phrase={tab.meanings.explain(why)} /> : "not known"}</span>
+            <b>{percent(theirs)}</b>
+            <Details text={why ? tab.meanings.explain(why) : "It is not known."} />
           </dd>
         </>
       )}

@@ -2,6 +2,7 @@
 
 import { DeviceChips } from "../chips";
 import { useStepSelection } from "../choices";
+import { More } from "../more";
 import { type SpanViewProps, titleOf } from "../props";
 import { SeriesTiles } from "../tiles";
 import { hiddenBins } from "./bins";
@@ -16,7 +17,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
   const device = result.devices.find((each) => each.device === tab.state.device) ?? result.devices[0];
   const off = hiddenBins(tab);
   const name = `${head.run} ${head.worker} span ${head.number}`;
-  const main = device === result.devices[0];
+  const tiled = device === result.devices[0] && result.tiles.length > 0;
   const other = compared?.page.result.devices.find((each) => each.device === device?.device) ?? null;
   const several = (device?.steps.length ?? 0) > 1;
   const split = other && { name: compared!.name, own: compared!.own, device: other };
@@ -25,24 +26,13 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
       {device && result.devices.length > 1 && (
         <DeviceChips devices={result.devices} chosen={device.device} choose={(gpu) => tab.update({ device: gpu })} />
       )}
-      {main && device && result.tiles.length > 0 && (
-        <SeriesTiles
-          label={`${tab.meanings.viewTitle("tensor_cores")} in this span`}
-          tiles={result.tiles}
-          page={page}
-          tab={tab}
-          compared={compared}
-        />
-      )}
       {device && device.total.kernel_ns > 0 && (
         <>
           <div class={several ? "tensor-split" : "tensor-split whole"}>
             <SplitPicture
-              device={device}
+              {...{ device, tab, name }}
               title={titleOf(page, `split.${device.device}`)}
               kernelTime={titleOf(page, `kernel_time.${device.device}`)}
-              tab={tab}
-              name={name}
               other={split}
             />
             {several && <SplitSteps device={device} off={off} chosen={chosen} tab={tab} name={name} />}
@@ -51,14 +41,22 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
           {device.rates && device.rates.rows.length > 0 && (
             <RateTable rates={device.rates} steps={device.steps.length} other={split} tab={tab} name={name} />
           )}
-          <KernelTable
-            device={device}
-            title={titleOf(page, `kernels.${device.device}`)}
-            off={off}
-            tab={tab}
-            name={name}
-            other={split}
-          />
+          <More of={["every kernel", tiled && "figures over the spans"]} tables={["kernels"]} tab={tab}>
+            <KernelTable
+              {...{ device, off, tab, name }}
+              title={titleOf(page, `kernels.${device.device}`)}
+              other={split}
+            />
+            {tiled && (
+              <SeriesTiles
+                label={`${tab.meanings.viewTitle("tensor_cores")} in this span`}
+                tiles={result.tiles}
+                page={page}
+                tab={tab}
+                compared={compared}
+              />
+            )}
+          </More>
         </>
       )}
     </div>

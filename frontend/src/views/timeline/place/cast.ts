@@ -3,13 +3,13 @@
  * and the stream that is busiest there; where none works, the first one, because that it waits is what the card says.
  *
  *     loader      ====                       one row
- *     thread   [forward          ]           two rows, from the first that no single event fills
+ *     thread   [forward          ]           the rows that the others leave, from the first that no single event fills
  *               [linear][relu ]
  *     calls       -     -                    one row
  *     stream              [gemm]             one row
  */
 
-import type { Track } from "../../../api.gen";
+import type { EventDetail, Track } from "../../../api.gen";
 import { lengthOf, type TimeRange } from "../../../time_range";
 import { type Boxes, inSight, rowKey } from "../data/boxes";
 
@@ -22,8 +22,8 @@ export interface Cast {
   stream: Track | undefined;
 }
 
-/** The number of the thread's rows; one fewer beside the loader. */
-const THREAD_ROWS = 2;
+/** The number of rows in all. */
+const ROWS = 4;
 
 /** place: what the card is about; visible: the same with its surroundings. */
 export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast {
@@ -39,7 +39,8 @@ export function castOf(boxes: Boxes, place: TimeRange, visible: TimeRange): Cast
   const above = calls && boxes.tracks[boxes.tracks.indexOf(calls) - 1];
   const thread = above?.kind === "thread" ? above : most("thread");
   const first_row = thread ? firstRow(boxes, thread, place) : 0;
-  const rows = Math.min(THREAD_ROWS - (loader ? 1 : 0), (thread?.rows ?? 0) - first_row);
+  const left = ROWS - [loader, calls, stream].filter(Boolean).length;
+  const rows = Math.min(left, (thread?.rows ?? 0) - first_row);
   const drawn = (track: Track | undefined, rows = 1): Track[] => (track ? [{ ...track, rows, pinned: true }] : []);
   return {
     tracks: [...drawn(loader), ...drawn(thread, rows), ...drawn(calls), ...drawn(stream)],
@@ -60,6 +61,10 @@ export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread"
   }
   return { ...boxes, rows };
 }
+
+/** The event in the row in which it is drawn. */
+export const drawnIn = ({ thread, first_row }: Pick<Cast, "thread" | "first_row">, event: EventDetail): EventDetail =>
+  event.track === thread?.id ? { ...event, row: event.row - first_row } : event;
 
 /** The work of a stream that is preceded by its longest wait; null where the stream never waits. */
 export function workAfterWait(boxes: Boxes, stream: Track, visible: TimeRange): number | null {

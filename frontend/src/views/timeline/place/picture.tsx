@@ -21,7 +21,7 @@ import { layoutOf } from "../layout";
 import { groundOf, overOf, paintOver, paintScene } from "../paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 import { NO_CHOICES } from "../tracks";
-import { type Cast, castOf, fromRow, longestIn, workAfterWait } from "./cast";
+import { type Cast, castOf, drawnIn, fromRow, longestIn, workAfterWait } from "./cast";
 import { paintWaits } from "./waits";
 
 const HEIGHT_PX = 120;
@@ -141,7 +141,8 @@ function useScene(
   const { stream, thread, first_row } = cast;
   const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
   const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, visible) : null);
-  const chosen = readyDetail(useDetail(tab.events, span, event, true));
+  const detail = readyDetail(useDetail(tab.events, span, event, true));
+  const chosen = useMemo(() => detail && drawnIn(cast, detail), [cast, detail]);
   const scene: Scene = {
     ...{ width, height: HEIGHT_PX, scroll: 0, visible, time, layout, layers, palette, range, chosen },
     ...{ steps: [], step: counted, scale: scaleFor(lengthOf(visible), "ns") },
