@@ -439,6 +439,22 @@ def test_a_pageable_batch_that_no_kernel_runs_beside_is_worth_its_copy():
     said(insight)
 
 
+@pytest.mark.parametrize(
+    ("direction", "found"),
+    [
+        ("DtoH (Device -> Pageable)", {"pageable_result_copies"}),
+        ("HtoD (Pageable -> Device)", {"pageable_batch_copies"}),
+        ("DtoH (Device -> Pinned)", set()),
+        ("HtoD (Pinned -> Device)", set()),
+        ("DtoD (Device -> Device)", set()),
+    ],
+)
+def test_copies_beside_which_no_kernel_runs_are_told_by_direction_and_memory(direction: str, found: set[str]):
+    trace = timeline(COPIED, names=dict.fromkeys("cd", f"Memcpy {direction}"))
+    about = {"pageable_batch_copies", "pageable_result_copies"}
+    assert {each.id: each.gain_ns for each in judged(trace).insights if each.id in about} == dict.fromkeys(found, 1_500)
+
+
 def test_a_pinned_batch_is_left_alone():
     assert card(timeline(COPIED), "pageable_batch_copies") is None
 
