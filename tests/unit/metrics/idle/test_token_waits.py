@@ -1,4 +1,4 @@
-"""Waits for tokens: in decoding, the idle time after the last wait of a step is the CPU's and not that of the call."""
+"""Waits that have to stay, for tokens and for gradients: the idle time after them is the CPU's, not that of the call."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_the_range_that_marks_the_steps_says_nothing_of_a_gap(at: int, name: str
 
 
 def updating(optimizer: str, launched: str = ".", cell_ns: int = 100_000) -> Trace:
-    """Three steps: two kernels, a wait for their gradients' copy to the host, and 11 cells of the optimizer."""
+    """Three steps: a kernel, a wait for the copy of its gradients to the host, and 11 cells of the optimizer."""
     steps = 3
     return timeline(
         f"""
@@ -124,4 +124,5 @@ def updating(optimizer: str, launched: str = ".", cell_ns: int = 100_000) -> Tra
 def test_an_optimizer_on_the_cpu_needs_its_gradients(optimizer: str, launched: str, cell_ns: int, stays: bool):
     trace = updating(optimizer, launched, cell_ns)
     assert token_waits(trace).tolist() == [stays] * 3
-    assert [us > 0 for us in bubbles_us(trace)] == [not stays, not stays, False]  # no launch follows the last one
+    launches_follow = [True, True, launched != "."]
+    assert [us > 0 for us in bubbles_us(trace)] == [follows and not stays for follows in launches_follow]
