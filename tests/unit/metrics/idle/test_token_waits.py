@@ -1,4 +1,4 @@
-"""Waits that have to stay, for tokens and for gradients: the idle time after them is the CPU's, not that of the call."""
+"""Waits that have to stay, for tokens and for gradients: the idle time after them is the time of the CPU."""
 
 from __future__ import annotations
 
