@@ -47,6 +47,9 @@ _OF_TENSOR = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
+#: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
+LARGE_BYTES = 64 << 10
+
 _BACK = (
     'host = torch.empty_like(result, device="cpu", pin_memory=True)  # once, and reused\n'
     "host.copy_(result, non_blocking=True)  # on a stream of its own; read after its event"
@@ -91,7 +94,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     the GPU, so that no other card claims it.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason. Values such as a loss, which take the GPU no time to copy: cards about waits are about them.
+    medium for that reason. Values such as a loss, which take no time to copy: cards about waits are about them. A
+    checkpoint that few of the steps write: what less than half of the steps copy does not count.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -103,7 +107,10 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     """
     words = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
-    return _alone_card(facts, _Alone("pageable_result_copies", "Copy results while kernels run", words, _BACK), rows)
+    rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
+    usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
+    card = _Alone("pageable_result_copies", "Copy results while kernels run", words, _BACK)
+    return _alone_card(facts, card, rows, usual_ns)
 
 
 class _Alone(NamedTuple):
@@ -115,9 +122,11 @@ class _Alone(NamedTuple):
     how: str
 
 
-def _alone_card(facts: Facts, card: _Alone, rows: list[CopyRow]) -> Insight | None:
+def _alone_card(facts: Facts, card: _Alone, rows: list[CopyRow], most_ns: int | None = None) -> Insight | None:
+    """most_ns: what a usual step spends in copies alone, where the card is about no more than that."""
     known = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
+    alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
     return host_card(
         facts,
