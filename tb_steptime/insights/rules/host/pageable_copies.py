@@ -101,7 +101,7 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
 
     Jobs: those with a GPU that copy large results to the host, such as masks, images, logits or gradients.
 
-    Gain: the time of these copies while no kernel runs, mean over the steps.
+    Gain: the time of these copies while no kernel runs, mean over the steps; at most that of a usual step.
 
     Left out: the copies' time during which kernels run, and the idle time after them.
     """
