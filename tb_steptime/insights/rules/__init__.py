@@ -47,7 +47,11 @@ from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host
 from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
-from tb_steptime.insights.rules.host.pageable_copies import pageable_batch_copies, pageable_copies
+from tb_steptime.insights.rules.host.pageable_copies import (
+    pageable_batch_copies,
+    pageable_copies,
+    pageable_result_copies,
+)
 from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
 from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
@@ -113,6 +117,7 @@ RULES: dict[Rule, Gain] = {
     without_cache: Gain.OVERLAPS,
     anomaly_detection: Gain.OVERLAPS,
     pageable_batch_copies: Gain.OVERLAPS,
+    pageable_result_copies: Gain.OVERLAPS,
     tensor_cores_unused: Gain.OVERLAPS,
     alignment: Gain.OVERLAPS,
     slow_products: Gain.OVERLAPS,

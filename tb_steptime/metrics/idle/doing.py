@@ -4,6 +4,8 @@ thread   |------------- train.py(80): main -------------|    lasts for many such
             |---- data.py(9): crop ----|
               |-- aten::index --|
 range        |---------------|                               -> op aten::index
+
+If no single one does, ops of one name may do so together: thirty updates of an optimizer that runs on the CPU.
 """
 
 from __future__ import annotations
@@ -31,6 +33,10 @@ AROUND_TIMES = 10
 #: An op or call is unusual if it takes this many times its median, of at least ENOUGH_ALIKE calls.
 UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
 
+#: Minimum mean length of ops of one name that are named together. Shorter ones only describe or launch: the code that
+#: makes so many of them is to be shortened, and not the op.
+LEAST_NAMED_NS = 100_000
+
 Kinds = Literal["call", "op", "frame", "range", "nothing"]
 #: The kinds that name the activity most exactly come first.
 _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
@@ -48,10 +54,11 @@ _COMPILES = expression(
 
 
 class Doing(NamedTuple):
-    """kind, name: "nothing" and None if nothing lasts for most of the range. inside: the op around a call. compiles:
-    torch.compile is at work for most of it. unusual: an op or a call that takes far less elsewhere, so it is not a cost
-    of every step: a first call, or a thread without a core. busiest, busiest_ns: for a frame, what it spends most of
-    its time in the range in, and for how long (`busiest_call`); None and 0 if no single name does."""
+    """kind, name: "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
+    many short ones, do so together. inside: the op around a call. compiles: torch.compile is at work for most of it.
+    unusual: an op or a call that takes far less elsewhere, so it is not a cost of every step: a first call, or a thread
+    without a core. busiest, busiest_ns: for a frame, what it spends most of its time in the range in, and for how long
+    (`busiest_call`); None and 0 if no single name does."""
 
     kind: Kinds
     name: str | None
@@ -77,9 +84,39 @@ def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | Non
     rows = _lasting(trace, among, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
     found = [_doing(trace, mine, start, end) for mine in of_thread]
-    return next((each for each in found if each.kind in ("call", "op")), None) or next(
+    one = next((each for each in found if each.kind in ("call", "op")), None) or next(
         (each for each in found if each.name), found[0]
     )
+    if one.kind != "nothing":
+        return one
+    several = (_several(trace, number, start, end, one.compiles) for number in (thread, *others))
+    return next((each for each in several if each.kind != "nothing"), one)
+
+
+def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) -> Doing:
+    """What the outermost ops that begin in the range on a thread do for most of it together. The name is None if those
+    of no one name do."""
+    events = trace.events
+    low, high = np.searchsorted(events.start_ns, (start, end))
+    rows = low + np.flatnonzero((events.thread[low:high] == thread) & (events.kind[low:high] == Kind.CPU_OP))
+    rows = rows[_outermost(trace, rows)]
+    within = np.minimum(events.ends(rows), end) - events.start_ns[rows]
+    if within.sum() <= MOSTLY * (end - start):
+        return NOTHING._replace(compiles=compiles)
+    names, place = np.unique(events.name[rows], return_inverse=True)
+    sums = np.bincount(place, within)
+    most = int(sums.argmax())
+    long = sums[most] >= max(MOSTLY * (end - start), LEAST_NAMED_NS * np.count_nonzero(place == most))
+    name = trace.strings[int(names[most])] if long else None
+    return Doing("op", name, None, compiles)
+
+
+def _outermost(trace: Trace, rows: Int64) -> Bool:
+    """Which of these rows of one thread, in time order, are in none of the others."""
+    ends = trace.events.ends(rows)
+    outer: Bool = np.ones(len(rows), bool)
+    outer[1:] = trace.events.start_ns[rows[1:]] >= np.maximum.accumulate(ends)[:-1]
+    return outer
 
 
 def lasting(trace: Trace, least_ns: float) -> Int64:

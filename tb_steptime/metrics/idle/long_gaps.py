@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
-from tb_steptime.metrics.idle.doing import MOSTLY, NOTHING, Kinds, doing_in, lasting
+from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in, lasting
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
@@ -110,14 +110,14 @@ def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
     found = []
     for number in distinct_in(site).tolist():
         mine = site == number
-        found.append(_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine]))
+        found.append(_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], _claimed(trace, device)))
     return sorted(found, key=lambda row: -row.late_ns)
 
 
-def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool) -> LongGaps:
+def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals) -> LongGaps:
     steps, among = len(find_steps(trace).steps), lasting(trace, MOSTLY * LONG_NS)
     order = np.argsort(-late, kind="stable").tolist()
-    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), among) for i in order]
+    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed, among) for i in order]
     unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
     compiled_ns = sum(gap.late_ns for gap in found if gap.compiled)
     return LongGaps(
@@ -158,10 +158,16 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
     return int(late[(len(late) - 1) // 2]) if len(late) else 0
 
 
+@shared
+def _claimed(trace: Trace, device: int) -> Intervals:
+    """Idle time that blocking calls and pauses explain."""
+    return Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
+
+
 def _late_ns(trace: Trace, device: int) -> Int64:
     """Returns for each row of `find_launches` how much of the gap that it ended is late."""
     total = np.zeros(len(find_launches(trace).activity), np.int64)
-    claimed = Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
+    claimed = _claimed(trace, device)
     for segments in idle_segments(trace, device):
         rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
         start, end = segments.start[rows], segments.end[rows]
@@ -178,13 +184,14 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
     return generated | (innermost(trace, compiled_ranges(trace), call) >= 0)
 
 
-def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, among: Int64) -> LongGap:
-    """among: events that last at least half of the shortest long gap."""
+def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals, among: Int64) -> LongGap:
+    """claimed: as by `_claimed`. among: events that last at least half of the shortest long gap."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
-    doing = NOTHING
-    if late_ns >= MOSTLY * (end - start):  # otherwise what lasts for most of the gap does not explain its lateness
-        doing = doing_in(trace, int(trace.events.thread[call]), start, end, among)
+    unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
+    doing = doing_in(trace, int(trace.events.thread[call]), *unclaimed, among)
+    if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
+        doing = Doing(doing.kind, None, None, compiles=False)
     return LongGap(
         step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
         start_ns=start,

@@ -1,4 +1,4 @@
-"""Waits for the tokens of a decoding step, which the next step continues from.
+"""Waits that have to stay: for the tokens of a decoding step, and for gradients that an optimizer reads on the CPU.
 
 thread   [launch]|-- copy tokens to the host --|  schedule, prepare  [launch]
 device           kkkkkkkkkkkkkkkkkkkkkkkkkkkkk                       kkkkkkkk
@@ -7,6 +7,14 @@ device           kkkkkkkkkkkkkkkkkkkkkkkkkkkkk                       kkkkkkkk
 A server reads which tokens its model chose, and decides by them what runs next, so the last wait of each step has to
 stay, and what follows is the time of the CPU. In training, or where batches follow each other, a value can be read
 later, or not at all.
+
+range                                             [ Optimizer.step, on the CPU  ]
+thread   [launch]|-- copy gradients to the host --|                              [launch]
+device           kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk                                kkkkkk
+                                                  iiiiiiiiiiiiiiiiiiiiiiiiiiiiiii     idle because of the CPU's work
+
+An optimizer whose state is offloaded updates the parameters on the CPU, and its step launches no kernel. It cannot
+start before it has the gradients, and the next step cannot start before it ends.
 """
 
 from __future__ import annotations
@@ -16,8 +24,10 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
 from tb_steptime.metrics.job.purpose import purpose_of
+from tb_steptime.metrics.phases.assignment import optimizer_marks
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
@@ -31,21 +41,47 @@ _DECODES = expression(
     r"|BatchDecode|flash_fwd_splitkv|unified_attention"
 )
 
+#: Minimum length of an optimizer's step on the CPU. One on a GPU whose launches are not recorded is shorter.
+LEAST_UPDATE_NS = 1_000_000
+
 
 @shared
 def token_waits(trace: Trace) -> Bool:
-    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes."""
+    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or wait
+    for what an optimizer on the CPU needs."""
     groups = blocking_groups(trace)
     found = np.zeros(len(groups), bool)
-    if not len(groups) or not _decodes(trace):
+    if not len(groups):
         return found
     way = directions(trace, groups.copy)
     reads = np.array([way[place] == "DtoH" for place in range(len(groups))], bool)
     rows = np.flatnonzero(reads | (groups.kind == KINDS.index("sync")) & (groups.copy < 0))
+    found[rows] = _before_updates(trace, groups.end[rows])
+    if not _decodes(trace):
+        return found
     begun = find_steps(trace).host_start_ns
     step = np.searchsorted(begun, groups.start[rows], side="right")
     found[rows[np.diff(step, append=len(begun) + 1) > 0]] = True
     return found
+
+
+def _before_updates(trace: Trace, ends: Int64) -> Bool:
+    """Whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the end of
+    the steps."""
+    launches = find_launches(trace)
+    begun = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
+    following = np.append(begun, ends.max(initial=find_steps(trace).window[1]))[np.searchsorted(begun, ends)]
+    found: Bool = 2 * _updates_on_cpu(trace).overlap_ns(ends, following) > following - ends
+    return found
+
+
+def _updates_on_cpu(trace: Trace) -> Intervals:
+    """When optimizers run whose steps take long and launch no kernel."""
+    events, marks, launches = trace.events, optimizer_marks(trace), find_launches(trace)
+    kernels = (launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)
+    begun = np.sort(events.start_ns[launches.call[kernels]])
+    inside = np.searchsorted(begun, events.ends(marks)) - np.searchsorted(begun, events.start_ns[marks])
+    return Intervals.of_events(events, marks[(inside == 0) & (events.dur_ns[marks] >= LEAST_UPDATE_NS)])
 
 
 def _decodes(trace: Trace) -> bool:

@@ -4,6 +4,7 @@ stretch  [aten::addmm          |launch|  ]      a stretch that is longer than ot
 op       [cudnn_convolution [cudaFree][cudaMalloc] ]     an op that is longer than those of its site, for calls that no
                                                          other one makes: these are its excess
 range    [compile_inner (dynamo_timed)     ]    what the recording names as work of a first use
+step     | [bench] [bench] [bench] | mm | mm |  code that only the first step runs, if it is far longer than the others
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
 TIMES_NOISE, LEAST_STEPS = 2, 3
+#: What only the first step does must take this many times as long as the longest later step: work of every k-th step,
+#: such as an optimizer's after accumulated gradients, does not.
+TIMES_ALL_LATER = 2
 #: Number of bits for the time when a thread and an instant are combined into one number, by which stretches are sorted.
 _BITS = 46
 
@@ -45,13 +49,17 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
         return no_excess()
     own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
     step = step_at(trace, stretches.start_ns)
-    found, site = _judged(trace, stretches, own, step, first_step)
+    found, site, only_first = _judged(trace, stretches, own, step, first_step)
     excess, kind = _of_ops(trace, stretches, own, site, found, first_step)
     kind = _explained(trace, stretches, excess, kind)
     kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, site)
     kind[begins] = ExcessKind.ONCE
-    kind[(kind == ExcessKind.ONCE) & _tries_again(trace, host, stretches)] = ExcessKind.INTERRUPTED
+    again = _tries_again(trace, host, stretches)
+    kind[(kind == ExcessKind.ONCE) & again] = ExcessKind.INTERRUPTED
+    only_first &= ~again
+    kind[only_first] = ExcessKind.ONCE
+    excess[only_first] = own[only_first]
     excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
     kind = _explained(trace, stretches, excess, kind)
     long = np.flatnonzero(excess)
@@ -59,11 +67,26 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
     return Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), _events(host, stretches, long))
 
 
-def _judged(trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int) -> tuple[Judged, Int64]:
-    """Each stretch compared with those of its sites, and the number of its exact site. The less exact sites are not
-    needed afterwards; of a million stretches each takes 8 MB."""
+def _judged(trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int) -> tuple[Judged, Int64, Bool]:
+    """Each stretch compared with those of its sites, the number of its exact site, and whether only the first step has
+    its code. The less exact sites are not needed afterwards; of a million stretches each takes 8 MB."""
     sites, like = stretch_sites(trace, stretches)
-    return judge(own, step, sites, like, first_step), sites[0]
+    return judge(own, step, sites, like, first_step), sites[0], _only_in_first(trace, sites[2], own, step, first_step)
+
+
+def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_step: int) -> Bool:
+    """Which stretches are code that no later step runs, if all of it takes far longer than any later step: candidates
+    that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded steps may be
+    such code, too; what it costs is no cost of the other steps either."""
+    steps = find_steps(trace)
+    length = steps.end_ns - steps.start_ns
+    if len(length) < LEAST_STEPS:
+        return np.zeros(len(site), bool)
+    first = first_step or 1
+    here = step == first
+    only: Bool = here & is_in(site, site[~here & (step > 0)], invert=True)
+    longest = int(np.delete(length, first - 1).max())
+    return only if int(own[only].sum()) >= TIMES_ALL_LATER * longest else np.zeros(len(site), bool)
 
 
 def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:

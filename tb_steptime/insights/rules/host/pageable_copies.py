@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import name_of, pageable
 from tb_steptime.insights.rules.host.idle_cards import calls_card
+from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, nbytes, ns, phrase, text
 
@@ -44,6 +47,13 @@ _OF_TENSOR = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
+#: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
+LARGE_BYTES = 64 << 10
+
+_BACK = (
+    'host = torch.empty_like(result, device="cpu", pin_memory=True)  # once, and reused\n'
+    "host.copy_(result, non_blocking=True)  # on a stream of its own; read after its event"
+)
 
 
 def _why(rows: list[BlockingRow]) -> Phrase:
@@ -71,19 +81,61 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies' time during which kernels run.
     """
+    how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
+    words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
+    return _alone_card(
+        facts, _Alone("pageable_batch_copies", "Copy the next batch while kernels run", words, how), rows
+    )
+
+
+def pageable_result_copies(facts: Facts) -> Insight | None:
+    """Fires when copies from the GPU to pageable memory run alone for long enough. The copy's time is no idle time of
+    the GPU, so that no other card claims it.
+
+    Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
+    medium for that reason. Values such as a loss, which take no time to copy: cards about waits are about them. A
+    checkpoint that few of the steps write: what less than half of the steps copy does not count.
+
+    Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
+
+    Jobs: those with a GPU that copy large results to the host, such as masks, images, logits or gradients.
+
+    Gain: the time of these copies while no kernel runs, mean over the steps; at most that of a usual step.
+
+    Left out: the copies' time during which kernels run, and the idle time after them.
+    """
+    words = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
+    rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
+    rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
+    usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
+    card = _Alone("pageable_result_copies", "Copy results while kernels run", words, _BACK)
+    return _alone_card(facts, card, rows, usual_ns)
+
+
+class _Alone(NamedTuple):
+    """What differs between cards about copies beside which no kernel runs."""
+
+    id: str
+    title: str
+    words: str
+    how: str
+
+
+def _alone_card(facts: Facts, card: _Alone, rows: list[CopyRow], most_ns: int | None = None) -> Insight | None:
+    """most_ns: what a usual step spends in copies alone, where the card is about no more than that."""
     known = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
-    words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
+    alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
     return host_card(
         facts,
-        id="pageable_batch_copies",
-        title=phrase("Copy the next batch while kernels run"),
-        why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
-        how=_AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD,
+        id=card.id,
+        title=phrase(card.title),
+        why=phrase(card.words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
+        how=card.how,
         gain_ns=alone_ns,
-        formula=phrase("Mean over the steps of the batches' copies during which no kernel runs."),
+        formula=phrase("Mean over the steps of these copies' time during which no kernel runs."),
         best=Confidence.MEDIUM,
         why_confidence=phrase(depends),
         colour="copy",

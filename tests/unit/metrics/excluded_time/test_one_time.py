@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -221,6 +222,39 @@ def test_a_capture_lasts_from_its_beginning_to_the_graph():
         cell_ns=MS,
     )
     assert causes_ms(trace) == [("graph_capture", 7)]
+
+
+# Code that only the first step runs.
+
+
+@pytest.mark.parametrize("cell_ns", [random.Random(seed).randrange(MS, 9 * MS) for seed in range(4)])
+@pytest.mark.parametrize(("waits", "once"), [(6, 0), (7, 7)], ids=["less than two later steps", "two later steps"])
+def test_what_only_a_long_first_step_runs_comes_once(waits: int, once: int, cell_ns: int):
+    """A launch of a kind that no other step has, and Python after it; later steps take 4 cells each."""
+    trace = timeline(
+        f"""
+        step     | {"0" * (waits + 4)}111122223333 |
+        runtime  | a{"." * waits}k..k...k...k... |
+        kernel 7 | .a{"." * waits}k..k...k...k.. |""",
+        cell_ns=cell_ns,
+        calls={"a": "cuLaunchKernelEx"},
+    )
+    found = [("loading", cell_ns / MS), ("between_ops", once * cell_ns / MS)] if once else []
+    assert causes_ms(trace) == found
+    assert judged_ns(trace, 0).tolist() == [(waits + 4 - once) * cell_ns, *[4 * cell_ns] * 3]
+
+
+def test_what_later_steps_run_too_does_not_come_once():
+    """The second step does the same as the first one."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 12}{"1" * 12}22223333 |
+        runtime  | {("a" + "." * 8 + "k..") * 2}k...k... |
+        kernel 7 | {(".a" + "." * 8 + "k.") * 2}.k...k.. |""",
+        cell_ns=MS,
+        calls={"a": "cuLaunchKernelEx"},
+    )
+    assert causes_ms(trace) == []
 
 
 # Memory.

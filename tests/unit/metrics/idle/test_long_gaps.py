@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.doing import doing_in
+from tb_steptime.metrics.idle.doing import LEAST_NAMED_NS, doing_in
 from tb_steptime.metrics.idle.long_gaps import KEPT, LongGap, LongGaps, WaitName, long_gaps
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -77,6 +77,10 @@ DOING = {
     "a call in an op": ("op | ......oooooooooooo........ |\n runtime | ........yyyyyyyyyy........ |",
                         ("call", "cudaEventRecord", "aten::stack", False)),
     "nothing for most of it": ("op | ......oooo..pppp.......... |", ("nothing", None, None, False)),
+    "ops of one name": ("op | ......ooo.ppooo.ooo....... |", ("op", "aten::stack", None, False)),
+    "ops inside ops": ("op | ......oooooooo............ |\n op | ......pppp................ |",
+                       ("op", "aten::stack", None, False)),
+    "ops of several names": ("op | ......ooo.ppp.oop......... |", ("op", None, None, False)),
     "a function": ("python | ......ffffffffffffff...... |\n python | .......gggggggggggg....... |",
                    ("frame", "data.py(9): crop", None, False)),
     "a module's call": ("python | ......mmmmmmmmmmmmmm...... |", ("frame", "nn.Module: Linear_3", None, False)),
@@ -100,6 +104,30 @@ def test_what_lasts_for_most_of_the_gap_names_it(case: str):
         "x": "torch/_dynamo/guards.py(9): check",
     }  # fmt: skip
     assert found(drawn(middle, **names)) == [expected]
+
+
+@pytest.mark.parametrize(("cell_ns", "name"), [(LEAST_NAMED_NS, "aten::slice"), (LEAST_NAMED_NS - 1, None)])
+def test_short_ops_are_not_to_be_shortened(cell_ns: int, name: str | None):
+    many = {"o": "aten::slice", "p": "aten::slice", "q": "aten::slice", "r": "aten::mul"}
+    trace = timeline("step | 000000000000 |\nop | .opqopqrpoq. |", cell_ns=cell_ns, names=many)
+    assert doing_in(trace, 0, 0, 12 * cell_ns) == ("op", name, None, False, False, None, 0)
+
+
+def test_what_follows_the_share_of_a_call_that_waits_names_the_rest():
+    """The call blocks for 6 ms and explains as much of the 11 ms; ops fill the remaining 5 ms."""
+    trace = timeline(
+        """
+        step     | 00000000000000000000000000 |
+        op       | ...........ooooooooo...... |
+        runtime  | abcdessssss..........z.... |
+        kernel 7 | abcdeeeeeee...........z... |""",
+        cell_ns=MS,
+        names={"o": "aten::stack"},
+        calls={"s": "cudaStreamSynchronize"},
+    )
+    assert [(gap.late_ns, gap.doing, gap.name) for row in long_gaps(trace, 0) for gap in row.longest] == [
+        (5 * MS, "op", "aten::stack")
+    ]
 
 
 def test_what_contains_the_whole_training_says_nothing_of_a_gap():

@@ -1,4 +1,4 @@
-"""Waits for tokens: in decoding, the idle time after the last wait of a step is the CPU's and not that of the call."""
+"""Waits that have to stay, for tokens and for gradients: the idle time after them is the time of the CPU."""
 
 from __future__ import annotations
 
@@ -93,3 +93,36 @@ def test_the_range_that_marks_the_steps_says_nothing_of_a_gap(at: int, name: str
     )
     gaps = [gap for row in long_gaps(trace, 0) for gap in row.longest]
     assert [gap.name for gap in gaps] == [name] * (steps - 1)
+
+
+def updating(optimizer: str, launched: str = ".", cell_ns: int = 100_000) -> Trace:
+    """Three steps: a kernel, a wait for the copy of its gradients to the host, and 11 cells of the optimizer."""
+    steps = 3
+    return timeline(
+        f"""
+        step                          | {"".join(str(step) * 20 for step in range(steps))} |
+        user {optimizer} | {".......ooooooooooo.." * steps} |
+        runtime                       | {f"k.csss.....{launched}........" * steps} |
+        kernel 7                      | {f".kkk.......{launched}........" * steps} |
+        memcpy 7                      | {"....cc.............." * steps} |""",
+        names={"k": "gemm", "q": "update", "c": "Memcpy DtoH (Device -> Pinned)"},
+        calls=CALLS,
+        cell_ns=cell_ns,
+    )
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "launched", "cell_ns", "stays"),
+    [
+        ("Optimizer.step#CPUAdam.step", ".", 100_000, True),
+        ("Optimizer.step#CPUAdam.step", "q", 100_000, False),
+        ("Optimizer.step#CPUAdam.step", ".", 1_000_000 // 11, False),
+        ("write_checkpoint", ".", 100_000, False),
+    ],
+    ids=["on the CPU", "a kernel updates", "short", "another range"],
+)
+def test_an_optimizer_on_the_cpu_needs_its_gradients(optimizer: str, launched: str, cell_ns: int, stays: bool):
+    trace = updating(optimizer, launched, cell_ns)
+    assert token_waits(trace).tolist() == [stays] * 3
+    launches_follow = [True, True, launched != "."]
+    assert [us > 0 for us in bubbles_us(trace)] == [follows and not stays for follows in launches_follow]

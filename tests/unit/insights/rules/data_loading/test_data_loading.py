@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
@@ -15,9 +16,11 @@ from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.data_loading import other_waits
+from tb_steptime.insights.rules.host.pageable_copies import LARGE_BYTES
 from tb_steptime.metrics.data_loading.scaling import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Kind
 from tests.drawn.cards import card, judged, said, sure
 from tests.drawn.loader_calls import NAMES, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
@@ -437,6 +440,45 @@ def test_a_pageable_batch_that_no_kernel_runs_beside_is_worth_its_copy():
     insight = sure(timeline(COPIED, names={"c": PAGEABLE, "d": PAGEABLE}), "pageable_batch_copies")
     assert (insight.gain_ns, insight.part) == (1_500, "memcpy")
     said(insight)
+
+
+@pytest.mark.parametrize(
+    ("direction", "found"),
+    [
+        ("DtoH (Device -> Pageable)", {"pageable_result_copies": 1_000}),
+        ("HtoD (Pageable -> Device)", {"pageable_batch_copies": 1_500}),
+        ("DtoH (Device -> Pinned)", {}),
+        ("HtoD (Pinned -> Device)", {}),
+        ("DtoD (Device -> Device)", {}),
+    ],
+)
+def test_copies_beside_which_no_kernel_runs_are_told_by_direction_and_memory(direction: str, found: dict[str, int]):
+    """They take one cell of the first step and two of the second one."""
+    assert copied_alone(COPIED, direction) == found
+
+
+def copied_alone(drawing: str, direction: str, size: int = LARGE_BYTES) -> dict[str, int]:
+    trace = timeline(drawing, names=dict.fromkeys("cd", f"Memcpy {direction}"))
+    nbytes = np.where(trace.events.kind == Kind.MEMCPY, size, -1)
+    trace = replace(trace, events=replace(trace.events, bytes=nbytes.astype(np.int64)), memo={})
+    about = {"pageable_batch_copies", "pageable_result_copies"}
+    return {each.id: each.gain_ns for each in judged(trace).insights if each.id in about}
+
+
+@pytest.mark.parametrize(("size", "gain"), [(LARGE_BYTES, {"pageable_result_copies": 1_000}), (LARGE_BYTES - 1, {})])
+def test_small_results_take_no_time_to_copy(size: int, gain: dict[str, int]):
+    assert copied_alone(COPIED, "DtoH (Device -> Pageable)", size) == gain
+
+
+@pytest.mark.parametrize(("second", "gain"), [("....", {}), ("d...", {"pageable_result_copies": 1_000})])
+def test_results_that_few_steps_copy_are_no_cost_of_each(second: str, gain: dict[str, int]):
+    """Two steps; the first one copies for four cells."""
+    drawing = f"""
+        step     | 1111111122222222 |
+        runtime  | .ck......{second[:1]}q..... |
+        memcpy 9 | ..cccc....{second[:1]}..... |
+        kernel 7 | ......kk...qqqqq |"""
+    assert copied_alone(drawing, "DtoH (Device -> Pageable)") == gain
 
 
 def test_a_pinned_batch_is_left_alone():
