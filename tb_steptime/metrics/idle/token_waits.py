@@ -47,8 +47,8 @@ LEAST_UPDATE_NS = 1_000_000
 
 @shared
 def token_waits(trace: Trace) -> Bool:
-    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or wait
-    for what an optimizer on the CPU needs."""
+    """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or
+    wait for what an optimizer on the CPU needs."""
     groups = blocking_groups(trace)
     found = np.zeros(len(groups), bool)
     if not len(groups):
