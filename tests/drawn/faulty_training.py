@@ -191,7 +191,7 @@ def forks(watch: Watch, workers: int) -> None:
     if pid:
         print("child", os.waitpid(pid, 0)[1], flush=True)
     else:
-        signal.alarm(PATIENCE_SECONDS)  # a child does not inherit it
+        signal.alarm(PATIENCE_SECONDS // 3)  # a child does not inherit it; its parent waits for it
     train(watched)
     if not pid:
         sys.exit(5)
