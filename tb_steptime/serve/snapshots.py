@@ -17,7 +17,7 @@ from tb_steptime.metrics.flame.labels import FrameKind
 from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.devices import Curve
 from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
-from tb_steptime.snapshots.categories import by_category
+from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.growth import growth
 from tb_steptime.snapshots.kept import kept_snapshot
 from tb_steptime.snapshots.model import Snapshot
@@ -27,7 +27,7 @@ from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
 from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.flame import FlamePage, column_text
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, UInt8
 
 #: Maximum number of snapshots that are kept open; a comparison needs two.
 _OPEN = 4
@@ -54,10 +54,11 @@ class _Opened:
 
 @dataclass(frozen=True, eq=False)
 class _Device:
-    """times_ns: of each entry, from the oldest one on."""
+    """times_ns: of each entry, from the oldest one on. categories: of each allocation."""
 
     of: Usage
     made: Allocations
+    categories: UInt8
     times_ns: Int64
     timed: bool
 
@@ -110,7 +111,7 @@ def snapshot_page(folder: Path, asked: SnapshotRequest, since: Path | None = Non
         at_ns=device.peak_ns if asked.at_ns is None else asked.at_ns,
         at_bytes=int(alive.size.sum()),
         at_count=len(alive.size),
-        at_categories=by_category(opened.snapshot, device.of, alive, after),
+        at_categories=by_category(device.categories, device.made, after),
         stacks=_flame(stack_tree(opened.snapshot, alive)) if len(alive.size) else None,
         strips=shown,
         more_strips=more,
@@ -137,7 +138,8 @@ def _device(folder: Path, device: int) -> _Device:
     times = of.entries.time_us
     timed = bool(len(times)) and int(times[0]) >= 0
     since_first = times - times[0] if timed else np.arange(len(times), dtype=np.int64)
-    return _Device(of, allocations(snapshot, of, device), 1_000 * since_first, timed)
+    made = allocations(snapshot, of, device)
+    return _Device(of, made, categories(snapshot, of, made), 1_000 * since_first, timed)
 
 
 @functools.lru_cache(_OPEN)

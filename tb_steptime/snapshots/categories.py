@@ -20,7 +20,7 @@ from enum import IntEnum
 import numpy as np
 
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes, parts_of
-from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId
+from tb_steptime.metrics.memory.categories import CATEGORIES, MODULE_STATE, CategoryId
 from tb_steptime.snapshots.lines import is_python
 from tb_steptime.snapshots.model import Action, Snapshot
 from tb_steptime.snapshots.usage import Allocations, Usage
@@ -46,7 +46,7 @@ class _Code(IntEnum):
 #: What Python frames show, the innermost first: with a closure the optimizer calls the forward pass, and with
 #: checkpoints the backward pass does.
 _FRAMES = (
-    (expression(r"torch/nn/modules/\S+: (?:__init__|reset_parameters|_apply|__setstate__)$"), _Code.PARAMETERS),
+    (expression(r"torch/nn/modules/\S+: " + MODULE_STATE), _Code.PARAMETERS),
     (expression(r"torch/nn/modules/module\.py: _call_impl$"), _Code.FORWARD),
     (expression(r"torch/optim/\S+: "), _Code.OPTIMIZER),
     (expression(r"torch/(?:autograd/__init__|_tensor)\.py: backward$"), _Code.BACKWARD),
@@ -54,17 +54,17 @@ _FRAMES = (
 _ENGINE = "torch::autograd::Engine::"
 
 
-def by_category(snapshot: Snapshot, of: Usage, made: Allocations, after: int) -> list[CategoryBytes]:
-    """Bytes by category of what is alive after this many entries: parts that sum to all of it, in the order of
-    `CATEGORIES`."""
-    alive = made.where(made.alive_after(after))
-    places = _categories(snapshot, of, alive)
-    known = places != _PLACE["before_recording"]
-    return parts_of(places[known], alive.size[known], int(alive.size.sum())) or []
+def by_category(places: UInt8, made: Allocations, after: int) -> list[CategoryBytes]:
+    """Returns bytes by category of what is alive after this many entries: parts that sum to all of it, in the order of
+    `CATEGORIES`. places: as by `categories`, of all allocations."""
+    alive = made.alive_after(after)
+    known = alive & (places != _PLACE["before_recording"])
+    return parts_of(places[known], made.size[known], int(made.size[alive].sum())) or []
 
 
-def _categories(snapshot: Snapshot, of: Usage, made: Allocations) -> UInt8:
-    """For each allocation the place in `CATEGORIES`."""
+def categories(snapshot: Snapshot, of: Usage, made: Allocations) -> UInt8:
+    """Returns for each allocation the place in `CATEGORIES`. Looks at every stack of the device, so that a caller who
+    asks for several moments keeps the result."""
     entries, code = of.entries, _Codes(snapshot)
     born, never = code.of(made.stack), made.end >= len(entries)
     freed = code.of(np.append(entries.stack, np.int32(-1))[np.minimum(made.end, len(entries))])
@@ -90,7 +90,7 @@ def _categories(snapshot: Snapshot, of: Usage, made: Allocations) -> UInt8:
 
 
 def _marks(of: Usage, code: _Codes) -> Int64:
-    """Entries that show a backward pass or an optimizer: allocations in them."""
+    """Returns the entries that show a backward pass or an optimizer: allocations in them."""
     made = np.flatnonzero(of.entries.action == Action.ALLOC)
     return made[is_in(code.of(of.entries.stack[made]), (_Code.BACKWARD, _Code.OPTIMIZER))]
 

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
-from tb_steptime.snapshots.categories import by_category
+from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.growth import DeviceGrowth, growth
 from tb_steptime.snapshots.lines import LineRow, Lines, by_line
 from tb_steptime.snapshots.model import Action, Snapshot, State
@@ -139,7 +139,7 @@ def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
         fragmented=_fragmented(snapshot, device, lines),
         out_of_memory=_out_of_memory(snapshot, of, free, lines),
         curve=_curve(of),
-        peak_by_category=by_category(snapshot, of, made, of.peak),
+        peak_by_category=by_category(categories(snapshot, of, made), made, of.peak),
     )
 
 

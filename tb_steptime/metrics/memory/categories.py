@@ -51,8 +51,9 @@ CategoryId = Literal[
 CATEGORIES: tuple[CategoryId, ...] = get_args(CategoryId)
 _PLACE = {category: place for place, category in enumerate(CATEGORIES)}
 
-#: Python frames in which a module makes or moves its parameters and buffers.
-_MODULE_STATE = expression(r"torch/nn/modules/\S+\.py\(\d+\): (?:__init__|reset_parameters|_apply|__setstate__)$")
+#: Functions of modules that make or move parameters and buffers, and their Python frames.
+MODULE_STATE = r"(?:__init__|reset_parameters|_apply|__setstate__)$"
+_MODULE_STATE = expression(r"torch/nn/modules/\S+\.py\(\d+\): " + MODULE_STATE)
 #: A batch may be read up to this many steps before it is used.
 _PREFETCHED_STEPS = 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 
-from tb_steptime.snapshots.categories import by_category
+from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
@@ -25,9 +25,15 @@ def written(folder, made, keep=None):
     return read_snapshot(folder / "snapshot.pickle")
 
 
+def parts_at(snapshot, device, after):
+    of = usage(snapshot, device)
+    made = allocations(snapshot, of, device)
+    return by_category(categories(snapshot, of, made), made, after)
+
+
 def found(snapshot, after=None):
     of = usage(snapshot, 0)
-    parts = by_category(snapshot, of, allocations(snapshot, of, 0), len(of.entries) if after is None else after)
+    parts = parts_at(snapshot, 0, len(of.entries) if after is None else after)
     assert sum(part.bytes for part in parts) == of.in_use[-1 if after is None else after]
     return {part.category: (part.bytes, part.count) for part in parts}
 
@@ -89,8 +95,7 @@ def test_without_any_memory_there_is_no_part(tmp_path):
     made = Allocator()
     made.free(made.alloc(5, code=LOOP), LOOP)
     snapshot = written(tmp_path, made)
-    of = usage(snapshot, 0)
-    assert by_category(snapshot, of, allocations(snapshot, of, 0), 0) == []
+    assert parts_at(snapshot, 0, 0) == []
 
 
 @on_real_snapshots
@@ -98,16 +103,14 @@ def test_categories_of_real_snapshots_sum_to_what_is_in_use(path):
     snapshot = read_snapshot(real_path(path))
     for device in snapshot.devices:
         of = usage(snapshot, device)
-        made = allocations(snapshot, of, device)
         for after in (0, of.peak, len(of.entries)):
-            assert sum(part.bytes for part in by_category(snapshot, of, made, after)) == of.in_use[after]
+            assert sum(part.bytes for part in parts_at(snapshot, device, after)) == of.in_use[after]
 
 
 def test_a_recorded_training_step_holds_its_state_in_shares_that_its_optimizer_explains():
     """AdamW in FP32 keeps two states for each parameter. At the end of the step all of them are there."""
     snapshot = read_snapshot(real_path("snapshots/snap_cs336_memory_ctx128_fullstep_.pickle"))
-    of = usage(snapshot, 0)
-    parts = by_category(snapshot, of, allocations(snapshot, of, 0), len(of.entries))
+    parts = parts_at(snapshot, 0, len(usage(snapshot, 0).entries))
     held = {part.category: part.bytes for part in parts}
     assert 1.99 < held["optimizer_state"] / held["before_recording"] < 2.01
     assert 0.99 < held["gradients"] / held["before_recording"] < 1.01
