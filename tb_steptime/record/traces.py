@@ -3,7 +3,7 @@
     training   |-- steps --|-- text --|-- steps ---------------------
     thread                            |-- compresses --| run/host_4711.1700000000.pt.trace.json.gz
 
-torch's own handler compresses while the training waits, line by line and at the highest level: that takes fifteen times
+torch's own handler compresses while the training waits, line by line and at the highest level: that takes several times
 as long as the text. The text itself cannot be written in a thread, because torch holds Python's lock meanwhile.
 """
 
