@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,10 @@ RECIPES = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOT
 _BLOCK = re.compile(r"^```(python (?P<file>\S+)|sh(?: fails with (?P<code>\d+))?)\n(?P<text>.*?)^```", re.M | re.S)
 #: These commands run until the user stops them.
 _SERVERS = ("tensorboard ",)
+#: What a rank over gloo may write when it ends on Python up to 3.13: PyTorch's thread waits for Python's lock to free
+#: what the last exchange held, Python ends the thread, and C++ takes this for an error. It depends on the last
+#: milliseconds of the process and not on what the recipe shows; one of 48 ranks ended so on a busy machine.
+_ENDED_WITH_PYTHON = "terminate called without an active exception"
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +50,15 @@ def test_a_recipe_runs_as_it_stands(recipe: str, programs: Path, tmp_path: Path)
             continue
         for line in block["text"].splitlines():
             if not line.startswith(_SERVERS):
-                done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
+                done = _run(line, tmp_path, environment)
+                if line.startswith("torchrun ") and _ENDED_WITH_PYTHON in done.stderr:
+                    shutil.rmtree(tmp_path / "logs")
+                    done = _run(line, tmp_path, environment)
                 assert done.returncode == int(block["code"] or 0), f"{line}\n{done.stdout}\n{done.stderr}"
                 assert "Traceback" not in done.stderr
                 ran += 1
     assert ran >= 2
+
+
+def _run(line: str, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(line, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
