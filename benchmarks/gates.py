@@ -66,7 +66,7 @@ class Pair:
 
 
 def train(folder: Path, passes: int) -> None:
-    """Two spans of ten steps, and forty steps after them."""
+    """Two spans of ten steps, and 140 steps that are not recorded, before and after them."""
     import torch
 
     from tb_steptime.record import profile_steps
@@ -75,8 +75,8 @@ def train(folder: Path, passes: int) -> None:
     torch.manual_seed(0)
     model, batch = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()), torch.rand(128, 512)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    with profile_steps(folder, skip_first=5, wait=3, warmup=2, active=10, repeat=2) as prof:
-        for _ in range(5 + 2 * 15 + 40):
+    with profile_steps(folder, skip_first=100, wait=3, warmup=2, active=10, repeat=2) as prof:
+        for _ in range(100 + 2 * 15 + 40):
             for _ in range(passes):
                 model(batch).mean().backward()
             optimizer.step()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.comparison.figures import FigureChange
-from tb_steptime.comparison.gates import GATED, Gate, GateResult
+from tb_steptime.comparison.gates import GATED, UNPROFILED_P5, Gate, GateResult
 from tb_steptime.comparison.row_changes import RowChange, TableId
 from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import By, Contribution
@@ -65,17 +65,17 @@ def gate_line(gate: Gate, result: GateResult) -> str:
     """ "FAILED  step_time>+5%: +7.1 %" """
     word = {True: "passed", False: "FAILED", None: "UNKNOWN"}[result.passed]
     line = f"{word:<8}{result.run}: {gate.rule}: {_held(gate, result)}"
-    return "\n".join([line, *_noise(result)]).replace(GAP, " ")
+    return "\n".join([line, *_noise(gate, result)]).replace(GAP, " ")
 
 
-def _noise(result: GateResult) -> list[str]:
+def _noise(gate: Gate, result: GateResult) -> list[str]:
     """Returns a line where the recordings are too noisy for the limit, else none."""
     if not result.is_noisy or result.spread is None:
         return []
-    return [
-        f"!       Spans of one run differ by {percent_exact(result.spread)}, more than the limit: "
-        "record several runs a side, alternating, or gate unprofiled_step."
-    ]
+    differ = f"differ by {percent_exact(result.spread)}, more than the limit: record"
+    if gate.metric == UNPROFILED_P5.id:
+        return [f"!       The two fastest runs of a side {differ} more runs, or on a quieter machine."]
+    return [f"!       Spans of one run {differ} several runs a side, alternating, or gate unprofiled_step."]
 
 
 def comparison_markdown(comparison: Comparison) -> str:
@@ -100,7 +100,7 @@ def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
     rows = [("gate", "run", "measured", "")]
     words = {True: "passed", False: "**failed**", None: "not measurable"}
     rows += [(f"`{gate.rule}`", result.run, _held(gate, result), words[result.passed]) for gate, result in gates]
-    noisy = [line.removeprefix("!").strip() for _, result in gates for line in _noise(result)]
+    noisy = [line.removeprefix("!").strip() for gate, result in gates for line in _noise(gate, result)]
     return "\n\n".join([_markdown(rows), *dict.fromkeys(noisy)]).replace(GAP, " ")
 
 

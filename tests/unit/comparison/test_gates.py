@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_steptime.comparison.gates import Gate, GateError, GateResult, judge_gate, parse_gate
 from tb_steptime.comparison.sides import Side
@@ -109,16 +111,54 @@ def timed(name, *medians, fast=None):
     return Side(name, tuple(told), (1,) * len(told))
 
 
-def test_fast_steps_show_more_work_that_medians_beside_a_busy_process_hide():
-    """A neighbour lengthens most steps of one recording per side. The code takes a tenth longer."""
-    base = timed("a", 7_000, 9_500, 7_100, fast=(6_900, 6_950, 6_920))
-    again = timed("b", 9_600, 7_000, 7_050, fast=(6_940, 6_910, 6_900))
-    slower = timed("c", 7_700, 7_800, 9_900, fast=(7_600, 7_640, 7_590))
-    found = {
-        rule: [judge_gate(parse_gate(rule), base, other).passed for other in (again, slower)]
-        for rule in ("unprofiled_step>+5%", "unprofiled_step_p5>+5%")
-    }
-    assert found == {"unprofiled_step>+5%": [True, True], "unprofiled_step_p5>+5%": [True, False]}
+#: Fast steps of three runs, ns. Another process lengthens one run per side. The slower code takes a tenth longer.
+FAST, SLOWER = (6_900, 8_950, 6_920), (7_600, 7_640, 9_590)
+
+
+def fails_at(rule, base, candidate):
+    found = judge_gate(parse_gate(rule), timed("a", *base, fast=base), timed("b", *candidate, fast=candidate))
+    return found.passed is False
+
+
+@pytest.mark.parametrize(
+    ("rule", "base", "candidate", "failed"),
+    [
+        ("unprofiled_step>+5%", FAST, SLOWER, False),
+        ("unprofiled_step_p5>+5%", FAST, SLOWER, True),
+        ("unprofiled_step_p5>+9%", FAST, SLOWER, True),
+        ("unprofiled_step_p5>+10%", FAST, SLOWER, False),
+        ("unprofiled_step_p5>+500ns", FAST, SLOWER, True),
+        ("unprofiled_step_p5>+700ns", FAST, SLOWER, False),
+        ("unprofiled_step_p5>7500ns", FAST, SLOWER, True),
+        ("unprofiled_step_p5>7600ns", FAST, SLOWER, False),
+        ("unprofiled_step_p5<-5%", SLOWER, FAST, True),
+        ("unprofiled_step_p5<-10%", SLOWER, FAST, False),
+        ("unprofiled_step_p5<7000ns", SLOWER, FAST, True),
+        ("unprofiled_step_p5>+5%", FAST, FAST[::-1], False),
+        ("unprofiled_step_p5>+5%", FAST, (7_100, 7_640, 9_590), False),  # one run of the candidate is as fast
+        ("unprofiled_step_p5>+5%", FAST, (8_900, 9_900, 9_950), False),  # the two fastest differ by a tenth
+        ("unprofiled_step_p5>+5%", (6_900, 6_920), (7_600, 7_640), True),
+    ],
+)  # fmt: skip
+def test_fast_steps_are_judged_by_all_runs_of_the_slower_side(rule, base, candidate, failed):
+    assert fails_at(rule, base, candidate) is failed
+
+
+def test_runs_beside_a_busy_process_are_called_noisy():
+    busy = timed("b", 8_900, 9_900, 9_950, fast=(8_900, 9_900, 9_950))
+    found = judge_gate(parse_gate("unprofiled_step_p5>+5%"), timed("a", *FAST, fast=FAST), busy)
+    assert found.is_noisy and found.spread == pytest.approx(1_000 / 6_920)
+    assert found.value == pytest.approx(9_900 / 6_920 - 1), "of the median runs"
+
+
+_ALIKE = st.lists(st.floats(1, 1.02), min_size=3, max_size=3).map(sorted)
+
+
+@given(_ALIKE, _ALIKE, st.integers(0, 50_000), st.integers(0, 50_000))
+def test_more_work_fails_however_long_other_processes_make_one_run_of_each_side(base, candidate, before, after):
+    *base, slowest = (round(10_000 * factor) for factor in base)
+    *candidate, last = (round(11_000 * factor) for factor in candidate)
+    assert fails_at("unprofiled_step_p5>+5%", (*base, slowest + before), (last + after, *candidate))
 
 
 def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
