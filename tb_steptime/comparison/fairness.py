@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.text import Note, count, fraction, text
@@ -11,7 +12,7 @@ from tb_steptime.text import Note, count, fraction, text
 FEW_STEPS = 5
 #: Notes with which the two do not do the same work: then what cards promised for one says nothing about the other.
 OTHER_WORK = {"one_simulated", "one_without_gpu", "other_gpus", "other_ranks", "other_shapes", "other_purpose",
-              "other_ops", "other_kernels"}  # fmt: skip
+              "other_ops", "other_kernels", "other_amount"}  # fmt: skip
 #: Minimum share of op calls that both sides make: below it, if shapes are not recorded, nothing shows that the work is
 #: the same.
 COMMON_FRACTION = 0.1
@@ -20,6 +21,12 @@ COMMON_FRACTION = 0.1
 IN_GRAPHS = 0.1
 #: Share of compiled kernels from which kernels of the same work have different names if only one side compiles them.
 COMPILED = 0.1
+#: Minimum ratio of calls per step from which kernels of both sides show that a step does a different amount of work.
+OTHER_CALLS = 3.0
+#: A call of these kernels takes at most so many times as long on one side, so it does about the same work on both.
+SAME_CALL = 2.5
+#: Shorter kernels take about the same time whatever they compute, so one call may do the work of many, ns.
+TELLING_NS = 10_000
 
 
 def unfair(base: Side, candidate: Side) -> list[Note]:
@@ -65,6 +72,9 @@ def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
             yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
     if not any(in_graphs) and not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
         yield Note("other_ops")
+    for more, fewer, side in ((base, candidate, "base"), (candidate, base, "candidate")):
+        if times := _times_as_many_calls(more, fewer):
+            yield Note("other_amount", {"times": count(round(times)), "side": text(side)})
     if base.overview.job.purpose != candidate.overview.job.purpose:
         yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
 
@@ -112,16 +122,34 @@ def _is_compiled(span: ComparedSpan) -> bool:
 def _common_kernels(base: ComparedSpan, candidate: ComparedSpan) -> float:
     """Returns the share of the shorter step's kernel time that is in kernels of both sides, by name; 1 where one side
     has none."""
-    before, after = (_kernel_ns(span) for span in (base, candidate))
-    least = min(sum(before.values()), sum(after.values()))
-    return sum(min(ns, after.get(name, 0.0)) for name, ns in before.items()) / least if least else 1.0
+    before, after = (_kernels(span) for span in (base, candidate))
+    least = min(sum(ns for _, ns in side.values()) for side in (before, after))
+    return sum(min(before[name][1], after[name][1]) for name in before.keys() & after.keys()) / least if least else 1.0
 
 
-def _kernel_ns(span: ComparedSpan) -> dict[str, float]:
-    """Returns the time of each kernel per step."""
-    found: dict[str, float] = {}
+def _times_as_many_calls(more: ComparedSpan, fewer: ComparedSpan) -> float | None:
+    """Returns how many times as often kernels of both sides run per step on one side: the median of those that run at
+    least OTHER_CALLS times as often, each call taking about as long. None unless they take at least half of the time of
+    the kernels of both sides. Captured and compiled work has such kernels, too: its matrix products."""
+    before, after = (_kernels(span) for span in (more, fewer))
+    common_ns, telling_ns, ratios = 0.0, 0.0, []
+    for name in before.keys() & after.keys():
+        (calls, ns), (other_calls, other_ns) = before[name], after[name]
+        calls_ns, times = (ns / calls, other_ns / other_calls), calls / other_calls
+        common_ns += min(ns, other_ns)
+        if times >= OTHER_CALLS and min(calls_ns) >= TELLING_NS and max(calls_ns) <= SAME_CALL * min(calls_ns):
+            telling_ns += min(ns, other_ns)
+            ratios.append(times)
+    return median(ratios) if ratios and telling_ns >= common_ns / 2 else None
+
+
+def _kernels(span: ComparedSpan) -> dict[str, tuple[float, float]]:
+    """Returns the calls and the time of each kernel per step, by name."""
+    found: dict[str, tuple[float, float]] = {}
+    steps = int(span.whole.sum())
     for place in span.compare.kernels:
-        found[place.name] = found.get(place.name, 0.0) + place.total_ns / int(span.whole.sum())
+        calls, ns = found.get(place.name, (0.0, 0.0))
+        found[place.name] = calls + place.count / steps, ns + place.total_ns / steps
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_steptime.comparison.comparison import compare
 from tb_steptime.comparison.fairness import unfair
@@ -110,6 +112,37 @@ def test_what_makes_it_unfair():
     assert [note.id for note in unfair(base, base)] == ["few_steps"]
     on_cpu = side_of("c", timeline("step | 000111222333444 |\n op | aaabbbcccdddeee |"))
     assert [note.id for note in unfair(base, on_cpu)] == ["one_without_gpu", "few_steps"]
+
+
+@given(
+    st.integers(1, 6),
+    st.integers(1, 20),
+    st.integers(1, 40),
+    st.integers(10, 40),
+    st.integers(0, 40),
+)
+def test_a_step_with_several_times_the_calls_of_the_same_kernels_does_more_work(
+    few, times, before_us, after_us, new_us
+):
+    """A product kernel runs `times` as often, and one side has a kernel of its own."""
+
+    def side(name, calls, us, own_us):
+        step = ("k" * us + ".") * calls + "n" * own_us + "."
+        steps = "".join(str(place) * len(step) for place in range(5))
+        return side_of(
+            name, timeline(f"step | {steps} |\n kernel 7 | {step * 5} |", names={"k": "gemm", "n": f"own_{name}"})
+        )
+
+    more, fewer = side("a", few * times, before_us, new_us), side("b", few, after_us, 0)
+    tells = times >= 3 and before_us >= 10 and max(before_us, after_us) <= 2.5 * min(before_us, after_us)
+    for pair, which in (((more, fewer), "base"), ((fewer, more), "candidate")):
+        found = [
+            (note.values["times"].value, note.values["side"].value)
+            for note in unfair(*pair)
+            if note.id == "other_amount"
+        ]
+        assert found == ([(times, which)] if tells else [])
+        assert compare(*pair).same_work is not tells
 
 
 def test_other_work_is_neither_faster_nor_slower():

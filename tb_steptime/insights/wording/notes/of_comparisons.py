@@ -46,6 +46,10 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
         "Their kernels show that the steps do other work.",
         more="One runs in captured graphs, so ops on the CPU say little.",
     ),
+    "other_amount": NoteWords(
+        "The same kernels run about {times} times as often in a step of the [{side}].",
+        "A step does a different amount of work: compare times per sample.",
+    ),
     "other_options": NoteWords(
         "Only one of the two was recorded with [{options}].",
         "Recording more slows the host: record both alike.",
