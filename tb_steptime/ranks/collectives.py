@@ -17,6 +17,7 @@ from tb_steptime.ranks.links import Links
 from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.result import GroupRow, JobCollective, Role
 from tb_steptime.ranks.roles import full_name, role_of_class, role_of_group
+from tb_steptime.ranks.routing import routes_tokens
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Int64
@@ -42,7 +43,7 @@ class _Row:
 
 def collective_rows(matched: Sequence[Matched], spans: Sequence[RankSpan], links: Links) -> list[JobCollective]:
     """Returns the rows, most exposed first."""
-    rows = [_row(each, spans, links) for found in matched for each in _alike(found)]
+    rows = [_row(each, spans, links) for found in matched for each in _alike(found, routes_tokens(found, spans))]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
 
 
@@ -50,7 +51,7 @@ def group_rows(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[Gr
     """Returns the groups, those with most ranks first."""
     rows = []
     for found in matched:
-        role, shown_by = role_of_group(_name(found), _counts(found))
+        role, shown_by = role_of_group(_name(found), _counts(found), routes_tokens(found, spans))
         ranks = [spans[place].rank for place in found.members.tolist()]
         size = found.group.size or len(found.group.ranks) or None
         rows.append(GroupRow(found.group.name or "", size, ranks, role, shown_by))
@@ -68,11 +69,12 @@ def _counts(found: Matched) -> Counter[ExchangeClass]:
     )
 
 
-def _alike(found: Matched) -> list[_Row]:
+def _alike(found: Matched, routes: bool = False) -> list[_Row]:
+    """routes: its all-to-alls route tokens. Which exchanges are alike does not depend on it."""
     counts = _counts(found)
-    of_group, shown_by = role_of_group(_name(found), counts)
+    of_group, shown_by = role_of_group(_name(found), counts, routes)
     named = shown_by.code == "role_shown_by_name"
-    roles = {each: of_group if named else role_of_class(each, counts) for each in counts}
+    roles = {each: of_group if named else role_of_class(each, counts, routes) for each in counts}
     keys = _keys(found, roles)
     alike = Groups.of(keys[found.of]) if len(keys) else Groups.of(found.of)
     firsts = [found.classes[number] for number in found.of[alike.first].tolist()]
@@ -131,8 +133,8 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     )
 
 
-def group_roles(matched: Sequence[Matched]) -> list[Role]:
-    return [role_of_group(_name(found), _counts(found))[0] for found in matched]
+def group_roles(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[Role]:
+    return [role_of_group(_name(found), _counts(found), routes_tokens(found, spans))[0] for found in matched]
 
 
 def stalled_ns(found: Matched) -> Int64:

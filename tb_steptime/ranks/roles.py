@@ -4,6 +4,7 @@ all-reduce from the hooks of the backward pass                       Distributed
 all-gather and reduce-scatter of one group, or within FSDP's ranges  FSDP's or ZeRO's parameters and gradients
 the same, where the forward pass reduces and scatters, too           tensor-parallel layers that split the sequence
 all-reduce in the forward and as many in the backward pass           tensor-parallel layers
+all-to-alls that take tokens to other ranks and back                 experts on several ranks
 sends and receives                                                   stages of a pipeline
 a group that is named for its purpose ("mesh_tp", "EXPERT_PARALLEL") what its name says
 """
@@ -38,23 +39,28 @@ _MINOR: tuple[Role, ...] = ("unknown", "buffers", "checks")
 Counts = Mapping[ExchangeClass, int]
 
 
-def role_of_group(name: str, counts: Counts) -> tuple[Role, Reason]:
-    """Returns the role, and the reason for it. name: the group's name with the description that its creator gave it."""
+def role_of_group(name: str, counts: Counts, routes: bool = False) -> tuple[Role, Reason]:
+    """Returns the role, and the reason for it. name: the group's name with the description that its creator gave it.
+    routes: its all-to-alls route tokens."""
     named = next((role for role, words in _NAMES.items() if words.search(name)), None)
     if named is not None:
         return named, Reason("role_shown_by_name")
+    # a group of all ranks may exchange gradients beside tokens: then it is one of data parallelism
     shown: dict[Role, None] = dict.fromkeys(
-        role_of_class(each, counts) for each in sorted(counts, key=lambda each: -counts[each])
+        role_of_class(each, counts, routes)
+        for each in sorted(counts, key=lambda each: (each.kind == "all_to_all", -counts[each]))
     )
     role: Role = next((role for role in shown if role not in _MINOR), next(iter(shown), "unknown"))
     return role, Reason("role_not_shown") if role == "unknown" else Reason("role_shown_by_exchanges")
 
 
-def role_of_class(each: ExchangeClass, counts: Counts) -> Role:
+def role_of_class(each: ExchangeClass, counts: Counts, routes: bool) -> Role:
     """Returns the role of exchanges of one class, given all that their group exchanges."""
     kinds = {one.kind for one in counts}
     if each.kind == "send_receive":
         return "pipeline"
+    if each.kind == "all_to_all" and routes:
+        return "expert_parallel"
     if each.wrapper == "fsdp":
         return "fsdp"
     if each.kind in ("all_gather", "reduce_scatter") and {"all_gather", "reduce_scatter"} <= kinds:

@@ -36,6 +36,12 @@ def routed_tokens(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> tupl
     return known, None if known else next(iter(reasons), None)
 
 
+def routes_tokens(found: Matched, spans: Sequence[RankSpan]) -> bool:
+    """Whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading results
+    raises."""
+    return any(one.kind == _KIND for one in found.classes) and isinstance(_tokens(found, spans), RoutedTokens)
+
+
 def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int | None]:
     """Returns the tokens that a rank sends and receives, over all groups; None for both where it is in none."""
     mine = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]

@@ -67,6 +67,7 @@ def test_a_rank_whose_expert_is_chosen_most_is_found(tmp_path: Path):
         (512 * passes, 2 * 102 * passes),
         (512 * passes, 2 * 410 * passes),
     ]
+    assert {row.role for row in job.collectives if row.kind == "all_to_all"} == {"expert_parallel"}
     assert (job.late[0].causes[0].tokens, job.late[0].causes[0].others_tokens) == (7 * 820, 7 * 204)
     assert job.what_if is not None
     (change,) = [each for each in job.what_if.changes if (each.id, each.ranks) == ("late_ranks", [1])]

@@ -113,7 +113,9 @@ def _hidden(job: ReplayedJob) -> _Change | None:
     """Replays with the exchanges of data parallelism beside the ranks' own work, one after the other in each group.
     Returns None where there are no such exchanges."""
     met = job.joined.met
-    beside = np.isin(met.group, [place for place, role in enumerate(group_roles(job.matched)) if role in HIDEABLE])
+    beside = np.isin(
+        met.group, [place for place, role in enumerate(group_roles(job.matched, job.spans)) if role in HIDEABLE]
+    )
     if not beside.any():
         return None
     channel_ns = np.bincount(met.group[beside], met.transfer_ns[beside]).max()

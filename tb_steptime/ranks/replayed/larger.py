@@ -35,7 +35,7 @@ _MOST_CALLS = 400_000
 
 def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason | None]:
     """Returns the larger jobs, and the reason if they are not known. step_ns: as replayed."""
-    roles = group_roles(job.matched)
+    roles = group_roles(job.matched, job.spans)
     growing = [found for found, role in zip(job.matched, roles, strict=True) if role in _GROWING]
     grows = np.array([role in _GROWING for role in roles] + [False] * len(job.messages), bool)
     if not any(on_device(span) for span in job.spans):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.ranks.roles import role_of_group
+from tb_steptime.ranks.roles import role_of_class, role_of_group
 
 
 def exchanged(kind: str, site: str, nbytes: int = 1_000_000, wrapper: str = "") -> ExchangeClass:
@@ -58,3 +58,20 @@ HOOKS, FORWARD, BACKWARD = "backward.hooks", "forward.model", "backward.nodes"
 )
 def test_by_what_it_exchanges(counts: dict[ExchangeClass, int], role: str):
     assert role_of_group("0 default_pg", counts)[0] == role
+
+
+@pytest.mark.parametrize(
+    ("beside", "role"),
+    [
+        ({}, "expert_parallel"),
+        ({exchanged("all_reduce", HOOKS): 2}, "ddp"),
+        ({exchanged("all_reduce", "unknown"): 9}, "expert_parallel"),
+    ],
+)
+def test_all_to_alls_that_route_tokens_are_of_experts(beside: dict[ExchangeClass, int], role: str):
+    counts = {exchanged("all_to_all", FORWARD): 4, exchanged("all_to_all", BACKWARD): 4, **beside}
+    assert role_of_group("0 default_pg", counts, routes=True)[0] == role
+    assert role_of_group("0 default_pg", counts)[0] == ("ddp" if role == "ddp" else "unknown")
+    assert [role_of_class(each, counts, True) for each in counts if each.kind == "all_to_all"] == [
+        "expert_parallel"
+    ] * 2
