@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from tb_steptime.record.cores import usable_cores
 
 #: Each process may need a good part of a gigabyte, and more than this gain nothing on one disk.
 MAX_PROCESSES = 8
@@ -10,8 +10,7 @@ MAX_PROCESSES = 8
 
 def cores() -> int:
     """Returns how many processes may run at once: one for each core that this process may use."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, MAX_PROCESSES)
+    return min(usable_cores() or 1, MAX_PROCESSES)
 
 
 def share_of(all: int, taken: int, waiting: int) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tb_steptime.record.cores import usable_cores
 from tb_steptime.record.file.clock import wall_ns
 from tb_steptime.record.file.format import LOADER, NO_WORKER, SUFFIX
 from tb_steptime.record.file.journal import Journal
@@ -117,7 +118,7 @@ def describe_process(recorder_start_ns: int) -> dict[str, Any]:
         "host": socket.gethostname(),
         "main_pid": os.getpid(),
         "recorder_start_ns": recorder_start_ns,
-        "usable_cores": _usable_cores(),
+        "usable_cores": usable_cores(),
         "torch": str(sys.modules["torch"].__version__),
     }
 
@@ -141,11 +142,6 @@ def describe_loader(loader: Any) -> dict[str, Any]:
         "in_order": getattr(loader, "in_order", True),
         "drop_last": bool(loader.drop_last),
     }
-
-
-def _usable_cores() -> int | None:
-    """Returns the number of usable cores: fewer than the machine has if the process is bound to some."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _dataset(dataset: Any) -> str:
