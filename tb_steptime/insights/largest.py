@@ -74,7 +74,7 @@ def _threads(facts: Facts) -> Phrase:
             "recorded."
         )
         return Phrase(agreeing(words, work.threads), number)
-    words = "Ops run on {threads} (thread|threads), not counting those of OpenMP, of a machine with {cores} cores."
+    words = "Ops run on {threads} (thread|threads), not counting those of OpenMP, of {cores} usable cores."
     return Phrase(agreeing(words, work.threads), number | {"cores": count(work.cores)})
 
 
