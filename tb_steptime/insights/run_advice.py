@@ -3,6 +3,8 @@
 span 1   Use 2 workers   up to 20 ms
 span 2   Use 3 workers   up to 24 ms    ->   Use 2 workers, up to 20 ms (2 of 3 spans: 2 to 3 workers)
 span 3   no card
+
+Where the spans are ranks of one job, the first card of the job comes before theirs: a rank cannot know why it waits.
 """
 
 from __future__ import annotations
@@ -63,6 +65,11 @@ def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
         workers=(min(workers), max(workers)) if workers else None,
         gain_ns=(min(gains), max(gains)),
     )
+
+
+def job_advice(card: Insight, spans: int) -> RunAdvice:
+    """Returns the advice for a run whose spans are ranks of a job. card: the first one of the job."""
+    return RunAdvice(card, spans, spans, None, (card.gain_ns, card.gain_ns))
 
 
 def _id(span: SpanAdvice) -> str | None:

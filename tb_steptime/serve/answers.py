@@ -25,8 +25,8 @@ class RunLine(msgspec.Struct, frozen=True):
     work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
     (`comparison.fairness`); None where that cannot be told. trend_ns: mean step of each span that is read, of a single
     span each step. fix: title of the first card that saves time, with what it gains per step, at most: that on which
-    the newest spans agree (`insights.run_advice`); None: none does. agreement: how far they do; None where they say the
-    same.
+    the newest spans agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does. agreement:
+    how far spans agree; None where they say the same.
     """
 
     run: str

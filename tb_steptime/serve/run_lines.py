@@ -17,11 +17,13 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.insights.run_advice import SpanAdvice, run_advice, span_advice
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, run_advice, span_advice
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
 from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.ranks.jobs import Jobs, find_job
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
 
@@ -31,16 +33,19 @@ BUDGET_SECONDS = 0.5
 MOST_IN_TREND = 40
 #: Number of newest spans of a run whose first cards are compared.
 MOST_JUDGED = 8
+#: Maximum number of ranks of a job that a line waits for. Of a larger job it has the first card of the first rank.
+MOST_RANKS = 64
 
 #: Errors raised by a summary that cannot be read, or that an earlier release wrote without what a comparison needs.
-_UNREADABLE = (OSError, DamagedSummary, KeyError, TraceError)
+#: ValueError and OverflowError mean that a packed column is malformed.
+_UNREADABLE = (OSError, DamagedSummary, LookupError, TraceError, ValueError, OverflowError)
 
 
 class RunLines:
     """The lines of a store. All methods may be called from any thread."""
 
-    def __init__(self, kept: KeptResults) -> None:
-        self._kept = kept
+    def __init__(self, kept: KeptResults, jobs: Jobs) -> None:
+        self._kept, self._jobs = kept, jobs
         self._lines: dict[str, tuple[tuple[MeasuredSpan | None, ...], RunLine | None]] = {}
         self._works: list[Side] = []
         self._lock = threading.Lock()
@@ -51,25 +56,29 @@ class RunLines:
         with self._lock:
             until, left = time.monotonic() + budget_seconds, 0
             lines: list[RunLine] = []
-            for of_run in first_workers(spans):
-                made_of, run = tuple(span.measured for span in of_run), of_run[0].found.run
+            all_of_run: dict[str, list[ServedSpan]] = {}
+            for span in spans:
+                all_of_run.setdefault(span.found.run, []).append(span)
+            for of_run in first_workers(span for each in all_of_run.values() for span in each):
+                run = of_run[0].found.run
+                made_of = tuple(span.measured for span in all_of_run[run])
                 kept = self._lines.get(run)
                 if kept is None or not _same(kept[0], made_of):
                     if time.monotonic() > until:
                         left += 1
                         continue
-                    kept = self._lines[run] = made_of, self._line(of_run)
+                    kept = self._lines[run] = made_of, self._line(of_run, all_of_run[run])
                 if kept[1] is not None:
                     lines.append(kept[1])
             return RunsPage(_headline(lines), lines, left)
 
-    def _line(self, spans: Sequence[ServedSpan]) -> RunLine | None:
-        """None where the summary lacks what this release needs."""
+    def _line(self, spans: Sequence[ServedSpan], of_run: Sequence[ServedSpan]) -> RunLine | None:
+        """spans: of the first worker; of_run: of all. None where the summary lacks what this release needs."""
         newest = spans[-1]
         try:
             judged = self._kept.judgement(newest)
             overview = newest.at_hand().result("overview", OverviewResult)
-            advice = run_advice([self._advice(span) for span in spans[-MOST_JUDGED:]])
+            advice = self._of_job(newest, of_run) or run_advice([self._advice(span) for span in spans[-MOST_JUDGED:]])
         except _UNREADABLE:
             return None
         first = advice.card
@@ -96,6 +105,14 @@ class RunLines:
         measured = span.at_hand()
         cards = self._kept.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
+
+    def _of_job(self, newest: ServedSpan, of_run: Sequence[ServedSpan]) -> RunAdvice | None:
+        """Returns the advice of the job, if the span is of one rank of a job that has a card that saves time."""
+        job = find_job(newest, of_run)
+        if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
+            return None
+        first = next((card for card in judge_job(self._jobs.of(job).ranks) if card.gain_ns > 0), None)
+        return job_advice(first, len(job.recorded)) if first else None
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of the first group whose first run does the same work. A run is compared only with the

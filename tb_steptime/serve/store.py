@@ -78,7 +78,7 @@ class Store:
         self.ranks = Ranks(self.directory, self.reader)
         self._trends = TrendsPages(self.kept)
         self._index = KeptIndex()
-        self._runs = RunLines(self.kept)
+        self._runs = RunLines(self.kept, self.ranks.jobs)
         self._openings: Bounded[bytes] = Bounded(MAX_OPENING_BYTES)
         self._warmed = threading.Event()
 

@@ -3,12 +3,15 @@
 Run        Spans  Mean step  Limited by                First card
 baseline       2    52.4 ms  input-bound               Major: Use 4 workers, up to 20.1 ms a step (38 %)
 cache          3    31.0 ms  GPU-bound (2 of 3 spans)  no card (2 of 3 spans)
+
+Of a run whose spans are ranks of a job it is the first card of the job.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,14 +19,17 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import SUFFIX
-from tb_steptime.insights.base import Judgement
-from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, run_advice, span_advice
+from tb_steptime.insights.base import Insight, Judgement
+from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, run_advice, span_advice
 from tb_steptime.insights.wording.run_advice import agreement, first_card_words
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.rows import shortened
 from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
+
+if TYPE_CHECKING:
+    from tb_steptime.terminal.ranks.jobs import FoundJob
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
 #: Maximum length of a run's name, which may be a path, and the shortest useful length of a card.
@@ -64,13 +70,24 @@ class Runs:
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], tuple[FoundSpan, list[SpanLine]]] = {}
+        self._of_jobs: dict[tuple[str, str], Insight] = {}
 
     def add(self, found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> None:
         self.found.setdefault(run_key(found), (found, []))[1].append(span_line(found.worker, measured, judgement))
 
+    def add_jobs(self, jobs: Sequence[FoundJob]) -> None:
+        """Adds the jobs of these spans, in time order: the newest job of a run counts."""
+        if not jobs:
+            return
+        from tb_steptime.insights.job_rules import judge_job  # a job of one rank does not need them
+
+        for job in jobs:
+            if cards := judge_job(job.ranks):
+                self._of_jobs[run_key(job.recorded[0].found)] = cards[0]
+
     def table(self, width: int | None) -> Iterator[str]:
         """See `run_table`."""
-        return run_table(list(self.found.values()), width)
+        return run_table([(found, spans, self._advice(found)) for found, spans in self.found.values()], width)
 
     def disagreements(self) -> Iterator[str]:
         """Yields a sentence for each run whose spans have different first cards. To be called after all spans were
@@ -78,18 +95,24 @@ class Runs:
         for found, spans in self.found.values():
             if len({span.worker for span in spans}) > 1:
                 continue
-            advice = _advice(spans)
+            advice = self._advice(found)
             if agreement(advice):
                 yield printable(f"First card of {run_name(found)}: {_in_words(advice)}")
 
     def reports(self) -> list[RunReport]:
         """Returns the reports of runs with several spans."""
-        return [_report(found.run, _advice(spans)) for found, spans in self.found.values() if len(spans) > 1]
+        return [_report(found.run, self._advice(found)) for found, spans in self.found.values() if len(spans) > 1]
+
+    def _advice(self, found: FoundSpan) -> RunAdvice:
+        key = run_key(found)
+        spans = self.found[key][1]
+        of_job = self._of_jobs.get(key)
+        return job_advice(of_job, len(spans)) if of_job else run_advice([span.advice for span in spans])
 
 
-def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine]]], width: int | None) -> Iterator[str]:
+def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine], RunAdvice]], width: int | None) -> Iterator[str]:
     """Yields a head, and a line for each run; found: its first span. width: of the terminal; None: nothing is cut."""
-    rows = [_HEADS, *(_cells(found, spans) for found, spans in runs)]
+    rows = [_HEADS, *(_cells(*run) for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, spans, step, bound, card in rows:
         begin = f"{name:<{widths[0]}}  {spans:>{widths[1]}}  {step:>{widths[2]}}  {bound:<{widths[3]}}  "
@@ -97,19 +120,15 @@ def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine]]], width: int |
         yield shortened(f"{begin}{said}".rstrip(), width or len(begin) + len(said))
 
 
-def _cells(found: FoundSpan, spans: Sequence[SpanLine]) -> tuple[str, ...]:
+def _cells(found: FoundSpan, spans: Sequence[SpanLine], advice: RunAdvice) -> tuple[str, ...]:
     cells = (
         _name(found, any(span.simulated for span in spans)),
         str(len(spans)),
         _mean_step(spans),
         _agreed([span.bound for span in spans]),
-        _in_words(_advice(spans)),
+        _in_words(advice),
     )
     return tuple(printable(cell.replace(GAP, " ")) for cell in cells)
-
-
-def _advice(spans: Sequence[SpanLine]) -> RunAdvice:
-    return run_advice([span.advice for span in spans])
 
 
 def _in_words(advice: RunAdvice) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
@@ -18,7 +18,8 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
-from tb_steptime.insights.run_advice import SpanAdvice, run_advice, span_advice
+from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.run_advice import SpanAdvice, job_advice, run_advice, span_advice
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.insights.wording.notes import worded
@@ -32,6 +33,7 @@ from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+from tb_steptime.terminal.ranks.jobs import Jobs
 from tb_steptime.text.printer import GAP, plain
 
 #: Maximum number of recordings in a list, and of kernels in a comparison. An agent can request a recording by name.
@@ -47,20 +49,28 @@ def runs(logs: Logs) -> contract.Runs:
         recordings=[_run_line(span, measured) for span, measured in listed],
         more=len(spans) - len(listed),
         problems=[f"{each.file}: {each.problem}." for each in problems],
-        first_cards=_first_cards(listed),
+        first_cards=_first_cards(listed, {span.run for span in spans[_LISTED:]}),
     )
 
 
-def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]]) -> dict[str, str]:
+def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: Container[str]) -> dict[str, str]:
+    """cut: runs of which some recordings are not listed, whose jobs would lack ranks."""
     read: dict[str, list[SpanAdvice]] = {}
+    jobs = Jobs()
     for span, measured in listed:
         if measured is not None:
+            if span.run not in cut:
+                jobs.add(span, measured)
             cards = judge(measured.results, measured.facts.gaps).insights
             advice = span_advice(next(iter(cards), None), measured.results)
             read.setdefault(span.run, []).append(advice)
-    return {
-        run: first_card_words(run_advice(of_run)).replace(GAP, " ") for run, of_run in read.items() if len(of_run) > 1
+    of_jobs = {job.run: cards[0] for job in jobs.found() if (cards := judge_job(job.ranks))}
+    of_runs = {
+        run: job_advice(of_jobs[run], len(of_run)) if run in of_jobs else run_advice(of_run)
+        for run, of_run in read.items()
+        if len(of_run) > 1
     }
+    return {run: first_card_words(each).replace(GAP, " ") for run, each in of_runs.items()}
 
 
 def _run_line(span: FoundSpan, measured: MeasuredSpan | None) -> contract.RunLine:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
     from tb_steptime.insights.base import Judgement
     from tb_steptime.terminal.ranks.contract import JobReport
-    from tb_steptime.terminal.ranks.jobs import Jobs
+    from tb_steptime.terminal.ranks.jobs import FoundJob, Jobs
     from tb_steptime.terminal.run_lines import Runs
 
 
@@ -91,11 +91,12 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
         jobs.add(found, measured)
         runs.add(found, measured, judgement)
         reports.append(span_report(found, measured, judgement))
-    print_json(Report(reports, list(map(error_report, problems)), _job_reports(jobs), runs.reports()))
+    found_jobs = jobs.found()
+    runs.add_jobs(found_jobs)
+    print_json(Report(reports, list(map(error_report, problems)), _job_reports(found_jobs), runs.reports()))
 
 
-def _job_reports(jobs: Jobs) -> list[JobReport]:
-    found = jobs.found()
+def _job_reports(found: Sequence[FoundJob]) -> list[JobReport]:
     if not found:
         return []
     from tb_steptime.terminal.ranks.report import job_report
@@ -108,11 +109,14 @@ def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     first = list(islice(spans, 1))
     from tb_steptime.insights import judge
     from tb_steptime.terminal.output import print_lines
+    from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.run_lines import Runs
 
-    runs = Runs()
+    jobs, runs = Jobs(), Runs()
     for found, measured in chain(first, spans):
+        jobs.add(found, measured)
         runs.add(found, measured, judge(measured.results, measured.facts.gaps))
+    runs.add_jobs(jobs.found())
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if runs.found:
         print_lines([*runs.table(width), "", _IN_FULL])

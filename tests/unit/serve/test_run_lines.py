@@ -6,9 +6,11 @@ import pytest
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights import judge
+from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.run_advice import run_advice, span_advice
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.ranks.jobs import Jobs, find_job
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan
 from tests.golden.compare import DEMO
@@ -27,7 +29,7 @@ def spans():
 
 
 def test_runs_of_the_same_work_share_a_number(spans):
-    page = RunLines(KeptResults()).page(spans, budget_seconds=600)
+    page = RunLines(KeptResults(), Jobs()).page(spans, budget_seconds=600)
     works = {line.run: line.work for line in page.lines}
     assert (page.left, list(works)) == (0, list(RUNS))
     assert {name: each.value for name, each in page.headline.values.items()} == {"others": 3, "runs": 3}
@@ -35,7 +37,9 @@ def test_runs_of_the_same_work_share_a_number(spans):
 
 
 def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
-    (line,) = RunLines(KeptResults()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines
+    (line,) = (
+        RunLines(KeptResults(), Jobs()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines
+    )
     of_run = [span for span in spans if span.found.run == RUNS[0]]
     assert (line.span, line.number) == (of_run[-1].found.id, of_run[-1].found.number)
     assert line.trend_ns == [span.measured.facts.mean_step_ns for span in of_run]
@@ -43,7 +47,7 @@ def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
 
 
 def test_a_line_has_the_one_recommendation_of_its_spans(spans):
-    lines = RunLines(KeptResults()).page(spans, budget_seconds=600).lines
+    lines = RunLines(KeptResults(), Jobs()).page(spans, budget_seconds=600).lines
     for line in lines:
         of_run = [span.measured for span in spans if span.found.run == line.run]
         firsts = [next((card for card in judge(each.results).insights if card.gain_ns > 0), None) for each in of_run]
@@ -57,8 +61,26 @@ def test_a_line_has_the_one_recommendation_of_its_spans(spans):
     assert any(line.agreement for line in lines)
 
 
+def test_the_line_of_a_job_has_the_first_card_of_the_job():
+    """Rank by rank: the line is made again with each rank that is read, and the first rank alone only knows that it
+    waits."""
+    found = [
+        FoundSpan(f"rank {number}", "job", f"rank{number}", 1, trace.name, trace, None, mtime_ns=number)
+        for number, trace in enumerate(sorted((DEMO / "cpu_late_rank").glob("*.pt.trace.json.gz")))
+    ]
+    spans, lines = [ServedSpan(place) for place in found], RunLines(KeptResults(), Jobs())
+    fixes = []
+    for place, span in enumerate(spans):
+        spans[place] = ServedSpan(span.found, measured=measure_file(span.found.trace))
+        (line,) = lines.page(spans, budget_seconds=600).lines
+        fixes.append((line.fix, line.gain_ns))
+    cards = judge_job(Jobs().of(find_job(spans[0], spans)).ranks)
+    assert fixes[-1] == (cards[0].title, cards[0].gain_ns) != fixes[0]
+    assert line.agreement is None
+
+
 def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):
-    lines = RunLines(KeptResults())
+    lines = RunLines(KeptResults(), Jobs())
     assert (lines.page(spans, budget_seconds=-1).lines, lines.page(spans, budget_seconds=-1).left) == ([], len(RUNS))
     made = lines.page(spans, budget_seconds=600)
     assert lines.page(spans, budget_seconds=-1) == made  # the lines are cached, so no time is needed
@@ -66,5 +88,5 @@ def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):
 
 def test_a_run_that_is_not_read_has_no_line():
     found = FoundSpan("id", "run", "worker0", 1, "w.json", None, None, mtime_ns=77)
-    page = RunLines(KeptResults()).page([ServedSpan(found)])
+    page = RunLines(KeptResults(), Jobs()).page([ServedSpan(found)])
     assert (page.headline, page.lines, page.left) == (None, [], 0)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
-from tb_steptime.insights.run_advice import SpanAdvice
+from tb_steptime.insights.run_advice import SpanAdvice, run_advice
 from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
 from tb_steptime.text.printer import UNKNOWN
 from tests.drawn.small_trace import write_trace
@@ -24,8 +24,12 @@ SLOWER = structs.replace(FIRST, step_ns=50_000_000, advice=workers_card(8, 30_00
 OTHER = SpanLine(20, 20_000_000, "host-bound", SpanAdvice(None), False)
 
 
+def run(name: str, *spans: SpanLine):
+    return replace(FOUND, run=name), spans, run_advice([span.advice for span in spans])
+
+
 def test_spans_that_disagree_are_counted():
-    runs = [(FOUND, [FIRST]), (replace(FOUND, run="long/name"), [FIRST, OTHER, SLOWER]), (FOUND, [OTHER, OTHER])]
+    runs = [run("a", FIRST), run("long/name", FIRST, OTHER, SLOWER), run("a", OTHER, OTHER)]
     assert list(run_table(runs, None)) == [
         "Run        Spans  Mean step  Limited by                  First card",
         "a              1    20.0 ms  input-bound                 Major: Use 4 workers, up to 9.0 ms a step (30 %)",
@@ -37,13 +41,12 @@ def test_spans_that_disagree_are_counted():
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_a_line_is_no_longer_than_the_terminal(width: int):
-    runs = [(replace(FOUND, run="r" * 90), [FIRST, OTHER, SLOWER])]
-    assert max(map(len, run_table(runs, width))) <= width
+    assert max(map(len, run_table([run("r" * 90, FIRST, OTHER, SLOWER)], width))) <= width
 
 
 def test_a_simulated_run_says_so_and_one_without_steps_has_no_step_time():
     line = structs.replace(OTHER, simulated=True, steps=0, step_ns=0)
-    lines = [list(run_table([(replace(FOUND, run=run), [line])], None))[1] for run in ("x", "x_simulated")]
+    lines = [list(run_table([run(name, line)], None))[1] for name in ("x", "x_simulated")]
     assert [each.split("  ")[0] for each in lines] == ["x (simulated)", "x_simulated"]
     assert [f" {UNKNOWN} " in each for each in lines] == [True, True]
 
@@ -110,3 +113,17 @@ def test_spans_of_one_run_that_disagree_get_a_line_and_a_report(capsys):
 
 def test_the_ranks_of_a_job_are_no_spans_that_disagree(capsys):
     assert not [line for line in printed(capsys, DEMO / "cpu_late_rank") if line.startswith("First card of")]
+
+
+def test_the_line_and_the_report_of_a_job_have_the_first_card_of_the_job(capsys):
+    """Each rank only knows that it waits for others; one of them loads its batches slowly."""
+    line, *_ = (
+        line for line in printed(capsys, DEMO / "cpu_late_rank", DEMO / "cpu_baseline") if "cpu_late_rank" in line
+    )
+    report = json.loads("".join(printed(capsys, DEMO / "cpu_late_rank", "--format", "json")))
+    (of_run,), (job,) = report["runs"], report["ranks"]
+    first = job["insights"][0]
+    title = of_run["text"].removeprefix("Major: ").partition(",")[0]
+    assert line.endswith(of_run["text"]) and first["text"].startswith(title)
+    assert (of_run["card"], of_run["saying"], of_run["spans"]) == (first["id"], 4, 4) == ("straggler", 4, 4)
+    assert of_run["least_gain_ns"] == of_run["most_gain_ns"] == first["gain_ns"]
