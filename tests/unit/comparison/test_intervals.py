@@ -43,6 +43,32 @@ def test_steps_that_alternate_are_no_noise():
     assert (known.change, known.low, known.high, known.distinguishable) == (-2, -2, -2, True)
 
 
+def test_sides_without_a_common_step_time_differ_however_long_single_steps_are():
+    """Three of five steps record a graph again. Means of five such steps may be anything."""
+    base, candidate = np.array([213.0, 213, 2.4, 213, 2.4]), np.array([1.2, 1.6, 1.2, 1.2, 1.3])
+    faster, slower = change_of_mean(base, candidate), change_of_mean(candidate, base)
+    assert (faster.high, slower.low) == (pytest.approx(-0.8), pytest.approx(0.8))
+    assert faster.distinguishable and slower.distinguishable
+    assert not change_of_mean(base, candidate, by_order=False).distinguishable
+    assert not change_of_mean(base[:3], candidate[:3]).distinguishable, "2 of 20 ways have one side above the other"
+    assert not change_of_mean(base, np.append(candidate, 2.5)).distinguishable, "not all steps are shorter"
+
+
+@pytest.mark.parametrize("count", [4, 5, 8, 20])
+def test_the_order_of_steps_that_are_alike_seldom_shows_a_difference(count):
+    """Steps of which three tenths take ten times as long."""
+
+    def side(seed):
+        draws = np.random.default_rng(seed)
+        return np.where(draws.random(count) < 0.3, 10, 1) * (1 + 0.01 * draws.standard_normal(count))
+
+    differ = [
+        sum(change_of_mean(side(seed), side(10_000 + seed), by_order=by_order).distinguishable for seed in range(400))
+        for by_order in (True, False)
+    ]
+    assert 0 <= differ[0] - differ[1] <= 0.05 * 400
+
+
 def test_a_single_step_says_nothing_of_noise():
     assert change_of_mean(np.array([10]), np.array([7, 8, 9])) == Change(10, 8)
 
