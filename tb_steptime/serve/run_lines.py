@@ -136,8 +136,9 @@ def _headline(lines: Sequence[RunLine]) -> Phrase | None:
         return None
     if not others:
         return phrase("The GPU sets the pace in all [{runs} runs].", runs=count(len(known)))
-    template = "In [{others} of {runs} runs] something other than the GPU sets the pace."
-    return phrase(template, others=count(others), runs=count(len(known)))
+    of = "all [{runs} runs]" if others == len(known) else "[{others} of {runs} runs]"
+    values = {"others": count(others), "runs": count(len(known))}
+    return phrase(f"In {of} something other than the GPU sets the pace.", **values)
 
 
 def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:

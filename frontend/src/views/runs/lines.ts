@@ -34,6 +34,12 @@ export function runsOf({ runs }: Index, lines: readonly RunLine[]): Run[] {
 
 export const machineOf = ({ line }: Run): string => (line ? sentence(line.machine) : "");
 
+/** "NVIDIA GeForce RTX 4090" as "RTX 4090": a column of GPUs has no room for their makers. */
+export const shortMachine = (name: string): string => name.replace(/(NVIDIA|GeForce|Tesla|AMD|Instinct) /g, "");
+
+/** "communication" for "communication-bound". */
+export const limitOf = (bound: string, { bounds }: Meanings): string => (bounds[bound] ?? bound).replace("-bound", "");
+
 /** The words may be anywhere in a row: name, kind of job, machine, what limits it, first fix. */
 export function shownRuns(runs: readonly Run[], { having, limit, machine }: Wanted, { bounds }: Meanings): Run[] {
   const words = wordsOf(having);

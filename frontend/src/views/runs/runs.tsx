@@ -16,9 +16,11 @@ import {
   extremes,
   type Group,
   grouped,
+  limitOf,
   machineOf,
   type Run,
   runsOf,
+  shortMachine,
   shownRuns,
   sorted,
   tally,
@@ -112,7 +114,7 @@ function Narrow({ all, tab: { state, meanings, update } }: NarrowProps) {
     <li key={value}>
       <button
         aria-pressed={state[key] === value}
-        {...hint(label)}
+        {...hint(value)}
         onClick={() => update({ [key]: state[key] === value ? null : value })}
       >
         <span class="clip">{label}</span> <span>{count(amount)}</span>
@@ -124,11 +126,15 @@ function Narrow({ all, tab: { state, meanings, update } }: NarrowProps) {
       <h2>What limits</h2>
       <ul>
         {tally(read.map(({ line }) => line!.bound)).map(([bound, amount]) =>
-          entry("limit", bound, meanings.bounds[bound] ?? bound, amount),
+          entry("limit", bound, limitOf(bound, meanings), amount),
         )}
       </ul>
       <h2>Machine</h2>
-      <ul>{tally(read.map(machineOf)).map(([machine, amount]) => entry("machine", machine, machine, amount))}</ul>
+      <ul>
+        {tally(read.map(machineOf)).map(([machine, amount]) =>
+          entry("machine", machine, shortMachine(machine), amount),
+        )}
+      </ul>
     </nav>
   );
 }
@@ -150,7 +156,7 @@ const HEADS = [
   { label: "Parts" },
   { label: "Limited by" },
   { label: "First fix" },
-  { label: "Gain", id: "gain", numeric: true },
+  { label: "Gain, up to", id: "gain", numeric: true },
   { label: "Share", id: "share", numeric: true },
   { label: "Machine", numeric: true },
 ];
@@ -266,7 +272,7 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
         <InlineBar segments={segments} />
       </span>
       <span role="cell" class="clip">
-        {meanings.bounds[line.bound] ?? line.bound}
+        {limitOf(line.bound, meanings)}
       </span>
       <span role="cell" class="clip">
         {line.fix ? <Sentence phrase={line.fix} /> : <span class="quiet">Nothing that saves time</span>}
@@ -278,17 +284,13 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
         )}
       </span>
       <span role="cell" class="num">
-        {gain > 0 && (
-          <>
-            up to <b>{ns(gain)}</b>
-          </>
-        )}
+        {gain > 0 && <b>{ns(gain)}</b>}
       </span>
       <span role="cell" class="num">
         {gain > 0 && percent(line.gain_fraction)}
       </span>
       <span role="cell" class="num clip quiet" {...hint(machine)}>
-        {machine}
+        {shortMachine(machine)}
       </span>
     </>
   );
