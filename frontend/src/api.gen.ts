@@ -4203,8 +4203,8 @@ export interface StepMark {
 
 /**
  * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
- * that one of them is longer by more than steps differ from each other. plain_p5_ns: 5th percentile of the plain
- * steps.
+ * that one of them is longer by more than steps differ from each other. plain_p1_ns: 1st percentile of the plain
+ * steps, but no less than the second shortest.
  */
 export interface StepPace {
   recorded_ns: number;
@@ -4212,7 +4212,7 @@ export interface StepPace {
   plain_ns: number;
   plain: number;
   differ: boolean;
-  plain_p5_ns: number | null;
+  plain_p1_ns: number | null;
 }
 
 /**

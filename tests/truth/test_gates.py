@@ -41,7 +41,7 @@ def test_the_table_counts_pairs_and_says_how_much_recordings_differ():
     assert table(pairs).splitlines()[2:] == [
         "| `step_time>+5%` | 1 of 2 fail | 0 of 2 fail | 2 of 2 fail | 2.0 % |",
         "| `unprofiled_step>+5%` | needs two | 0 of 2 fail | 0 of 2 fail | 2.0 % |",
-        "| `unprofiled_step_p5>+5%` | needs two | 0 of 2 fail | 0 of 2 fail | 2.0 % |",
+        "| `unprofiled_step_p1>+5%` | needs two | 0 of 2 fail | 0 of 2 fail | 2.0 % |",
     ]
 
 

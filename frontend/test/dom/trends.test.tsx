@@ -228,7 +228,7 @@ const TIMED: JobSteps = {
       slow: [
         { step: 48_213, end_ns: 1, duration_ns: 2_100 * MS, wait_ns: null, collecting_ns: 1_900 * MS, off_cpu_ns: 0 },
       ],
-      pace: { recorded_ns: 131 * MS, recorded: 10, plain_ns: 100 * MS, plain: 400, differ: true, plain_p5_ns: 98 * MS },
+      pace: { recorded_ns: 131 * MS, recorded: 10, plain_ns: 100 * MS, plain: 400, differ: true, plain_p1_ns: 98 * MS },
     },
   ],
   more: 0,

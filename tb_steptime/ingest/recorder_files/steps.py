@@ -34,9 +34,9 @@ ENOUGH_STEPS = 40
 NEAR_STEPS = 200
 #: How many of a job's first steps are left out, because they are slow by nature.
 FIRST_STEPS = 5
-#: Fraction of the steps that are at least as fast as the percentile for gates: at 80 steps four, so that it is not the
-#: luck of a single step, and few enough that other processes lengthen none of them.
-FAST = 0.05
+#: Fraction of the steps that are at least as fast as the percentile for gates, so few that busy processes beside the
+#: job lengthen none of them; and how many they are at least, so that it is not the luck of a single step.
+FAST, LEAST_FAST = 0.01, 2
 #: Number of standard deviations that include 95 % of the normal distribution. The number of steps shorter than the
 #: median has about this distribution.
 _DEVIATIONS = 1.96
@@ -120,7 +120,7 @@ def step_pace(steps: TimedSteps) -> StepPace | None:
         return None
     inside, outside = _Median.of(recorded), _Median.of(plain)
     differ = inside.high_ns < outside.low_ns or outside.high_ns < inside.low_ns
-    fast_ns = _in_order(plain, [FAST * outside.steps])[0]
+    fast_ns = _in_order(plain, [max(LEAST_FAST, FAST * outside.steps)])[0]
     return StepPace(inside.ns, inside.steps, outside.ns, outside.steps, differ, fast_ns)
 
 

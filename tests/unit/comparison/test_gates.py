@@ -102,9 +102,9 @@ def test_several_recordings_a_side_are_held_against_how_much_they_differ():
 
 
 def timed(name, *medians, fast=None):
-    """A side with a run for each median of the steps without the profiler, ns; fast: their 5th percentiles."""
+    """A side with a run for each median of the steps without the profiler, ns; fast: their 1st percentiles."""
     spans = [steps_of("", 10, 10, 10).first for _ in medians]
-    paces = [StepPace(9_000, 10, ns, 50, plain_p5_ns=p5)
+    paces = [StepPace(9_000, 10, ns, 50, plain_p1_ns=p5)
              for ns, p5 in zip(medians, fast or [None] * len(medians), strict=True)]  # fmt: skip
     told = [replace(span, results={**span.results, "overview": msgspec.structs.replace(span.overview, pace=pace)})
             for span, pace in zip(spans, paces, strict=True)]  # fmt: skip
@@ -124,20 +124,20 @@ def fails_at(rule, base, candidate):
     ("rule", "base", "candidate", "failed"),
     [
         ("unprofiled_step>+5%", FAST, SLOWER, False),
-        ("unprofiled_step_p5>+5%", FAST, SLOWER, True),
-        ("unprofiled_step_p5>+9%", FAST, SLOWER, True),
-        ("unprofiled_step_p5>+10%", FAST, SLOWER, False),
-        ("unprofiled_step_p5>+500ns", FAST, SLOWER, True),
-        ("unprofiled_step_p5>+700ns", FAST, SLOWER, False),
-        ("unprofiled_step_p5>7500ns", FAST, SLOWER, True),
-        ("unprofiled_step_p5>7600ns", FAST, SLOWER, False),
-        ("unprofiled_step_p5<-5%", SLOWER, FAST, True),
-        ("unprofiled_step_p5<-10%", SLOWER, FAST, False),
-        ("unprofiled_step_p5<7000ns", SLOWER, FAST, True),
-        ("unprofiled_step_p5>+5%", FAST, FAST[::-1], False),
-        ("unprofiled_step_p5>+5%", FAST, (7_100, 7_640, 9_590), False),  # one run of the candidate is as fast
-        ("unprofiled_step_p5>+5%", FAST, (8_900, 9_900, 9_950), False),  # the two fastest differ by a tenth
-        ("unprofiled_step_p5>+5%", (6_900, 6_920), (7_600, 7_640), True),
+        ("unprofiled_step_p1>+5%", FAST, SLOWER, True),
+        ("unprofiled_step_p1>+9%", FAST, SLOWER, True),
+        ("unprofiled_step_p1>+10%", FAST, SLOWER, False),
+        ("unprofiled_step_p1>+500ns", FAST, SLOWER, True),
+        ("unprofiled_step_p1>+700ns", FAST, SLOWER, False),
+        ("unprofiled_step_p1>7500ns", FAST, SLOWER, True),
+        ("unprofiled_step_p1>7600ns", FAST, SLOWER, False),
+        ("unprofiled_step_p1<-5%", SLOWER, FAST, True),
+        ("unprofiled_step_p1<-10%", SLOWER, FAST, False),
+        ("unprofiled_step_p1<7000ns", SLOWER, FAST, True),
+        ("unprofiled_step_p1>+5%", FAST, FAST[::-1], False),
+        ("unprofiled_step_p1>+5%", FAST, (7_100, 7_640, 9_590), False),  # one run of the candidate is as fast
+        ("unprofiled_step_p1>+5%", FAST, (8_900, 9_900, 9_950), False),  # the two fastest differ by a tenth
+        ("unprofiled_step_p1>+5%", (6_900, 6_920), (7_600, 7_640), True),
     ],
 )  # fmt: skip
 def test_fast_steps_are_judged_by_all_runs_of_the_slower_side(rule, base, candidate, failed):
@@ -146,7 +146,7 @@ def test_fast_steps_are_judged_by_all_runs_of_the_slower_side(rule, base, candid
 
 def test_runs_beside_a_busy_process_are_called_noisy():
     busy = timed("b", 8_900, 9_900, 9_950, fast=(8_900, 9_900, 9_950))
-    found = judge_gate(parse_gate("unprofiled_step_p5>+5%"), timed("a", *FAST, fast=FAST), busy)
+    found = judge_gate(parse_gate("unprofiled_step_p1>+5%"), timed("a", *FAST, fast=FAST), busy)
     assert found.is_noisy and found.spread == pytest.approx(1_000 / 6_920)
     assert found.value == pytest.approx(9_900 / 6_920 - 1), "of the median runs"
 
@@ -158,7 +158,7 @@ _ALIKE = st.lists(st.floats(1, 1.02), min_size=3, max_size=3).map(sorted)
 def test_more_work_fails_however_long_other_processes_make_one_run_of_each_side(base, candidate, before, after):
     *base, slowest = (round(10_000 * factor) for factor in base)
     *candidate, last = (round(11_000 * factor) for factor in candidate)
-    assert fails_at("unprofiled_step_p5>+5%", (*base, slowest + before), (last + after, *candidate))
+    assert fails_at("unprofiled_step_p1>+5%", (*base, slowest + before), (last + after, *candidate))
 
 
 def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
@@ -167,7 +167,7 @@ def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
     assert judge_gate(gate, base, timed("b", 7_700, 7_710, 7_690)).passed is False
     assert judge_gate(gate, base, timed("c", 7_200, 7_210, 7_190)).passed is True
     assert judge_gate(gate, steps_of("d", 10, 10, 10), base).passed is None
-    assert judge_gate(parse_gate("unprofiled_step_p5>+5%"), base, base).passed is None, "an older summary lacks it"
+    assert judge_gate(parse_gate("unprofiled_step_p1>+5%"), base, base).passed is None, "an older summary lacks it"
     once = timed("e", 7_700)
     assert judge_gate(gate, timed("f", 7_000), once).passed is None, "one run says nothing of the next"
     assert judge_gate(gate, timed("f", 7_000), once, strict=True).passed is False

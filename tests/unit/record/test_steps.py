@@ -102,20 +102,24 @@ def test_what_profiling_costs(tmp_path):
         file.waiting.append(timed(step, flags, length * MS))
     file.close()
     pace = step_pace(decode_steps(path.read_bytes()))
-    assert pace == StepPace(13 * MS, 10, 10 * MS, 60 - 5 - 3 - 10, plain_p5_ns=10 * MS)
+    assert pace == StepPace(13 * MS, 10, 10 * MS, 60 - 5 - 3 - 10, plain_p1_ns=10 * MS)
     assert pace.times == pytest.approx(1.3)
 
 
-def test_a_twentieth_of_the_steps_is_as_fast_as_the_percentile_for_gates(tmp_path):
-    """Steps without the profiler take 1, 2, ... 80 ms: four of them take 4 ms or less."""
+@pytest.mark.parametrize(("before", "after", "fast_ms"), [(0, 40, 2), (0, 80, 2), (200, 200, 4)])
+def test_two_steps_or_a_hundredth_are_as_fast_as_the_percentile_for_gates(tmp_path, before, after, fast_ms):
+    """Steps without the profiler take 1, 2, 3, ... ms, in another order."""
     path = tmp_path / "x.steps"
     file = StepFile(path, HEADER, lambda: 7, refuse)
-    lengths = [500] * 5 + [100] * 8 + [1 + 7 * place % 80 for place in range(80)]
+    steps = before + after
+    plain = [1 + 7 * place % steps for place in range(steps)]
+    lengths = [500] * 5 + plain[:before] + [1000] * 8 + plain[before:]
     for step, length in enumerate(lengths):
-        file.waiting.append(timed(step, RECORDED if length == 100 else 0, length * MS))
+        file.waiting.append(timed(step, RECORDED if length == 1000 else 0, length * MS))
     file.close()
     pace = step_pace(decode_steps(path.read_bytes()))
-    assert (pace.plain, pace.plain_ns, pace.plain_p5_ns) == (80, 40 * MS, 4 * MS)
+    assert (pace.plain, pace.plain_ns) == (steps, steps // 2 * MS)
+    assert pace.plain_p1_ns == fast_ms * MS
 
 
 def test_profiling_costs_nothing_that_shows_where_steps_differ_by_more(tmp_path):

@@ -35,7 +35,7 @@ def test_few_steps_are_drawn_one_by_one(tmp_path):
     end_ns = worker.bins[20].end_ns
     assert worker.bins[20] == StepBin(20, 1, end_ns, 15 * MS, 15 * MS, 2 * MS, 0, 7, True)
     assert worker.slow == [SlowJobStep(90, worker.bins[90].end_ns, 400 * MS, 2 * MS, 0, 300 * MS)]
-    assert worker.pace == StepPace(15 * MS, 10, 10 * MS, 85, plain_p5_ns=10 * MS)
+    assert worker.pace == StepPace(15 * MS, 10, 10 * MS, 85, plain_p1_ns=10 * MS)
 
 
 def test_many_steps_are_drawn_in_bins_that_keep_the_longest(tmp_path):
