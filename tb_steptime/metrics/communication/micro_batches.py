@@ -9,7 +9,6 @@ early            a a        a a                   the last exchange could send w
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Kind, distinct_in
 
 _FORWARD = expression(r"DistributedDataParallel\.forward$")
 
@@ -38,13 +37,13 @@ class EarlyExchanges(NamedTuple):
 
 @shared
 def early_exchanges(trace: Trace) -> EarlyExchanges:
-    """Exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's forward pass
-    before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that exchange other
-    sizes belong to several models, each of which has to exchange its own. In a closure that the optimizer calls, which
-    may come after other micro-batches, each pass has a gradient that the optimizer needs."""
+    """Finds the exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's
+    forward pass before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that
+    exchange different sizes belong to several models, each of which has to exchange its own. In a closure that the
+    optimizer calls, possibly after other micro-batches, the optimizer needs the gradient of each pass."""
     found, events = find_collectives(trace), trace.events
     early, most = np.zeros(len(found), bool), 0
-    forward, update = _ranges(trace, _FORWARD), _ranges(trace, OPTIMIZER_STEP)
+    forward, update = (rows_named(trace, (Kind.USER,), mark.match) for mark in (_FORWARD, OPTIMIZER_STEP))
     if len(forward) < 2 or not len(update):
         return EarlyExchanges(early, most)
     calls = launching_calls(trace)
@@ -63,8 +62,3 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
             early[reduces[mine]] = before[mine] & (place[mine] < passes[-1])
             most = max(most, len(passes)) if early[reduces[mine]].any() else most
     return EarlyExchanges(early, most)
-
-
-def _ranges(trace: Trace, pattern: re.Pattern[str]) -> Int64:
-    """Rows with such a name, in order."""
-    return rows_named(trace, [Kind.USER], pattern.match)
