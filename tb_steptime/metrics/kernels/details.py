@@ -54,9 +54,9 @@ class LaunchTimes(msgspec.Struct, frozen=True):
 class LaunchShape(msgspec.Struct, frozen=True):
     """One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
 
-    It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
-    calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
-    GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
+    It is the most frequent one of the kernel's shape_count shapes; launches have it. grid is as recorded: some calls of
+    ROCm count work-items. registers: per thread; shared_memory: bytes per block; None where the trace or the limits of
+    the GPU do not show it. persistent: by its name, its blocks loop over tiles.
     """
 
     grid: list[int]
@@ -100,8 +100,8 @@ class KernelDetail(msgspec.Struct, frozen=True):
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
-    """Details of the kernels with the most time on the device, most first; only launches that start within the span's
-    window count."""
+    """Details of the kernels with the most time on the device, in this order. Only launches that start within the
+    span's window count."""
     rows = rows_in_window(trace)
     rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
     event = trace.kernels.event[rows]
@@ -128,7 +128,7 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
     count, total = groups.count(), groups.sum(dur)
     return [
         LaunchSite(
-            op=trace.strings[int(op[first])] if op[first] >= 0 else None,
+            op=trace.strings.get(int(op[first])),
             module=module[first],
             source=line[first],
             count=int(count[group]),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -28,7 +27,7 @@ from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import find_steps
@@ -97,12 +96,11 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
     low, high = find_steps(trace).window
     start = trace.events.start_ns[within]
     event = within[(trace.events.device[within] == device) & (start >= low) & (start < high)]
-    launches = find_launches(trace)
-    call = launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
+    call = find_launches(trace).calls_of(event)
     op = op_at(trace, call)
     known = (op >= 0) & in_layer(trace, call)
-    joins = named_in(trace, distinct_in(op[known]), lambda name: name == "aten::cat")[trace.events.name[op]]
-    return _Copies(event, call, op, joins).chosen(known)
+    joins = are_named(trace, op[known], lambda name: name == "aten::cat")
+    return _Copies(event[known], call[known], op[known], joins)
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
@@ -115,16 +113,13 @@ def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
 
 
 def _asking(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
-    """The innermost op around each copy that matches the first pattern, or else a later one; -1 for none."""
+    """The innermost op around each copy whose name matches the first of the patterns that any of them does; -1 for
+    none."""
     found = np.full(len(op), -1, np.int64)
     for pattern in patterns:
-        around = rows_named(trace, (Kind.CPU_OP,), partial(_fits, pattern))
+        around = rows_named(trace, (Kind.CPU_OP,), pattern.match)
         found = np.where(found >= 0, found, innermost(trace, around, op))
     return found
-
-
-def _fits(pattern: re.Pattern[str], name: str) -> bool:
-    return pattern.match(name) is not None
 
 
 def _changes_type(trace: Trace, op: Int64) -> Bool:

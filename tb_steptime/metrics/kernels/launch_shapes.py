@@ -13,8 +13,9 @@ from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
 from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
@@ -64,8 +65,4 @@ def sm_counts(trace: Trace) -> Int64:
 @shared
 def is_persistent(trace: Trace) -> Bool:
     """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
-    name = trace.events.name[trace.kernels.event]
-    by_name = np.zeros(len(trace.strings), bool)
-    by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True
-    result: Bool = by_name[name]
-    return result
+    return are_named(trace, trace.kernels.event, PERSISTENT.search)

@@ -34,10 +34,11 @@ from tb_steptime.trace.table import Bool, Float64
 class OperatorRow(msgspec.Struct, frozen=True):
     """Ops of one name that agree in the key; sums over the steps, ns.
 
-    key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
-                         where it is not recorded
-    runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
-    calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
+    key                  shapes, call stack, module, line or phase, by which ops are grouped; None where they are
+    grouped
+                         by name, or it is not recorded
+    runtime_ns           time in runtime calls of the ops themselves; host_self_ns is without it, host_total_ns with it
+    calls                of the ops themselves; without those of the backward pass where work counts as made
     device_*, launches   of kernels, copies and sets; None where nothing ran on a device
     idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
                          for batches are left out

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import Work
-from tb_steptime.metrics.flops.peaks import Peaks
+from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
@@ -29,7 +29,6 @@ from tb_steptime.metrics.kernel_names.work_kinds import says_fewer
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.op_work import kernel_work
-from tb_steptime.metrics.roofline.utilization import device_peaks
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
 from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product
@@ -148,15 +147,14 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
     order = np.argsort(dur, kind="stable")
     longest = np.zeros(len(groups), np.int64)
     longest[groups.place[order]] = order  # the last write stays: the longest kernel
-    answers = kernel_answers(trace)
-    cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])
+    on_cores = kernel_answers(trace).where(lambda answer: answer.answer == "yes")
     per_sm = blocks_per_sm(trace)[rows[longest]]
     return _Calls(
         place=work.place[rows[longest]].astype(np.int64),
         kernel=events.name[event[longest]].astype(np.int64),
         kernels=groups.count(),
         total_ns=groups.sum(dur),
-        cores=cores[answers.place[rows[longest]]],
+        cores=on_cores[rows[longest]],
         launch_ns=_launch_ns(trace, rows[longest]),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
         fewer=groups.sum(are_named(trace, event, says_fewer).astype(np.int64)) > 0,
