@@ -133,9 +133,9 @@ def analyse(trace: Trace) -> GpuResult:
     )
 
 
-def _groupings(said: OpsRecorded) -> list[By]:
+def _groupings(facts: OpsRecorded) -> list[By]:
     """Returns the groupings for which something is recorded; by module always, as earlier releases did."""
-    lacking = {"name,module": not said.modules, "name,line": not said.stacks, "line": not said.stacks}
+    lacking = {"name,module": not facts.modules, "name,line": not facts.stacks, "line": not facts.stacks}
     return [by for by in TABLE_ROWS if not lacking.get(by)]
 
 

@@ -105,8 +105,8 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
 
 def analyse(trace: Trace) -> OperatorsResult:
-    (low, high), said = host_window(trace), recorded(trace)
-    groupings = _groupings(said)
+    (low, high), facts = host_window(trace), recorded(trace)
+    groupings = _groupings(facts)
     tables = [
         _table(grouping, rows) for grouping, rows in zip(groupings, operator_tables(trace, groupings), strict=True)
     ]
@@ -118,7 +118,7 @@ def analyse(trace: Trace) -> OperatorsResult:
         steps=[TimelineStep(step.name, step.host_start_ns, step.host_end_ns) for step in find_steps(trace).steps],
         steps_ns=int(step_lengths(trace).sum()),
         has_device=len(find_launches(trace).activity) > 0,
-        recorded=said,
+        recorded=facts,
         tables=tables,
         outside=OutsideOps(len(outside.place), int(outside.costs(trace, "device").sum())),
         outside_modules=outside_modules(trace, found.calls),
@@ -130,13 +130,13 @@ def analyse(trace: Trace) -> OperatorsResult:
     )
 
 
-def _groupings(said: OpsRecorded) -> list[OpGrouping]:
+def _groupings(facts: OpsRecorded) -> list[OpGrouping]:
     """Returns the ways in which the recorded data can group ops; the first one is by name, where work ran."""
     there: dict[By, bool] = {
-        "name": True, "shape": said.shapes, "stack": said.stacks, "module": said.modules, "line": said.stacks,
+        "name": True, "shape": facts.shapes, "stack": facts.stacks, "module": facts.modules, "line": facts.stacks,
         "phase": True,
     }  # fmt: skip
-    ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
+    ways: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
     return [OpGrouping(by, where) for where in ways for by, is_there in there.items() if is_there]
 
 

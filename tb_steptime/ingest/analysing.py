@@ -198,13 +198,13 @@ def _say(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callable[[], 
     logging.disable()
     with contextlib.suppress(Exception):  # then the first process finds and reports the error
         give_first()
-    said = {
+    by_view = {
         view: msgspec.msgpack.encode(result)
         for view, result in _analysed_here(trace, views).items()
         if _is_result(result)
     }
     with os.fdopen(os.dup(1), "wb") as out:
-        out.write(msgspec.msgpack.encode(said))
+        out.write(msgspec.msgpack.encode(by_view))
 
 
 def _is_result(result: object) -> bool:
@@ -221,9 +221,9 @@ def _end_unheard() -> None:
 def _said(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
     """Returns what the second process has measured; nothing if it failed."""
     assert child.stdout is not None
-    said = _all_of(child.stdout)
+    content = _all_of(child.stdout)
     try:
-        by_view = msgspec.msgpack.decode(said, type=dict[str, bytes])
+        by_view = msgspec.msgpack.decode(content, type=dict[str, bytes])
         return {
             each.id: msgspec.msgpack.decode(by_view[each.id], type=each.result) for each in wanted if each.id in by_view
         }
@@ -231,6 +231,6 @@ def _said(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
         return {}
 
 
-def _all_of(said: IO[bytes]) -> bytes:
-    with said:
-        return said.read()
+def _all_of(stream: IO[bytes]) -> bytes:
+    with stream:
+        return stream.read()

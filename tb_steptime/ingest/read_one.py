@@ -263,8 +263,8 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
 def _listen(only_waits: Callable[[], None], further: SimpleQueue[list[str]]) -> None:
     only_waits()
     begun = b""
-    while said := os.read(0, 65536):
-        *lines, begun = (begun + said).split(b"\n")
+    while received := os.read(0, 65536):
+        *lines, begun = (begun + received).split(b"\n")
         for line in lines:
             further.put(_ORDERS.decode(line))
     with _WRITING:

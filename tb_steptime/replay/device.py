@@ -82,15 +82,15 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     order_lag = np.where(gap < 0, gap, stream_lag)
     called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
     ready = np.maximum(np.where(known, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
-    recorded, told = _dependencies(trace, work)
+    recorded, recorded_waits = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
     delay = np.where(ready > _NEVER, begun - ready, 0)
-    other, crossing = _crossings(work, np.where(told, 0, delay), stream_lag)
+    other, crossing = _crossings(work, np.where(recorded_waits, 0, delay), stream_lag)
     lag = round(float((begun - work.end_ns[other])[crossing].mean())) if crossing.any() else 0
     # gaps inside a graph, and those after work whose launch is not recorded, are as recorded
     inside = known & follows & (work.item[work.previous] == work.item)
     orphan = ~known & follows
-    left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~told, delay, 0)
+    left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
     shared = _beside_others(work) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
@@ -156,9 +156,9 @@ def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
     before, after = before[kept], after[kept]
     gap = work.start_ns[after] - work.end_ns[before]
     lag = np.minimum(np.maximum(gap, 0), LAG_NS)
-    told = np.zeros(len(work), bool)
-    told[after[(gap >= 0) & (gap < LAG_NS)]] = True
-    return edges_of(EdgeKind.DEPENDENCY, before, after, lag), told
+    recorded_waits = np.zeros(len(work), bool)
+    recorded_waits[after[(gap >= 0) & (gap < LAG_NS)]] = True
+    return edges_of(EdgeKind.DEPENDENCY, before, after, lag), recorded_waits
 
 
 def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, Bool]:

@@ -101,8 +101,8 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
     """Write the modules and lines of the allocations, and the names of the steps."""
     made, numbers = makers(trace, births(trace).op), dict[str, int]()
     for name, texts in (("module", made.modules), ("line", made.lines)):
-        said = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
-        columns.add(f"alive.{name}", np.array(said, np.int32))
+        rows = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
+        columns.add(f"alive.{name}", np.array(rows, np.int32))
     steps = [step.name for step in find_steps(trace).steps]
     columns.add(
         "alive.step_names", np.array([names + numbers.setdefault(each, len(numbers)) for each in steps], np.int32)

@@ -201,8 +201,8 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id[ops]
-    asked = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
-    ops, numbers = ops[asked], numbers[asked]
+    wanted = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
+    ops, numbers = ops[wanted], numbers[wanted]
     if not len(ops):
         return np.full(len(ids), -1, np.int64)
     distinct, first = np.unique(numbers, return_index=True)

@@ -89,8 +89,8 @@ def _said_by_ops(
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
     """A text for each number. Each distinct text is processed once."""
-    asked = distinct_in(number[number >= 0]).tolist()
-    words = {text: shown(texts[text]) for text in asked}
+    distinct_numbers = distinct_in(number[number >= 0]).tolist()
+    words = {text: shown(texts[text]) for text in distinct_numbers}
     distinct = list(dict.fromkeys(word for word in words.values() if word is not None))
     place = {word: index for index, word in enumerate(distinct)}
     new = np.full(len(texts) + 1, -1, np.int32)  # the last means none

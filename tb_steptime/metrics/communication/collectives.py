@@ -275,12 +275,14 @@ def _with_batches(trace: Trace, found: Collectives, call: Int64, op_row: Int64) 
     bare = np.flatnonzero((found.kind == _SEND_RECEIVE) & (call >= 0) & (found.peer < 0))
     if not len(bare) or not len(rows):
         return found
-    asked = np.flatnonzero(_messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), op_row))
+    requests = np.flatnonzero(
+        _messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), op_row)
+    )
     columns = {name: getattr(found, name).copy() for name in _OF_BATCH}
     for thread in distinct_in(events.thread[call[bare]]).tolist():
         mine = bare[events.thread[call[bare]] == thread]
         mine = mine[np.argsort(events.start_ns[call[mine]], kind="stable")]
-        here = asked[events.thread[rows[asked]] == thread]
+        here = requests[events.thread[rows[requests]] == thread]
         launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[here]))
         for place in distinct(launch[launch < len(mine)]).tolist():
             _add_batch(trace, columns, int(mine[place]), here[launch == place])

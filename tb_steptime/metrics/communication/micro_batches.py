@@ -48,11 +48,11 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
         return EarlyExchanges(early, most)
     calls = launching_calls(trace)
     reduces = np.flatnonzero((found.kind == KINDS.index("all_reduce")) & (calls >= 0))
-    asked = events.start_ns[calls[reduces]]
-    place = np.searchsorted(events.start_ns[forward], asked, side="right") - 1
-    step = np.searchsorted(np.sort(events.ends(update)), asked)
-    before = Intervals.of_events(events, update).overlap_ns(asked, asked + 1) == 0
-    counts = (place >= 0) & (asked >= events.ends(forward)[place]) & (step < len(update))
+    requested_ns = events.start_ns[calls[reduces]]
+    place = np.searchsorted(events.start_ns[forward], requested_ns, side="right") - 1
+    step = np.searchsorted(np.sort(events.ends(update)), requested_ns)
+    before = Intervals.of_events(events, update).overlap_ns(requested_ns, requested_ns + 1) == 0
+    counts = (place >= 0) & (requested_ns >= events.ends(forward)[place]) & (step < len(update))
     reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
     order = np.lexsort((reduces, step))
     for mine in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):

@@ -78,9 +78,9 @@ def _setup(trace: Trace) -> Intervals:
     and while a recorder saw it being set up; without device work."""
     batches, works = find_batches(trace), np.sort(trace.events.start_ns[work_rows(trace)])
     new = np.flatnonzero(batches.first & (batches.seed_ns != NO_SEED))
-    seed, asked = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]
-    alone = np.searchsorted(works, seed) == np.searchsorted(works, asked)
-    setup = Intervals.union(seed[alone], asked[alone])
+    seed_ns, requested_ns = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]
+    alone = np.searchsorted(works, seed_ns) == np.searchsorted(works, requested_ns)
+    setup = Intervals.union(seed_ns[alone], requested_ns[alone])
     if trace.loader_records is not None:
         setup = setup | Intervals.union(trace.loader_records.begun.begin_ns, trace.loader_records.begun.ready_ns)
     return setup - device_busy(trace) - loader_intervals(trace)

@@ -189,16 +189,16 @@ def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> Launch
     return LaunchShape(
         grid=kernels.grid[row].tolist(),
         block=[] if kernels.block is None else kernels.block[row].tolist(),
-        registers=_said(kernels.registers, row),
-        shared_memory=_said(kernels.shared_memory, row),
+        registers=_known(kernels.registers, row),
+        shared_memory=_known(kernels.shared_memory, row),
         launches=launches,
         shape_count=shape_count,
-        blocks=_said(blocks(trace), row),
+        blocks=_known(blocks(trace), row),
         sm_count=int(sm_counts(trace)[row]) or None,
-        resident=_said(found.resident, row),
+        resident=_known(found.resident, row),
         slots=int(slots(trace)[row]) or None,
-        waves=_said(found.waves, row),
-        tail=_said(found.tail, row),
+        waves=_known(found.waves, row),
+        tail=_known(found.tail, row),
         slot_efficiency=_finite(found.slot_efficiency, row),
         occupancy=_finite(found.occupancy, row),
         kineto_occupancy=_finite(kernels.kineto_occupancy, row),
@@ -206,7 +206,7 @@ def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> Launch
     )
 
 
-def _said(column: Int64 | Int32 | None, row: int) -> int | None:
+def _known(column: Int64 | Int32 | None, row: int) -> int | None:
     return None if column is None or column[row] < 0 else int(column[row])
 
 

@@ -73,10 +73,10 @@ class _Copies(NamedTuple):
 def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
     """The copies within the device that start in the span's window, those with the most time first."""
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
-    asked, kind = _kinds(trace, copies.op, copies.joins)
-    copies, asked, kind = copies.chosen(asked >= 0), asked[asked >= 0], kind[asked >= 0]
+    request, kind = _kinds(trace, copies.op, copies.joins)
+    copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
     found = [
-        _of_kind(trace, KINDS[each], copies.chosen(kind == each), asked[kind == each])
+        _of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each])
         for each in distinct_in(kind).tolist()
     ]
     return sorted(found, key=lambda each: -each.total_ns)
@@ -135,10 +135,10 @@ def _two(dtypes: str) -> bool:
     return len({each for each in types_of(dtypes)[:2] if each}) > 1
 
 
-def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, asked: Int64) -> CopiesOfKind:
+def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64) -> CopiesOfKind:
     steps, dur = len(find_steps(trace).steps), steady_activity_ns(trace, copies.event)
-    names, place = np.unique(trace.events.name[asked], return_inverse=True)
+    names, place = np.unique(trace.events.name[request], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
-    event, call, op, _ = copies.chosen(trace.events.name[asked] == leading)
+    event, call, op, _ = copies.chosen(trace.events.name[request] == leading)
     site = activity_site(trace, event, call, op)
     return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)

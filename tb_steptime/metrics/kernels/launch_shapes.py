@@ -20,14 +20,14 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
     """Properties of each kernel's launch, one column after another with its id; NaN where unknown."""
-    found, said = filling(trace), trace.kernels.kineto_occupancy
+    found, occupancy = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(found.waves > 0, found.waves, np.nan)
     yield "tail_fraction", np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan)
     yield "sm_active_share", sm_active(trace)
     yield "slot_efficiency", found.slot_efficiency
     yield "est_achieved_occupancy", found.occupancy
-    yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if said is None else said
+    yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if occupancy is None else occupancy
 
 
 def sm_active(trace: Trace) -> Float64:

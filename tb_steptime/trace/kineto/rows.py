@@ -251,11 +251,11 @@ def _instant(row: Any) -> Instant:
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
-    spelled = [bytes(row.ts) for row in timed]
-    uniform = uniform_ns(spelled)
+    texts = [bytes(row.ts) for row in timed]
+    uniform = uniform_ns(texts)
     if uniform is not None:
         return EventBlock(timed, uniform, others, event_count)
-    times = [spelled_ns(time) for time in spelled]
+    times = [spelled_ns(time) for time in texts]
     kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
     known = np.array([time for time in times if time is not None], np.int64)
     return EventBlock(kept, known, others, event_count, len(timed) - len(kept))
@@ -314,9 +314,9 @@ def _loose_memory(event: dict[str, Any]) -> list[Instant]:
     args = event.get("args")
     if event["ph"] != "i" or event.get("name") not in _OF_ALLOCATOR or not isinstance(args, dict):
         return []
-    said = {name: args[key] for name, key in _MEMORY_KEYS if key in args}
+    fields = {name: args[key] for name, key in _MEMORY_KEYS if key in args}
     track = _track(event.get("pid")), _track(event.get("tid"))
-    return [Instant(str(event.get("ts")), event["name"], *track, MemoryArgs(**said))]
+    return [Instant(str(event.get("ts")), event["name"], *track, MemoryArgs(**fields))]
 
 
 def _word(value: object) -> str | None:
@@ -332,11 +332,11 @@ def _track(value: object) -> Track:
 def _loose_args(args: object) -> Args:
     if not isinstance(args, dict):
         return NO_ARGS
-    said = {name: args[key] for name, key in _ARG_KEYS if key in args}
+    fields = {name: args[key] for name, key in _ARG_KEYS if key in args}
     for name in _SPELLED:
-        if name in said:
-            said[name] = msgspec.Raw(_AGAIN.encode(said[name]))
-    return Args(**said)
+        if name in fields:
+            fields[name] = msgspec.Raw(_AGAIN.encode(fields[name]))
+    return Args(**fields)
 
 
 _AGAIN = msgspec.json.Encoder(decimal_format="number")

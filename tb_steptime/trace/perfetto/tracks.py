@@ -129,8 +129,8 @@ class Sequences:
         return texts
 
 
-def text_of(spelled: bytes) -> str:
-    return spelled.decode("utf-8", "replace")
+def text_of(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "replace")
 
 
 def _number(masked: int) -> int:

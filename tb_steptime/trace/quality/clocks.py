@@ -106,8 +106,8 @@ def on_one_clock(trace: Trace) -> Trace:
     values = {"count": count(number), "share": fraction(number / len(early)), "shift": ns(int(by.max()) + LAUNCH_NS)}
     left = median((by - early)[waited]) if waited.any() else 0.0
     if left > MOST_FRACTION * _length(trace):
-        said = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
-        return replace(trace, repaired=(*trace.repaired, said))
+        finding = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
+        return replace(trace, repaired=(*trace.repaired, finding))
     add_ns, is_bound = _beyond_least(waits, shift, waited & (by - early <= GAP_NS))
     values["shift"] = ns(int(by.max()) + add_ns)
     id = "clocks_drift" if shift.slope else "clocks_bounded" if is_bound else "clocks_shifted"

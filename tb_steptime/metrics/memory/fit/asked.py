@@ -97,12 +97,12 @@ def _unused(trace: Trace, place: Place) -> int | None:
 def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:
     if isinstance(fit, Reason):
         return DeviceFit(device, fit, limit_bytes=limit)
-    asked = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
+    wanted = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
     largest, low, high = (
         None if limit is None else largest_batch(fit.lines, limit / (1 + margin)) for margin in (0, MARGIN, -MARGIN)
     )
     return DeviceFit(
-        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in asked], limit, largest, low, high
+        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in wanted], limit, largest, low, high
     )
 
 
@@ -119,8 +119,8 @@ def size_of(text: str) -> int:
     >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100")
     (24000000000, 1610612736, 100)
     """
-    said = _SIZE.fullmatch(text.strip())
-    if said is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f'"{text}" is no size such as 24GB or 80GiB')
-    unit = 1024.0 if said[3] else 1000.0
-    return round(float(said[1]) * math.pow(unit, _POWERS[said[2].lower()]))
+    unit = 1024.0 if match[3] else 1000.0
+    return round(float(match[1]) * math.pow(unit, _POWERS[match[2].lower()]))

@@ -101,12 +101,12 @@ def _makers(trace: Trace, some: Int64) -> list[tuple[str | None, MakerKind]]:
     return found
 
 
-def _class_paths(trace: Trace, asked: Int64) -> dict[int, str]:
+def _class_paths(trace: Trace, calls: Int64) -> dict[int, str]:
     """For each of these module calls, the classes from the outermost module to its own."""
     frames = module_frames(trace)
     parent = parent_places(trace, frames)
     paths: dict[int, str] = {}
-    for place in np.flatnonzero(is_in(frames, asked[asked >= 0])).tolist():
+    for place in np.flatnonzero(is_in(frames, calls[calls >= 0])).tolist():
         classes, at = list[str](), place
         while at >= 0:
             classes.append(module_class(trace.name_of(frames[at])))

@@ -62,14 +62,14 @@ def growing(trace: Trace, batch: int) -> Bool:
     judge = _Judge(trace, batch)
     of_nothing = ~fixed & (inputs | (op < 0)) & (born.phase != PHASE["backward"])  # such as randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
-    asked = zip(
+    cases = zip(
         op[known].tolist(),
         size[known].tolist(),
         on_cpu[known].tolist(),
         (born.phase[known] == PHASE["backward"]).tolist(),
         strict=True,
     )
-    result[known] = [judge.grows(*each) for each in asked]
+    result[known] = [judge.grows(*each) for each in cases]
     return result
 
 
@@ -108,11 +108,11 @@ def tensors_of(trace: Trace, op: int) -> list[Tensor]:
 
 def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
     types = types_of(trace.inputs[dtypes]) if dtypes >= 0 else ()
-    said = shapes_of(trace.inputs[shapes]) or ()
-    names = [types[place] if place < len(types) else FLOAT for place in range(len(said))]
+    recorded = shapes_of(trace.inputs[shapes]) or ()
+    names = [types[place] if place < len(types) else FLOAT for place in range(len(recorded))]
     return [
         Tensor(shape, math.prod(shape) * TYPE_BYTES.get(name, 4), name == FLOAT, name == _OPAQUE and len(shape) == 1)
-        for shape, name in zip(said, names, strict=True)
+        for shape, name in zip(recorded, names, strict=True)
         if shape
     ]
 
@@ -186,8 +186,8 @@ class _Judge:
     def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:
         """Whether the rows of the product are those of a batch. The gradient of a weight has the shape of a parameter,
         and neither of its factors has."""
-        said = shapes_of(self.trace.inputs[shapes]) or ()
-        left, right = (said[place] if place < len(said) else () for place in factors)
+        recorded = shapes_of(self.trace.inputs[shapes]) or ()
+        left, right = (recorded[place] if place < len(recorded) else () for place in factors)
         if len(left) != 2 or len(right) != 2 or left[0] % self.batch:
             return False
         return bool(self.parameters & {left, right}) or (left[0], right[1]) not in self.parameters

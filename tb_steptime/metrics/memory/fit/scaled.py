@@ -118,8 +118,8 @@ def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
 def _types(trace: Trace) -> set[str]:
     """Types of all inputs of ops."""
     assert trace.events.dtypes is not None
-    said = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
-    return {name for number in said if number >= 0 for name in types_of(trace.inputs[number])}
+    numbers = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
+    return {name for number in numbers if number >= 0 for name in types_of(trace.inputs[number])}
 
 
 def _sizes(trace: Trace) -> Int64:
