@@ -162,8 +162,9 @@ export interface ResultOf {
 export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };
 
 /**
- * What the training thread did inside the loader, self time per batch; name None: Python without an op.
- * lines: where it did so, longest first, as far as call stacks show; together they are at most the activity.
+ * Work of the training thread inside the loader. name: of an op; None for Python outside any op. ns_per_batch: its
+ * self time. lines: the lines that it comes from, longest first, as far as call stacks show them; together they are at
+ * most the activity.
  */
 export interface Activity {
   name: string | null;
@@ -186,9 +187,9 @@ export interface AliveAt {
 }
 
 /**
- * An allocation. op: innermost, outer_op: outermost around it; None outside of ops. of the backward pass module and
- * line are those of the forward op that it belongs to. died_ns: None where the recording ends before; lives_steps: in
- * how many later steps it is freed, None where that is not known.
+ * An allocation. op, outer_op: the innermost and the outermost op around it; None outside of ops. module, line: in
+ * the backward pass those of the forward op that created the node. died_ns: None if it outlives the recording.
+ * lives_steps: number of steps after its own in which it is freed; None where either step is not known.
  */
 export interface AllocationRow {
   bytes: number;
@@ -424,7 +425,7 @@ export interface Catalogue {
   terms: Term[];
 }
 
-/** count: allocations; 0 of what was there before the recording. */
+/** Bytes of a category. count: number of allocations; 0 for memory from before the recording. */
 export interface CategoryBytes {
   category: "activations" | "before_recording" | "gradients" | "inputs" | "optimizer_state" | "parameters" | "temporary" | "unknown";
   bytes: number;
@@ -558,14 +559,15 @@ export interface CodeLineSums {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
- * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
- * None where the bytes of one are not recorded.
- * running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
- * computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
- * share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
- * much of it the model's forward pass launched, as layers do that are split over ranks; early_ns: how much of it a
- * later pass before the same optimizer step could exchange too, less est. waits.
+ * kind: in KIND_LABELS; label: its name there. group, ranks, dtype: None where the trace does not show them, and in
+ * the row that merges all rows beyond MOST_ROWS. bytes: of all of a step; best_rate: the highest rate of any of them,
+ * bytes per second; both None if the bytes of any are not recorded. running_ns: time in which one of them runs,
+ * including waits for other ranks. longest_ns: length of the longest one of all steps. exposed_ns: the part of
+ * running_ns in which no computation runs.
+ * Parts of exposed_ns, which overlap: wait_ns, est., waits for other ranks, None without a GPU, where ranks share the
+ * processor; compute_stream_ns is on a stream that the model computes on; forward_ns was launched by the model's
+ * forward pass, as by layers that are split over ranks; early_ns, without est. waits, could be exchanged by a later
+ * pass before the same optimizer step.
  */
 export interface CollectiveRow {
   kind: string;
@@ -594,15 +596,15 @@ export interface Combined {
 
 /**
  * What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
- * left_out_ns: the rest of the step's part "communication", in work from before the recording, or where without a GPU
- * ops run.
- * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
- * to start; None of fewer than FEWEST_STEPS.
- * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
- * collective runs.
- * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
- * DistributedDataParallel, and where it does nothing else than exchange. passes: after how many backward passes it
- * exchanges the same gradients before one step of an optimizer, at most; 0 where once.
+ * left_out_ns: the rest of the step's part "communication", in work from before the recording or, without a GPU,
+ * beside ops.
+ * wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
+ * profiler to start; None with fewer than FEWEST_STEPS steps.
+ * running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
+ * part of it in which no collective runs.
+ * examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
+ * DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
+ * after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
  */
 export interface Communication {
   running_ns: number;
@@ -738,10 +740,10 @@ export interface CopyRates {
 }
 
 /**
- * Copies of one direction between two kinds of memory, by the activity's name; means per step.
- * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: one of the two is. bytes_per_second: over
- * the copies' own time, None if bytes are not recorded. hidden_ns: time in which a kernel runs too. op: the outermost
- * op (or the range) that makes most of them.
+ * Copies of one direction between two kinds of memory; means per step.
+ * direction: "HtoD" and the like. source, target: "Pageable", "Pinned", "Device"; pageable: whether one of the two is.
+ * bytes_per_second: over the copies' own time; None if bytes are not recorded. hidden_ns: time in which a kernel runs
+ * too. op: the outermost op, or else the named range, with the most copy time.
  */
 export interface CopyRow {
   direction: string;
@@ -914,13 +916,13 @@ export interface DeviceFigures {
 }
 
 /**
- * What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
- * lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
- * neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
- * even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
- * would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
- * fragments and cache; None without one. rates: at which the recording copied between host and this device; None where
- * it did not, and for the CPU.
+ * The prediction for a device. With `unknown` there is no batch, and nothing that depends on it.
+ * lines: the peak at any batch is that of the highest line. limit_bytes: the given limit, or else the memory of the
+ * device; None where neither is known. largest: the largest batch within the limit; largest_low, largest_high: its
+ * bounds by the margin; 0 if not even one sample fits. modules: the makers of the peak; unnamed: why no module is
+ * among them. settings: what would change the peak. unused_bytes: what the caching allocator had reserved at the
+ * recorded peak beyond what was allocated, as fragments and cache; None without one. rates: of the recorded copies
+ * between the host and this device; None without any, and for the CPU.
  */
 export interface DeviceFit {
   device: string;
@@ -1103,11 +1105,11 @@ export interface EagerAttention {
 }
 
 /**
- * The starts of epochs of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an
- * evaluation; wait_ns: mean wait for one; exposed_ns: in the mean step, including the marks that end an epoch;
- * setup_ns: also in the mean step, but no wait: the time in which new iterators are set up. respawned: worker
- * processes start again for each epoch; produced_ns: mean production of these batches; both None where no recorder
- * says so. steps: number of steps that wait for these batches.
+ * The starts of epochs of all loaders in the span's steps. batches: number of first batches of an epoch, or of
+ * another pass such as an evaluation; wait_ns: mean wait for one; exposed_ns: exposed wait in the mean step, including
+ * the marks that end an epoch; setup_ns: time in the mean step in which new iterators are set up, which is no wait.
+ * respawned: whether worker processes start again for each epoch; produced_ns: mean production of these batches; both
+ * None without a recorder. steps: names of the steps that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
@@ -1211,9 +1213,9 @@ export interface ExcessRow {
 }
 
 /**
- * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
- * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
- * a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
+ * Collectives that exchange the same. group: place in Exchanges.groups; bytes, dtype: None where not recorded;
+ * site: id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp"
+ * where a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
  * recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
  * rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded.
  */
@@ -1233,8 +1235,8 @@ export interface ExchangeClass {
 }
 
 /**
- * A process group. size: ranks, None where not recorded; description: what its maker calls it, "" for nothing;
- * ranks: empty where the file does not list them.
+ * A process group. size: number of ranks, None where not recorded; description: the name that its creator gave it,
+ * "" for none; ranks: empty where the file does not list them.
  */
 export interface ExchangeGroup {
   name: string;
@@ -1258,12 +1260,11 @@ export interface ExchangeTime {
 }
 
 /**
- * Collectives that the steps launched, in the order of steps and of start; each column has one entry per
- * collective.
- * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
- * exposed (the part beside which no computation runs, in the judged time): ns. exposed is -1 if it equals the length.
- * sequence: how many collectives of its group came before, -1 where not recorded; empty if none is recorded. left_out:
- * collectives of later steps, which are not kept.
+ * The collectives that the steps launched, ordered by step and start. Each column has one entry per collective.
+ * of: place in classes. step: place among the steps of the span. start: relative to the span's origin, us. length: ns.
+ * exposed: the part of the judged time in which no computation runs beside it, ns; -1 if it equals the length.
+ * sequence: number of earlier collectives of its group, -1 where not recorded; empty if none is recorded. left_out:
+ * number of collectives of later steps, which are not kept.
  */
 export interface Exchanges {
   groups: ExchangeGroup[];
@@ -1324,12 +1325,13 @@ export interface FindingText {
 }
 
 /**
- * At the recorded batch. label: what is set; code: how, None as recorded.
- * peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step,
- * with what a checkpoint's own Python takes of a CPU; copied_bytes: between GPU and host per step, both directions;
- * copy_ns: what that takes at the recorded rates; None where none is known or nothing is copied. step_ns: the mean
- * steady step and these; None with `no_time`. largest: the largest batch within the limit; None where none is known.
- * best: no other setting of known time needs less memory or time, and none more of the other.
+ * A setting at the recorded batch. label: its name; code: how to set it, None for the recorded one.
+ * peak_bytes, low_bytes, high_bytes: estimated, except for the recorded setting; None with `unknown`. again_ns: time
+ * per step for computing again, including a checkpoint's own Python on a CPU. copied_bytes: between GPU and host per
+ * step, in both directions; copy_ns: their time at the recorded rates; None where no rate is known or nothing is
+ * copied. step_ns: the mean steady step with these times; None with `no_time`. largest: the largest batch within the
+ * limit; None without a limit. best: no other setting with a known time needs less memory without more time, or less
+ * time without more memory.
  */
 export interface FitSetting {
   label: string;
@@ -1625,9 +1627,8 @@ export interface IdleTime {
 }
 
 /**
- * Successive collectives of a row with next to no computation between them, which could be merged into one. Per
- * step.
- * bytes: of all of them, bytes_p50: of one; None where not recorded. ns_p50: length of one.
+ * Successive collectives of a row with hardly any computation between them, which could be merged. Means per step.
+ * bytes: of all of them; bytes_p50: of the median one; None where not recorded. ns_p50: length of the median one.
  */
 export interface InARow {
   count: number;
@@ -1754,8 +1755,8 @@ export interface Insight {
 }
 
 /**
- * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
- * they cost beyond the typical wait, per step. steps: in which they are.
+ * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: their
+ * exposed time beyond the typical wait, per step; steps: names of the steps with long waits.
  */
 export interface Jitter {
   typical_ns: number;
@@ -2250,9 +2251,9 @@ export interface LaunchPlace {
 
 /**
  * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
- * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
- * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
- * GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
+ * It is the most frequent one of the kernel's shape_count shapes; launches have it. grid is as recorded: some calls of
+ * ROCm count work-items. registers: per thread; shared_memory: bytes per block; None where the trace or the limits of
+ * the GPU do not show it. persistent: by its name, its blocks loop over tiles.
  */
 export interface LaunchShape {
   grid: number[];
@@ -2586,8 +2587,8 @@ export interface MetricLevels {
 }
 
 /**
- * Of the peak what was made in modules of one path of classes, bytes: constant + batch x per_sample. bytes: at the
- * recorded batch. path: None where kind says that nothing names it.
+ * The part of the peak that was made in modules of one path of classes: constant + batch x per_sample, bytes.
+ * bytes: at the recorded batch. path: None where nothing names the maker, according to `kind`.
  */
 export interface ModuleBytes {
   path: string | null;
@@ -2667,8 +2668,8 @@ export interface NoteText {
 }
 
 /**
- * All opportunities with the same reason. bound_ns is the gain by the ratio of the peaks alone, gain_ns what memory
- * bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its.
+ * All opportunities with the same reason. bound_ns: the gain by the ratio of the peaks alone; gain_ns: the part of
+ * it that memory bandwidth leaves. op, shapes, why and setting are those of the opportunity with the largest gain.
  */
 export interface Obstacle {
   why_not: string;
@@ -2716,8 +2717,9 @@ export interface OpKernel {
 }
 
 /**
- * Ops of one name: sums over the recording, bytes. increase_bytes: allocated less freed while they ran. An op
- * inside another of its name is no call of its own, and counts once in what is allocated with children.
+ * Ops of one name: sums over the recording, bytes. increase_bytes: allocated minus freed while they ran. An op
+ * inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
+ * children.
  */
 export interface OpMemory {
   op: string;
@@ -2730,7 +2732,7 @@ export interface OpMemory {
   all_increase_bytes: number;
 }
 
-/** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
+/** The split of the kernels that ops of one name launched. op is None where there is none; no_op says why. */
 export interface OpSplit {
   op: string | null;
   no_op: string | null;
@@ -2760,8 +2762,8 @@ export interface Opening {
 }
 
 /**
- * The calls of an op that begin in the steps: how long they last on the host, when they come, the longest one; its
- * kernels, and how many more there are. Calls within calls of the same op count too.
+ * The calls of an op that begin in the steps, including those inside other calls of it. lengths: on the host.
+ * longest: the longest call. kernels: those with the most time; more_kernels: number of the others.
  */
 export interface OperatorDetail {
   name: string;
@@ -2787,10 +2789,11 @@ export interface OperatorRest {
 
 /**
  * Ops of one name that agree in the key; sums over the steps, ns.
- * key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
- * where it is not recorded
- * runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
- * calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
+ * key                  shapes, call stack, module, line or phase, by which ops are grouped; None where they are
+ * grouped
+ * by name, or it is not recorded
+ * runtime_ns           time in runtime calls of the ops themselves; host_self_ns is without it, host_total_ns with it
+ * calls                of the ops themselves; without those of the backward pass where work counts as made
  * device_*, launches   of kernels, copies and sets; None where nothing ran on a device
  * idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
  * for batches are left out
@@ -2905,8 +2908,8 @@ export interface OutOfMemory {
 }
 
 /**
- * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
- * modules launch and allocate themselves, forward and backward, these are all of the steps.
+ * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. Together with
+ * what the modules launch and allocate, forward and backward, these are the totals of the steps.
  */
 export interface OutsideModules {
   device_ns: number | null;
@@ -3022,9 +3025,9 @@ export interface PassPiece {
 }
 
 /**
- * In the order of steps and of start; one entry of each column for each. step: place among the steps of the span;
- * kind: place in PASS_KINDS; stage, micro_batch: as labelled, -1 where no label says; start: relative to the span's
- * origin, us; length: ns, from the begin of its first activity to the end of its last. left_out: passes of later
+ * One entry of each column per pass, ordered by step and start. step: place among the steps of the span. kind:
+ * place in PASS_KINDS. stage, micro_batch: from the label, -1 without one. start: relative to the span's origin, us.
+ * length: from the start of the first activity to the end of the last one, ns. left_out: number of passes of later
  * steps, which are not kept.
  */
 export interface Passes {
@@ -3456,9 +3459,9 @@ export interface Recaptures {
 }
 
 /**
- * Of the mean step. calls: checkpoints; ns: work on devices of what is computed again, or without any the time of
- * its ops; kept_bytes: what keeping it instead would take, on the main device, at most; None where memory is not
- * recorded.
+ * Recomputation in the mean step. calls: number of checkpoints; ns: device time of what is computed again, or
+ * without a device the time of its ops; kept_bytes: the most memory on the main device that keeping it instead would
+ * take, None where memory is not recorded.
  */
 export interface Recomputed {
   calls: number;
@@ -3619,11 +3622,13 @@ export interface Reduced {
 }
 
 /**
- * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
- * searches: number of searches for unused parameters, search_ns: the host's time for them, idle_search_ns: the part of
- * it in which no device works. map_ns: for each search, the length of the median all-reduce of the used parameters in
- * which nothing computes: it follows other all-reduces, which waited for late ranks. parameters: number in that
- * all-reduce, all_used: whether each of them got a gradient in each step; None where the trace does not tell.
+ * Means per step, times in ns. copies: number of gradients copied out of buckets; copies_ns: the host's time for
+ * them.
+ * searches: number of searches for unused parameters; search_ns: the host's time for them; idle_search_ns: the part of
+ * it in which no device works. map_ns: the exposed time of the all-reduces that tell which parameters were used, for
+ * each search that of the median one; such an all-reduce does not wait for late ranks, because it follows others that
+ * did. parameters: number of parameters in it; all_used: whether each of them got a gradient in each step; both None
+ * where the trace does not show it.
  */
 export interface Reducer {
   copies: number;
@@ -4464,9 +4469,8 @@ export interface Waiting {
 }
 
 /**
- * Kernels with the same fault, per step. name: the one with most of the gain, and site where it comes from; None if
- * there is none.
- * gain_ns   at most, if the fault were fixed
+ * Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any; site:
+ * where it is launched. gain_ns: the largest possible gain if the fault were fixed.
  */
 export interface Waste {
   name: string | null;

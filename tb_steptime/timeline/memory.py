@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns, sizes
 from tb_steptime.metrics.memory.at_an_instant import (
     INCONSISTENT,
     MOST_ROWS,
@@ -87,7 +87,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
     columns.add("alive.device", device_of)
     columns.add("alive.start", trace.memory.ts[found.born])
     columns.add("alive.end", ends_ns(trace))
-    columns.add("alive.bytes", trace.memory.bytes[found.born])
+    columns.add("alive.bytes", sizes(trace))
     columns.add("alive.category", categories(trace))
     columns.add("alive.phase", born.phase)
     columns.add("alive.step", born.step)

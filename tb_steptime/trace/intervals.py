@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import numpy as np
 
+from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import EventTable, Float64, Int32, Int64
 
@@ -132,6 +133,12 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
             return np.zeros(len(instants), np.int64)
         row = np.searchsorted(self.start, instants, side="right") - 1
         return np.where(row < 0, 0, covered[row] - np.maximum(self.end[row] - instants, 0))
+
+
+def longest_ranges(start: Int64, end: Int64) -> tuple[tuple[int, int], ...]:
+    """The longest of these time ranges, up to MOST_RANGES, the longest first."""
+    order = np.argsort(start - end, kind="stable")[:MOST_RANGES]
+    return tuple(zip(start[order].tolist(), end[order].tolist(), strict=True))
 
 
 def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.text import Finding, fraction, ns
+from tb_steptime.trace.intervals import longest_ranges
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.steps import find_steps
 
 #: Minimum share of the steps: less changes no figure that anybody reads.
@@ -25,6 +25,8 @@ def findings(trace: Trace, device: int | None) -> list[Finding]:
         place = sum(each.done != "said" for each in found)
         found.insert(
             place,
-            Finding("profiler_time", "left_out", (), share=share, values=values, ranges=longest(own.start, own.end)),
+            Finding(
+                "profiler_time", "left_out", (), share=share, values=values, ranges=longest_ranges(own.start, own.end)
+            ),
         )
     return found

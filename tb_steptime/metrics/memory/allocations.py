@@ -55,6 +55,11 @@ def allocations(trace: Trace) -> Allocations:
     return Allocations(born[by_birth].astype(np.int32), died[by_birth].astype(np.int32))
 
 
+def sizes(trace: Trace) -> Int64:
+    """Bytes of each allocation."""
+    return trace.memory.bytes[allocations(trace).born]
+
+
 @shared
 def ends_ns(trace: Trace) -> Int64:
     """When each allocation is freed; NEVER for one that outlives the recording."""

@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.text import Finding, Trust, count, fraction
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64
 
 #: Minimum number of complete replays that show what a graph consists of.
@@ -80,7 +79,7 @@ def graph_findings(trace: Trace) -> list[Finding]:
         "count": count(lost), "replays": count(len(rows)), "all": count(len(lacks)), "share": fraction(share)
     }  # fmt: skip
     trust: Trust = "low" if share >= MUCH_FRACTION else "medium"
-    ranges = longest(trace.events.start_ns[rows], trace.events.ends(rows))
+    ranges = longest_ranges(trace.events.start_ns[rows], trace.events.ends(rows))
     return [Finding("replays_incomplete", "said", ("gpu_time", "launches"), trust, lost, share, values, ranges)]
 
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from tb_steptime.text import Finding, code, count, fraction, ns
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import longest_ranges
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
@@ -117,7 +117,7 @@ def memory_findings(trace: Trace) -> list[Finding]:
     if retries.times:
         length = int(trace.events.dur_ns[retries.rows].sum())
         values = {"count": count(retries.times), "time": ns(length)}
-        ranges = longest(retries.start_ns, retries.end_ns)
+        ranges = longest_ranges(retries.start_ns, retries.end_ns)
         found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
     if asks:
         allocations = len(rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match))

@@ -36,6 +36,7 @@ LEAST_WAITED, ALIKE_FRACTION = 2, 0.1
 MOST_SLOW = 10
 #: What limits a worker: it computes, waits for files or the network, does both, or would compute if it had a core.
 Kind = Literal["cpu", "io", "mixed", "cores"]
+LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "mixed", "cores": "short of cores"}
 
 
 class RecordedWorker(msgspec.Struct, frozen=True):

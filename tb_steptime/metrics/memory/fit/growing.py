@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
-from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.allocations import allocations, sizes
 from tb_steptime.metrics.memory.births import PHASE, births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
@@ -53,7 +53,7 @@ ROUNDED_TO = 512
 def growing(trace: Trace, batch: int) -> Bool:
     """For each of `allocations` whether its size is proportional to the batch of its step."""
     found, born, kind = allocations(trace), births(trace), categories(trace)
-    size, on_cpu = trace.memory.bytes[found.born], trace.memory.device_type[found.born] == CPU
+    size, on_cpu = sizes(trace), trace.memory.device_type[found.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
     fixed |= is_in(born.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
     op = telling_ops(trace, born.op.astype(np.int64))
@@ -73,9 +73,14 @@ def growing(trace: Trace, batch: int) -> Bool:
     return result
 
 
+def growing_sizes(trace: Trace, batch: int) -> Int64:
+    """Bytes of each of `allocations` that grows with the batch; 0 for the others."""
+    return np.where(growing(trace, batch), sizes(trace), 0)
+
+
 def telling_ops(trace: Trace, op: Int64) -> Int64:
-    """For each op, a row of the event table, the innermost op around it, or itself, with a recorded tensor shape; -1
-    for none."""
+    """For each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event table;
+    -1 for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
         return np.full(len(op), -1, np.int64)

@@ -36,14 +36,14 @@ class BatchFit(msgspec.Struct, frozen=True):
 
 
 class DeviceFit(msgspec.Struct, frozen=True):
-    """What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
+    """The prediction for a device. With `unknown` there is no batch, and nothing that depends on it.
 
-    lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
-    neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
-    even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
-    would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
-    fragments and cache; None without one. rates: at which the recording copied between host and this device; None where
-    it did not, and for the CPU.
+    lines: the peak at any batch is that of the highest line. limit_bytes: the given limit, or else the memory of the
+    device; None where neither is known. largest: the largest batch within the limit; largest_low, largest_high: its
+    bounds by the margin; 0 if not even one sample fits. modules: the makers of the peak; unnamed: why no module is
+    among them. settings: what would change the peak. unused_bytes: what the caching allocator had reserved at the
+    recorded peak beyond what was allocated, as fragments and cache; None without one. rates: of the recorded copies
+    between the host and this device; None without any, and for the CPU.
     """
 
     device: str
