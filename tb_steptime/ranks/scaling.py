@@ -17,7 +17,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.ranks.instances import FEWEST_STEPS
 from tb_steptime.ranks.result import DecidingPath, JobRanks
 from tb_steptime.ranks.spans import RankSpan
@@ -115,9 +114,7 @@ class ScaledJob:
 
     def inputs(self) -> list[str]:
         """The shapes of the first matrix products of a step, empty where they are not recorded."""
-        compared = self.spans[0].results.get("compare", CompareResult())
-        assert isinstance(compared, CompareResult)
-        return [each.shapes for each in compared.setup.first_inputs]
+        return [each.shapes for each in self.spans[0].compare_result.setup.first_inputs]
 
 
 def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:
