@@ -317,9 +317,9 @@ export type Bound = "communication" | "cpu" | "dependency" | "gpu" | "host" | "i
 
 /**
  * Events as columns of equal length, ordered by track, row and start.
- * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
- * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
- * name: place in `names`; colour: place in `colours`.
+ * start_ns: relative to the window's start. Events that are too narrow to see are merged into one box. count: number
+ * of its events; event: number of the longest one, by which its details are requested; name: place of that one's name
+ * in `names`; colour: place in `colours`.
  */
 export interface Boxes {
   track: number[];
@@ -369,9 +369,9 @@ export interface BurstStep {
 }
 
 /**
- * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
- * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
- * begin in each bin; most: the names with most time of these, longest first.
+ * Busy time of [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins.
+ * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels:
+ * number that begin in each bin; most: the kernel names with the most time in the window, the longest first.
  */
 export interface BusyBins {
   start_ns: number;
@@ -1122,9 +1122,9 @@ export interface EpochStarts {
 }
 
 /**
- * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
- * is not known); gap_start_ns: where that idle time begins.
- * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
+ * One event. why_gap: why the device was idle before it; None for host events, without idle time, and for an
+ * unknown reason; gap_start_ns: begin of that idle time.
+ * name: as in the trace; short_name: as on its box; kind: "GPU kernel" and the like; on: name of the track.
  */
 export interface EventDetail {
   event: number;
@@ -1142,7 +1142,10 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
-/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
+/**
+ * A property of an event. copied: the text that a press copies, such as the whole path of a file; None for
+ * nothing.
+ */
 export interface EventFact {
   label: string;
   value: Quantity;
@@ -1150,8 +1153,8 @@ export interface EventFact {
 }
 
 /**
- * Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
- * for a Python frame that is folded away.
+ * An event that is related to another one: its launch call, the work that it launched, the op around it. row: -1
+ * for a folded Python frame.
  */
 export interface EventLink {
   role: string;
@@ -1383,12 +1386,12 @@ export interface FusibleChains {
 }
 
 /**
- * What one change gains per step, ns.
- * gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
- * low_ns, high_ns  with and without each inferred kind of edge, and wider by the share by which the replayed step
- * differs from the recorded one, and by what is unexplained if that is more than 5 %
- * gain_after_ns  what it gains after the changes that are listed before it
- * rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
+ * The gain of one change per step, ns.
+ * gain_ns        length of the replayed step minus that of the changed step; None where too much is unexplained
+ * low_ns, high_ns  its range with and without each inferred kind of edge. It is widened by the relative difference of
+ * the replayed and the recorded step, and by the unexplained share if that is more than 5 %
+ * gain_after_ns  its gain after the changes that are listed before it
+ * rests_on       inferred kinds of edges without which the gain differs by more than 5 % of the step
  */
 export interface Gain {
   id: string;
@@ -1489,8 +1492,8 @@ export interface HeldInterpreter {
 }
 
 /**
- * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
- * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
+ * Events as columns of equal length, in time order and then by track. start_ns: relative to the span's origin. row:
+ * -1 for a folded Python frame.
  */
 export interface Hits {
   track: number[];
@@ -2093,7 +2096,7 @@ export interface KernelSite {
   longest: Evidence | null;
 }
 
-/** Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes. */
+/** Kernels of one name that begin in a window, with their whole length. name: as on the boxes. */
 export interface KernelsNamed {
   name: string;
   count: number;
@@ -3017,7 +3020,10 @@ export interface Parts {
   other: number;
 }
 
-/** A pass of a step; row: of the pipeline's rows; kind: place in PASS_KINDS; times from the begin of the picture. */
+/**
+ * A pass of a step in the picture. row: place in `Pipeline.rows`; kind: place in PASS_KINDS; times relative to the
+ * begin of the picture.
+ */
 export interface PassPiece {
   row: number;
   kind: number;
@@ -3054,9 +3060,9 @@ export interface PathRank {
 }
 
 /**
- * Columns of paths between nodes: from the end of `before`, -1 for an instant after the recording's origin, to the
- * start of `after`, which is lag ns later or more; by `after`. Nodes: the begins of all steps, then the collectives in
- * the order of `Exchanges`, then the ends of all steps.
+ * Paths between nodes, sorted by `after`: the node `after` starts at least lag ns after the end of the node
+ * `before`, or after the recording's origin if that is -1. Nodes: the begins of all steps, then the collectives in the
+ * order of `Exchanges`, then the ends of all steps.
  */
 export interface Paths {
   before: PackedColumn;
@@ -3146,13 +3152,13 @@ export interface Piece {
 }
 
 /**
- * The slowest of the job's chains of stages; chains: how many there are. Mean of `steps` steps, ns.
- * schedule: None where the order of passes is of none that is known, and reason says so. odd_ranks: those that compute
- * in another order than the schedule. micro_batches: of a step. window_ns: from the first begin of a pass to the last
- * end of one: work_ns + the four causes; step_ns = window_ns + other_ns. work_ns: what a stage computes, mean of all,
- * with its own time between passes. perfect_ns: what a step would take without any bubble, est.: as long as its
- * slowest stage works, and other_ns. rows: in the order of stages. shown: a step in the middle of the others; None of
- * more passes than a picture has room for.
+ * The slowest of the job's chains of stages; chains: their number. Means over `steps` steps, ns.
+ * schedule: None, with a reason, where the order of passes is not that of a known schedule. odd_ranks: ranks that
+ * compute in another order than the schedule. micro_batches: number per step. window_ns: from the first begin of a
+ * pass to the last end of one; it is work_ns plus the four causes, and step_ns = window_ns + other_ns. work_ns:
+ * computing time of a stage with its own time between passes, mean over the stages. perfect_ns: estimated length of a
+ * step without any bubble: the work of its slowest stage, and other_ns. rows: in the order of stages. shown: the step
+ * whose window is closest to the median; None if it has too many passes for a picture.
  */
 export interface Pipeline {
   schedule: "1f1b" | "breadth_first" | "gpipe" | "interleaved" | "zero_bubble" | null;
@@ -3176,8 +3182,8 @@ export interface Pipeline {
 }
 
 /**
- * One step on the clock of the first row. shift_ns: of each row what is added to a time of the picture to have one
- * from the origin of its span.
+ * One step on the clock of the first row. shift_ns: for each row, converts times of the picture to times relative
+ * to the origin of its span, by addition.
  */
 export interface PipelineStep {
   name: string;
@@ -3606,13 +3612,13 @@ export interface RecurringWork {
  * The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
  * collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
  * host's work from its waits.
- * unexplained: share of the recording that no edge explains, or of the work of devices whose launch is not recorded,
+ * unexplained: share of the recording that no edge explains, or share of device work without a recorded launch,
  * whichever is larger.
- * began, ended: of its steps, as recorded, relative to the origin, ns: what the host does first and last in them, and
- * the last of all work that they launched; 0 of a step without any.
- * recorded: as it is; instant_host: with a host that takes no time; no_loader: without waits for batches;
- * uninterrupted: without what single calls and kernels take longer than all others like them. The last two are empty
- * where there is nothing of that.
+ * began, ended: recorded times of its steps relative to the origin, ns: the first begin on the host, and the last end
+ * of anything on the host or launched by the step; 0 for a step without any.
+ * recorded: the paths as recorded; instant_host: with a host that takes no time; no_loader: without waits for batches;
+ * uninterrupted: without the excess of single calls and kernels over all others like them. The last two are empty if
+ * the recording has no such waits or excess.
  */
 export interface Reduced {
   unexplained: number;
@@ -3815,11 +3821,11 @@ export interface Scalars {
 }
 
 /**
- * The events of the whole span with some words in their name.
- * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
- * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
- * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
- * parts of [bins_from_ns, bins_to_ns), which all events span.
+ * The events of the whole span whose names contain the searched words.
+ * tracks: one entry for each track with such events. count, total_ns: of the requested track, or else of all; nested
+ * events are added up as well. next: number in time order, from 0, of the first event that begins at the requested
+ * instant or later; count if none does. first: number of the first event in hits. bins: number of events that begin in
+ * each of equal parts of [bins_from_ns, bins_to_ns), the range of all events.
  */
 export interface SearchPage {
   count: number;
@@ -4157,8 +4163,8 @@ export interface SplitStep {
 }
 
 /**
- * A rank of the pipeline; stages: which it computes. ns a step, which sum to step_ns: forward_ns, backward_ns: its
- * passes; other_ns: what it does besides, such as the optimizer; and what it is idle, by cause.
+ * A rank of the pipeline. stages: those that it computes. Times per step, ns, that sum to step_ns: forward_ns and
+ * backward_ns of its passes; other_ns of other work, such as the optimizer; and its idle time by cause.
  */
 export interface StageRow {
   rank: number;
@@ -4291,8 +4297,8 @@ export interface TimedWorker {
 }
 
 /**
- * The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
- * names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+ * The events that touch [start_ns, end_ns), merged where they are narrower than detail_ns.
+ * names: as on the boxes; full_names: as in the trace, "" where that is the same; colours: ids of meanings.
  */
 export interface TimelinePage {
   start_ns: number;
@@ -4321,11 +4327,10 @@ export interface TimelineStep {
 }
 
 /**
- * One track of the picture. rows: nesting levels, at least one.
+ * One track of the picture. rows: number of nesting levels, at least one.
  * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
- * pinned: it is among those that a reader wants in sight whatever else is: steps, phases, what does not repeat, the
- * loader, the busiest streams.
- * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
+ * pinned: whether it stays in sight when the picture is scrolled: steps, phases, excess, the loader, and the busiest
+ * streams. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {
   id: number;
@@ -4337,7 +4342,7 @@ export interface Track {
   all_rows: number;
 }
 
-/** How many events of a track were found, and how long they are in all. */
+/** The number of events found on a track, and their total length. */
 export interface TrackHits {
   track: number;
   count: number;
@@ -4491,26 +4496,26 @@ export interface Waterfall {
 }
 
 /**
- * The steady step of a recording and what changes would make of it, those that help most first.
- * median_step_ns    what is called the steady step everywhere else: the median of what steps take without excess
- * steady_step_ns    the recorded step of middle length without its excess, replayed: as it follows itself again and
- * again, it is longer than the median where a few steps wait for the batches of all
- * replayed_step_ns  the same step as it was recorded, with its excess, replayed
- * recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
- * device_ns         the work of the device with most of it in the steady step, without exchanges
- * device_curve      the step in ns without (n / last) ** 2 of it, for n from 0 to the last
- * pace              what sets the pace by the sensitivity: the value of a `Bound`
- * wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
+ * The length of a recording's steady step after changes. changes: the largest gain first.
+ * median_step_ns    the steady step as in all other views: the median length of the steps without excess
+ * steady_step_ns    the replayed step of median length without its excess. It follows itself again and again, so it is
+ * longer than the median where a few steps wait for the batches of all
+ * replayed_step_ns  the same step with its excess, replayed
+ * recorded_step_ns  the recorded step, from its start to that of the next one; the mean where a loader sets the pace
+ * device_ns         work of the busiest device in the steady step, without exchanges
+ * device_curve      length of the step without (n / last) ** 2 of that work, for n from 0 to the last
+ * pace              what sets the pace according to the sensitivity: the value of a `Bound`
+ * wait_error        relative difference of replayed and recorded blocking calls; None without such calls
  * unexplained       share of the steady step that no edge explains
- * unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
- * trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
- * its pace
- * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
- * half_host_ns      the steady step if it has; 0 where a device sets the pace in any case
- * for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
- * one of this rank, so it takes none of this away
- * sets              every set of the changes that help most, those among them that help only after the others; none
- * of a replay that is not to be trusted
+ * unlinked          share of device work without a recorded launch, apart from work from before the recording
+ * trusted           whether the replay reproduces the recorded step, covers most of the mean step, and shows what sets
+ * the pace
+ * holds_unprofiled  whether the pace is the same if profiling has doubled the host's time
+ * half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
+ * for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
+ * affect this rank alone, so these waits remain
+ * sets              all sets of the changes with the largest gains, including changes that help only after others;
+ * empty if the replay is not trusted
  */
 export interface WhatIf {
   recorded_step_ns: number;
