@@ -205,7 +205,7 @@ export interface AllocationRow {
   lives_steps: number | null;
 }
 
-/** A call with which the caching allocator asks the driver for memory, or gives it back. */
+/** A call by which the caching allocator requests memory from the driver, or returns it. */
 export interface AllocatorCall {
   name: string;
   start_ns: number;
@@ -642,11 +642,11 @@ export interface ComparePage {
 }
 
 /**
- * What is compared of a span. Sums of kernels and ops are those of its whole steps.
- * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
- * places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
- * not compare. known_products: of the time of the main device's products, that of those whose operations are known;
- * None where there are none.
+ * The figures of a span that are compared. Sums of kernels and ops are those of its whole steps.
+ * phases: labels, in order. kernels: of the main device, by place of origin; more_kernels_ns: time of all other
+ * places. ops: on the host. blocking, copies: by place of origin. All are empty in a summary of a release that did not
+ * compare. known_products: share of the time of the main device's products whose operations are known; None without
+ * products.
  */
 export interface CompareResult {
   setup: Setup;
@@ -667,7 +667,7 @@ export interface ComparedSpans {
   spans: string[];
 }
 
-/** A step. whole: it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step. */
+/** A step. whole: whether it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step. */
 export interface ComparedStep {
   name: string;
   whole: boolean;
@@ -852,13 +852,13 @@ export interface CurvePoint {
 }
 
 /**
- * unknown says why no waits are known (no loader events); all figures are then None or empty, but what a recorder
- * knows of a loader that another thread reads.
- * main_loader: the row of loaders that is waited for most, see `most_waited`. These are of it: multiprocess, None
- * where the iterator's name does not say; batch_ns, what one process needs for one batch; consumer_ns: what the steps
- * take without late batches, per batch; batches_per_step; needed_workers; why_unknown: why there is no number of
- * workers and no curve; burst: of a multi-process loader.
- * recorded: None without a recorder's files; recorder_notes: of files that were not used, too.
+ * unknown: why no waits are known. Figures are then None or empty, except those that a recorder has of a loader
+ * that another thread reads.
+ * main_loader: place in `loaders` of the one with the longest total wait (`most_waited`). Figures of this loader:
+ * multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
+ * consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
+ * there is no number of workers and no curve; burst: if it has several processes.
+ * recorded: None without a recorder's files; recorder_notes: including files that were not used.
  */
 export interface DataLoadingResult {
   unknown: Reason | null;
@@ -942,12 +942,11 @@ export interface DeviceFit {
 }
 
 /**
- * One device. tiles: figures of the window and its steps, and behind them shares that the GPU measured of itself,
- * where these were sampled. split: its kernel time, of which every table is a
- * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
- * recorded, kernels of modules where modules are.
- * idle, roofline: None in a summary of before they were measured. kineto_zero_fraction:
- * share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+ * One device. tiles: figures of the window and its steps, then shares from the GPU's own counters if they were
+ * sampled. split: its kernel time; the rows and the rest of each table sum to split.kernel_ns. There are tables by
+ * line if call stacks were recorded, and of modules if modules were.
+ * idle, roofline: None in a summary that is older than they are. kineto_zero_fraction: share of kernel time for which
+ * Kineto wrote an impossible occupancy of 0.
  */
 export interface DeviceGpu {
   device: number;
@@ -997,11 +996,12 @@ export interface DeviceLevel {
 }
 
 /**
- * A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
- * whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
- * event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
- * with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording. fit: the
- * peak at other batches, and the largest that fits into total_bytes.
+ * A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its type.
+ * whole: whether the allocated bytes include all memory of the device. If the file has no totals, they count from the
+ * first event, and categories and the largest allocations are not known. categories: of what is alive at the peak, to
+ * which they sum; None with why_unknown. largest: the largest of these allocations, most bytes first. step_peaks: of
+ * each step. by_op: over the recording. fit: the peak at other batches, and the largest batch that fits into
+ * total_bytes.
  */
 export interface DeviceMemory {
   type: number;
@@ -1505,22 +1505,24 @@ export interface Hits {
 }
 
 /**
- * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
- * `unknown` says so, and only steps, phases and ranges of the host are measured.
- * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies:
- * most bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in
- * the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
- * step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
- * buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
- * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu_unrecorded:
- * only its launch calls are in the recording. cpu: what ops compute; between_ops_ns: of the mean step, with a named
- * range and no op; python_function: which takes the time in which no op runs; python_work: functions that compute no
- * ops; outside_range: the named range that holds most of the time without an op; held_interpreter: another thread that
- * runs Python then; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. recurring:
- * steps at equal distances that do more. growing: a backward pass that grows from step to step. unused_graph: nodes
- * that no backward pass runs. recomputed: what checkpoints compute again. without_cache: generation that computes all
- * earlier tokens again. anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step
- * replayed, as it is and after changes; None where none can be.
+ * device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
+ * steps, phases and ranges of the host are measured.
+ * segments: sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine; device_levels: activity of
+ * the device in the same bins. figures: by metric id, figures that show whether the CPU limits the step. blocking: the
+ * largest bubble first; more_blocking: number of rows beyond BLOCKING_ROWS. copies: the most time first.
+ * full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
+ * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
+ * launched. long_gaps: by place, gaps before which the host does one thing for a long time. with_stack: whether call
+ * stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU but launch calls.
+ * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
+ * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
+ * without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
+ * runs Python meanwhile.
+ * None if there is no such thing: recaptures: graphs that are captured repeatedly; recurring: steps at equal distances
+ * that do more; growing: a backward pass that grows from step to step; unused_graph: nodes that no backward pass runs;
+ * recomputed: what checkpoints compute again; without_cache: generation that computes all earlier tokens again;
+ * anomaly: the cost of autograd's anomaly detection; whatif: the replay of a steady step, as recorded and after
+ * changes.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1572,9 +1574,9 @@ export interface HostResult {
 }
 
 /**
- * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
- * launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
- * phase_spans: when the host is in which phase, in time order.
+ * A step. idle_ns: idle time of the main device by reason, which sums to the step minus its busy time.
+ * launches: number of kernels, copies and sets that start in it. left_out_ns: the part that verdicts and cards leave
+ * out. phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
@@ -1619,9 +1621,9 @@ export interface IdleNs {
 }
 
 /**
- * share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
- * are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
- * holds most of its other idle time; None where none holds much.
+ * Idle time of a device. share: of the window. reason: that of most of it, as in IdleNs, but one ("host_late") for
+ * all reasons for which the host is late; None if the device is busy. range: if it waits for data, the named range
+ * with most of its other idle time; None if no range has much of it.
  */
 export interface IdleTime {
   share: number;
@@ -2050,7 +2052,7 @@ export interface KernelGroup {
   source_count: number;
 }
 
-/** Groups with most time; more_* fold the others: groups, their launches, their time. */
+/** The groups with the most time. more_rows, more_count, more_ns: number, launches and time of the other groups. */
 export interface KernelGrouping {
   by: "line" | "module" | "name" | "name,line" | "name,module" | "name,op" | "op";
   rows: KernelGroup[];
@@ -2354,10 +2356,10 @@ export interface LineRow {
 }
 
 /**
- * What each line of the user's code costs by itself; rows, rest and elsewhere sum to the whole.
- * line_of: what a line is, that where a function begins or one that ran; where: for which line work of the backward
- * pass counts. host_ns: the steps on the thread that trains. more: how many lines `rest` has; elsewhere: what no line
- * is around.
+ * The cost of each line of the user's code by itself. rows, rest and elsewhere sum to the whole.
+ * line_of: whether a line is the one on which a function begins, or one that was executed. where: for which line work
+ * of the backward pass counts. host_ns: length of the steps on the training thread. more: number of lines in `rest`;
+ * elsewhere: cost outside any line.
  */
 export interface LineTable {
   line_of: "call" | "function";
@@ -2375,8 +2377,8 @@ export interface LinkOfChain {
 }
 
 /**
- * The longest activities of a loader in the main process; more folds the rest, more_ns its time. slow_lines: those
- * of the dataset, where call stacks are recorded.
+ * The longest activities of a loader in the main process. more, more_ns: number and time of the others. slow_lines:
+ * lines of the dataset, if call stacks are recorded.
  */
 export interface LoaderActivities {
   rows: Activity[];
@@ -2499,8 +2501,8 @@ export interface MemoryPeak {
 }
 
 /**
- * devices: GPUs first; none where memory was not recorded, and then `unknown` says so. calls: of the allocator to
- * the driver, the first ones; more_calls: how many others there are. [start_ns, end_ns): what the curves show.
+ * devices: GPUs first; empty with `unknown` if memory was not recorded. calls: the first calls of the allocator to
+ * the driver; more_calls: number of the others. [start_ns, end_ns): the range of the curves.
  */
 export interface MemoryResult {
   unknown: Reason | null;
@@ -2512,7 +2514,7 @@ export interface MemoryResult {
   more_calls: number;
 }
 
-/** A step by the host's own marks: memory is allocated when the host asks for it. */
+/** A step by the host's marks, because memory is allocated when the host requests it. */
 export interface MemoryStep {
   name: string;
   start_ns: number;
@@ -2781,8 +2783,8 @@ export interface OperatorDetail {
 }
 
 /**
- * What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
- * allocated_self_bytes: where memory was not recorded.
+ * Sums over the rows that a table leaves out. device_self_ns: None where nothing ran on a device;
+ * allocated_self_bytes: None where memory was not recorded.
  */
 export interface OperatorRest {
   rows: number;
@@ -2826,7 +2828,7 @@ export interface OperatorRow {
   allocated_self_bytes: number | null;
 }
 
-/** Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops. */
+/** Ops grouped by their name and another key. Own times of the rows and of the rest sum to those of all ops. */
 export interface OperatorTable {
   by: "line" | "module" | "name" | "phase" | "shape" | "stack";
   where: "made" | "ran";
@@ -2835,13 +2837,13 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps, which are steps_ns long in all.
- * start_ns, end_ns: when the host is in them. steps: the host's part of each.
- * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
- * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
- * layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
- * of the user's code is recorded.
- * Empty in a summary of a release that did not measure ops.
+ * Sums over the steps, whose total length is steps_ns.
+ * start_ns, end_ns: range in which the host is in the steps. steps: the host's part of each.
+ * tables: one for each recorded grouping; if links to the forward pass are recorded, another one in which work of the
+ * backward pass counts for the op that created it. details: of the ops with the most time. folded: modules with
+ * repeated layers as one row; modules: each module, without the more_modules smallest ones. lines: None if no line of
+ * the user's code is recorded.
+ * All are empty in a summary of a release that did not measure ops.
  */
 export interface OperatorsResult {
   start_ns: number;
@@ -2922,7 +2924,7 @@ export interface OutsideModules {
   allocated_bytes: number | null;
 }
 
-/** What no recorded op launched, in the steps. */
+/** Work in the steps that no recorded op launched. */
 export interface OutsideOps {
   launches: number;
   device_ns: number;
@@ -2956,13 +2958,12 @@ export interface Overhead {
 
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
- * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
- * wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
- * estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0.
- * steady_step_ns: the median of what steps take without excess, None where they could not be computed; excess: over
- * the steps by kind, the most first.
+ * tiles: in the order of the page; GPU figures are those of `device`. absent: why a part has no length, by its id.
+ * job: the kind of job. communication: None if nothing is exchanged. cut_short: whether the file ends before the trace
+ * does. findings: faults of the recording; repaired ones first, then those that exclude something, then remarks.
+ * not_recorded_ns: estimated GPU time that is missing from the only step if the end of the recording is missing; else
+ * 0. steady_step_ns: the median length of the steps without excess; None if it could not be computed. excess: sums
+ * over the steps by kind, the largest first.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -4230,11 +4231,11 @@ export interface StepPace {
 }
 
 /**
- * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
- * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
- * before_recording_ns to profiler_ns are in the step, and left out of verdicts, of means behind gains and of cards:
- * the main device runs work from before the recording; it is idle while the host does what comes once; nothing of it
- * follows; it is idle while the profiler itself works. steady_ns: what is left without excess; excess_ns: by kind.
+ * One step. parts_ns sums to duration_ns. start_ns: relative to the span's origin; slow: whether it is an outlier.
+ * gpu_busy_ns: time in which any device works; None in a trace without device activity. Times of the step that are
+ * left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
+ * once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
+ * profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
  */
 export interface StepRow {
   name: string;
@@ -4312,7 +4313,7 @@ export interface TimelinePage {
   queue: Depth | null;
 }
 
-/** first_ns, last_ns: from the first event to the end of the last one. */
+/** first_ns: start of the first event; last_ns: end of the last one. */
 export interface TimelineResult {
   first_ns: number;
   last_ns: number;
@@ -4385,8 +4386,8 @@ export interface TrendsPage {
 }
 
 /**
- * origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not, but
- * of a GPU's counters those that were sampled.
+ * origin_ns: epoch time of the span's t = 0. series: every metric of the catalogue, measurable or not, except GPU
+ * counters that were not sampled.
  */
 export interface TrendsResult {
   origin_ns: number;
@@ -4438,7 +4439,7 @@ export interface ViewMeaning {
   share: string;
 }
 
-/** What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps. */
+/** The causes of the mean exposed wait. starts: None if no epoch begins in the steps. */
 export interface WaitCauses {
   shares: WaitShares;
   starts: EpochStarts | null;

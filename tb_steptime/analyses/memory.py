@@ -30,7 +30,7 @@ _ALLOCATOR_CALL = expression(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:
 
 
 class MemoryStep(msgspec.Struct, frozen=True):
-    """A step by the host's own marks: memory is allocated when the host asks for it."""
+    """A step by the host's marks, because memory is allocated when the host requests it."""
 
     name: str
     start_ns: int
@@ -39,7 +39,7 @@ class MemoryStep(msgspec.Struct, frozen=True):
 
 
 class AllocatorCall(msgspec.Struct, frozen=True):
-    """A call with which the caching allocator asks the driver for memory, or gives it back."""
+    """A call by which the caching allocator requests memory from the driver, or returns it."""
 
     name: str
     start_ns: int
@@ -47,12 +47,13 @@ class AllocatorCall(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
-    """A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
+    """A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its type.
 
-    whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
-    event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
-    with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording. fit: the
-    peak at other batches, and the largest that fits into total_bytes.
+    whole: whether the allocated bytes include all memory of the device. If the file has no totals, they count from the
+    first event, and categories and the largest allocations are not known. categories: of what is alive at the peak, to
+    which they sum; None with why_unknown. largest: the largest of these allocations, most bytes first. step_peaks: of
+    each step. by_op: over the recording. fit: the peak at other batches, and the largest batch that fits into
+    total_bytes.
     """
 
     type: int
@@ -78,8 +79,8 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
 
 class MemoryResult(msgspec.Struct, frozen=True):
-    """devices: GPUs first; none where memory was not recorded, and then `unknown` says so. calls: of the allocator to
-    the driver, the first ones; more_calls: how many others there are. [start_ns, end_ns): what the curves show."""
+    """devices: GPUs first; empty with `unknown` if memory was not recorded. calls: the first calls of the allocator to
+    the driver; more_calls: number of the others. [start_ns, end_ns): the range of the curves."""
 
     unknown: Reason | None = Reason("older_release")
     start_ns: int = 0

@@ -1,4 +1,4 @@
-"""How far a recording can be trusted: the notes that stand above a view's pictures, most serious first."""
+"""The notes above a view's pictures, which say how far a recording can be trusted. The most serious come first."""
 
 from __future__ import annotations
 

@@ -135,6 +135,17 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return np.where(row < 0, 0, covered[row] - np.maximum(self.end[row] - instants, 0))
 
 
+def equal_bins(low: int, high: int, most: int) -> tuple[int, Int64]:
+    """The length and the edges of at most `most` equal bins of whole ns. The last bin ends at `high` and may be
+    shorter.
+
+    >>> equal_bins(0, 10, 4)[1].tolist()
+    [0, 3, 6, 9, 10]
+    """
+    bin_ns = max(1, -(-(high - low) // most))
+    return bin_ns, np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
+
+
 def longest_ranges(start: Int64, end: Int64) -> tuple[tuple[int, int], ...]:
     """The longest of these time ranges, up to MOST_RANGES, the longest first."""
     order = np.argsort(start - end, kind="stable")[:MOST_RANGES]

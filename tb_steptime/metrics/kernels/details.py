@@ -12,7 +12,7 @@ from tb_steptime.metrics.kernels.aggregates import rows_in_window
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
 from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.intervals import weighted_overlap
+from tb_steptime.trace.intervals import equal_bins, weighted_overlap
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_op_names
 from tb_steptime.trace.shared import shared
@@ -153,8 +153,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
     """When these events, which must begin within the window, begin and run."""
     low, high = window
-    bin_ns = max(1, -(-(high - low) // CALL_BINS))
-    edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
+    bin_ns, edges = equal_bins(low, high, CALL_BINS)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
     count = np.bincount((start - low) // bin_ns, minlength=len(edges) - 1)
     busy = np.rint(weighted_overlap(start, start + dur, np.ones(len(event)), edges)).astype(np.int64)
