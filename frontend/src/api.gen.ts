@@ -1827,16 +1827,19 @@ export interface JobEvidence {
 }
 
 /**
- * What a recording shows about its job; "unknown", or None, if it does not show it.
- * purpose         training: gradients or an optimizer; inference: many layers without either
- * execution       how its work is launched; mixed: no way makes four fifths of it
- * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
- * device, vendor  the device on which it computes; gpu even if its work there is not recorded
- * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
- * ranks           processes that work together; rank and world_size as in the file
- * optimizer       class with most recorded steps, such as "AdamW"
- * server          what runs an inference, None for a script
- * evidence        what shows each of these, at most a few
+ * What a recording shows about its job; a field is "unknown" or None where it does not show it.
+ * purpose         "training" if there are gradients or an optimizer; "inference" if there are many layers and neither
+ * execution       how the job's work is launched; "mixed" if no single way launches four fifths of it
+ * compiled_share, graph_share   shares of the kernel time without collectives, or of the time in ops for jobs on a
+ * CPU, that run in compiled code and in graphs; the rest is eager
+ * device, vendor  the device on which the job computes, and the maker of its GPU; "gpu" also if the work there is not
+ * recorded
+ * accelerator     PyTorch's name for the devices: GPU, XPU, MTIA, HPU
+ * ranks           whether one process or many work together
+ * rank, world_size   the number of this process and the number of all processes, as the file states them
+ * optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
+ * server          the server that runs an inference; None for a script
+ * evidence        events that show the values above, a few for each
  */
 export interface JobKind {
   purpose: "inference" | "training" | "unknown";
@@ -2079,13 +2082,13 @@ export interface KernelRow {
 
 /**
  * The place from which most time of some kernels comes.
- * kernel           short name
- * op               innermost op; None where none is recorded
- * shapes, dtypes   of its inputs as compact JSON; None if they are not recorded or not kept
- * module, source   class of the innermost nn.Module, and the innermost line outside torch; for a backward kernel those
- * of its forward op; None in traces without call stacks
- * backward         launched by a node of the backward pass
- * longest          the longest launch, to look at in the timeline
+ * kernel           short name of the kernel
+ * op               the innermost op that launched it; None where none is recorded
+ * shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if they are not recorded or not kept
+ * module, source   class of the innermost nn.Module around the op, and the innermost source line outside torch; for a
+ * backward kernel those around its forward op; None in traces without call stacks
+ * backward         most of the time is of kernels that a node of the backward pass launched
+ * longest          the longest of the kernels, to show in the timeline
  */
 export interface KernelSite {
   kernel: string;
@@ -2213,9 +2216,13 @@ export interface LateRank {
 /**
  * Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
  * starts many activities.
- * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
- * without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
- * time with nothing queued. graphs: launches of captured graphs per step.
+ * calls, activities   launches and device activities per step
+ * run_ahead_p50_ns    median run-ahead of the activities
+ * starved_share       share of the activities whose run-ahead is 15 us or less
+ * unlinked            number of activities in the steps whose launch is not recorded
+ * queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
+ * empty_share         share of the window in which nothing is queued
+ * graphs              launches of captured graphs per step
  */
 export interface LaunchFigures {
   calls: number;
@@ -3114,8 +3121,9 @@ export interface PhaseRow {
 }
 
 /**
- * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
- * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
+ * A range of a step that the host spends in one phase; ranges that are too short to be drawn are left out. Times
+ * are relative to the span's origin. inner: this is a part of another range and has a label of its own, such as the
+ * buffer broadcast.
  */
 export interface PhaseSpan {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
@@ -3457,9 +3465,10 @@ export interface Reason {
 }
 
 /**
- * captures: number of captures of work that is captured more than once, including the first time. steps: how many
- * steps contain one of them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None if
- * there are no others.
+ * Captures of work that is captured more than once, and the steps that contain them.
+ * captures   number of these captures, including the first one of each work
+ * steps      number of steps that contain one of them
+ * step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
  */
 export interface Recaptures {
   captures: number;
@@ -3657,7 +3666,10 @@ export interface Residual {
   ns: number;
 }
 
-/** TFLOP/s for a type of inputs. tensor_cores: FP32 inputs have two roofs. */
+/**
+ * The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
+ * without them.
+ */
 export interface Roof {
   dtype: string;
   tensor_cores: boolean;
@@ -3665,9 +3677,12 @@ export interface Roof {
 }
 
 /**
- * The roofline of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded;
- * unknown_ns: kernel time in ops without a formula, or without recorded inputs. Collectives compute nothing, so their
- * time is not in it.
+ * The roofline of a device.
+ * memory_gbs   peak bandwidth of its memory in GB/s; None where the peaks of the GPU are not known
+ * dots         those with the most time
+ * more_dots, more_ns   number and kernel time of all other dots, which are not shown
+ * unknown_ns   kernel time of ops without a formula, or without recorded inputs. Collectives are left out, since they
+ * compute nothing
  */
 export interface Roofline {
   memory_gbs: number | null;
@@ -3680,17 +3695,21 @@ export interface Roofline {
 
 /**
  * Calls of one op on inputs of the same shapes and types, whose longest kernel is the same.
- * kernel, short      the longest one; kernel_count: kernels of a call, as a mean
- * calls, total_ns    of all their kernels, over the span
- * flops, bytes       of one call; bytes at least
- * tensor_cores       the longest kernel runs on them
- * roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
- * efficiency         time at the roof / time
- * above              why that is more than 1: a kernel of the convolution says that it needs fewer operations
- * (Winograd, Fourier), caches may hold the inputs, or expanded ones be smaller than their shapes,
- * the clock may be higher than the data sheet says, or none of these; None: it is not
- * bound              what bounds it; None: the roofs are not known
- * gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
+ * shapes, dtype      the shapes of the inputs as compact JSON, and the type that the roof is chosen by
+ * kernel, short      full and short name of the longest kernel
+ * kernel_count       number of kernels that one call launches, as a mean
+ * calls, total_ns    number of calls in the span, and the summed length of their kernels
+ * flops, bytes       operations of one call, and the bytes that it moves at least
+ * tensor_cores       the longest kernel runs on tensor cores
+ * roof_tflops        peak rate for the type of the inputs; None where the data sheet of the GPU or the type is unknown
+ * efficiency         time that the calls would take at the roof / time that their kernels take
+ * above              why the efficiency is more than 1; None where it is not. The name of a kernel may show an
+ * algorithm that needs fewer operations (Winograd, Fourier), caches may hold the inputs, expanded
+ * inputs may take less memory than their shapes suggest, or the clock may be higher than in the
+ * data sheet
+ * bound              what limits the calls; None where the roofs are not known
+ * gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 where
+ * the roofs are not known
  */
 export interface RooflineDot {
   op: string;
@@ -3895,9 +3914,12 @@ export interface Series {
 }
 
 /**
- * runtime: CUDA or ROCm with its version, None if not recorded. with_*: what was recorded, each of which slows the
- * host. first_inputs: of the first products and convolutions of a step, empty if no op has them. half_share: share of
- * the calls of products and convolutions whose first input has 16 bits; None if no op has types.
+ * The environment of a job and the options of its recording.
+ * runtime        CUDA or ROCm with its version; None if not recorded
+ * with_stack, with_shapes, with_memory   options of the profiler; each of them slows the host
+ * first_inputs   inputs of the first products and convolutions of a step; empty if no op has recorded inputs
+ * half_share     share of the calls of products and convolutions whose first input has 16 bits; None if no op has
+ * recorded types
  */
 export interface Setup {
   runtime: string | null;

@@ -46,7 +46,7 @@ def notes(trace: Trace) -> list[Note]:
         *_cpu_only(trace),
         *_launches_only(trace),
         *find_steps(trace).notes,
-        *_told_apart(trace),
+        *_too_many_to_list(trace),
         *_left_out(trace),
         *_profiling_slows(trace),
         *_call_stacks(trace),
@@ -80,7 +80,7 @@ def _launches_only(trace: Trace) -> list[Note]:
     return [Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []
 
 
-def _told_apart(trace: Trace) -> list[Note]:
+def _too_many_to_list(trace: Trace) -> list[Note]:
     """Returns notes about more loaders, or kinds and groups of collectives, than a page has room for."""
     loaders, exchanges = len(loader_iterators(trace)), how_many_alike(trace)
     many = (("many_loaders", loaders, MOST_LOADERS), ("many_collectives", exchanges, MOST_ROWS))

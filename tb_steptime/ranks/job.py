@@ -228,8 +228,8 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         tokens_reason=tokens_reason,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=[_worth(each, what_if, path, [each.rank]) for each in late],
-        late_group=_worth(late_together, what_if, path, late_together.ranks) if late_together else None,
+        late=[_with_gain(each, what_if, path, [each.rank]) for each in late],
+        late_group=_with_gain(late_together, what_if, path, late_together.ranks) if late_together else None,
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, path) if balance == "imbalance" else 0,
         imbalance_causes=causes_of_turns(found.spans, found.arrivals.exposed_ns, found.steps)
         if balance == "imbalance"
@@ -305,7 +305,7 @@ def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | No
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _worth(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
+def _with_gain(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
     """Adds how much the job gains if these ranks are as fast as the others: from the replay, else from the waits for
     them."""
     if what_if is not None and what_if.trusted:

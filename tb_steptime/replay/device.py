@@ -15,7 +15,7 @@ from tb_steptime.replay.host import Host, Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Float64, Int64, median
+from tb_steptime.trace.table import Bool, Float64, Int64, median, values_at
 
 #: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
@@ -62,7 +62,7 @@ def find_activities(trace: Trace, host: Host) -> Activities:
     same = (np.diff(stream[order]) == 0) & (np.diff(device[order]) == 0)
     previous = np.full(len(row), -1, np.int64)
     previous[order[1:][same]] = order[:-1][same]
-    item = np.where(call >= 0, place[call], -1) if len(events) else call
+    item = values_at(place, call)
     start = events.start_ns[row]
     lost = (item < 0) & (previous < 0) & (start > start[item >= 0].min(initial=start.max(initial=0)))
     previous[lost] = np.flatnonzero(lost) - 1

@@ -18,7 +18,7 @@ from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.lanes import RowsOf, lane, lane_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int32, Int64, distinct_in
+from tb_steptime.trace.table import Int32, Int64, distinct_in, values_at
 
 
 class Nesting(NamedTuple):
@@ -201,7 +201,7 @@ def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
         return _open_at(start, end, instants)
     near = _near(start, end, instants)
     place = _open_at(start[near], end[near], instants)
-    return np.where(place >= 0, near[place], -1) if len(near) else place
+    return values_at(near, place)
 
 
 def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:

@@ -27,7 +27,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in, values_at
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
@@ -190,7 +190,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
     op must contain the launch; and if no launch is known, the id must differ from the correlation id.
     """
     events = trace.events
-    op = _numbered(trace, ops, np.where(rows >= 0, events.external_id[rows], -1))
+    op = _numbered(trace, ops, values_at(events.external_id, rows))
     launched = events.start_ns[np.where(call >= 0, call, rows)]
     holds = (op >= 0) & (events.start_ns[op] <= launched)
     in_thread = (events.thread[op] == events.thread[call]) & (launched <= events.start_ns[op] + events.dur_ns[op])

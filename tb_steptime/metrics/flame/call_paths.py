@@ -32,8 +32,13 @@ FlameBy = Literal["stack", "module", "op"]
 
 
 class CallPaths(msgspec.Struct, frozen=True, eq=False):
-    """by: what stands above the ops; rows: frames and ops of the event table, ascending; node: the tree node of each
-    row; frames: rows of the frames only."""
+    """The place of each frame and op in the tree of call paths.
+
+    by       what stands above the ops
+    rows     frames and ops, as rows of the event table, ascending
+    node     the node of the tree that each of these rows belongs to
+    frames   those of the rows that are frames
+    """
 
     by: FlameBy
     rows: Int64

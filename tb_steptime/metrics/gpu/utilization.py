@@ -20,7 +20,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -213,14 +213,13 @@ def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
 
 
 def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
-    events, launches = trace.events, find_launches(trace)
+    events = trace.events
     calls = distinct_in(events.name[events.rows(*CALL_KINDS)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
         uncertain = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded
         return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), uncertain)
-    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
-    by_name = np.where(call >= 0, events.name[call], -1)
+    by_name = values_at(events.name, find_launches(trace).calls_of(trace.kernels.event))
     in_items = is_in(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
     return in_items, ~is_in(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
 

@@ -43,7 +43,7 @@ from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, UInt8
+from tb_steptime.trace.table import Int64, Kind, UInt8, values_at
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
@@ -200,7 +200,7 @@ def _surroundings(trace: Trace, groups: BlockingGroups, collective: Words) -> _S
     reading = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     reader = outermost(trace, reading, innermost(trace, reading, groups.call))
     rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
-    names = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
+    names = (values_at(trace.events.name, row) for row in rows)
     op, outer, user_range, made_by, reads = names
     words = [
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)

@@ -127,10 +127,10 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
     named = rows_named(trace, (Kind.PYTHON,), is_named)
     (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
     by = trace.name_of(caller) if caller >= 0 else ""
-    asked = _package(by) == _of_script(trace) != _package(name)
+    by_script = _package(by) == _of_script(trace) != _package(name)
     return PythonWork(
         name=short_frame(name),
-        caller=short_frame(by) if by and (asked or not is_named(name)) else None,
+        caller=short_frame(by) if by and (by_script or not is_named(name)) else None,
         calls=int((calls.ns > 0).sum()),
         ns=int(calls.ns.sum()) // len(steps),
         longest_ns=int(calls.ns.max()),
@@ -231,13 +231,13 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     most of their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
-    asked, found, all_ns = _is_asked_for(trace, calls, source), [], calls.ns[top].sum()
+    by_script, found, all_ns = _called_by_script(trace, calls, source), [], calls.ns[top].sum()
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
         wanted = calls.function != function
         while calls.ns[frames].sum() > WORTH_LOOKING * all_ns and len(
-            inner := _busiest(trace, calls, frames, wanted & ~(source & asked[frames].all()), least_ns)
+            inner := _busiest(trace, calls, frames, wanted & ~(source & by_script[frames].all()), least_ns)
         ):
             frames = inner
             wanted &= calls.function != calls.function[inner[0]]
@@ -245,7 +245,7 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     return distinct_in(np.concatenate([np.empty(0, np.int64), *found]))
 
 
-def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
+def _called_by_script(trace: Trace, calls: _Calls, source: Bool) -> Bool:
     """Returns the calls of other packages' functions from the package or the folder of the script: what these do inside
     is not the user's."""
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)

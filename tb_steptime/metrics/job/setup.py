@@ -27,9 +27,14 @@ class OpInputs(msgspec.Struct, frozen=True):
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """runtime: CUDA or ROCm with its version, None if not recorded. with_*: what was recorded, each of which slows the
-    host. first_inputs: of the first products and convolutions of a step, empty if no op has them. half_share: share of
-    the calls of products and convolutions whose first input has 16 bits; None if no op has types."""
+    """The environment of a job and the options of its recording.
+
+    runtime        CUDA or ROCm with its version; None if not recorded
+    with_stack, with_shapes, with_memory   options of the profiler; each of them slows the host
+    first_inputs   inputs of the first products and convolutions of a step; empty if no op has recorded inputs
+    half_share     share of the calls of products and convolutions whose first input has 16 bits; None if no op has
+                   recorded types
+    """
 
     runtime: str | None = None
     with_stack: bool = False

@@ -105,14 +105,14 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
     """For each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
-    layout, cast, assigning = (_asking(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
+    layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
     kind = np.select(choices, [KINDS.index(each) for each in ("concatenation", "type", "layout")], len(KINDS) - 1)
     return np.select(choices, [op, cast, layout], assigning), kind.astype(np.int64)
 
 
-def _asking(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
+def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
     """The innermost op around each copy whose name matches the first of the patterns that any of them does; -1 for
     none."""
     found = np.full(len(op), -1, np.int64)

@@ -21,9 +21,11 @@ from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct
 
 
 class Recaptures(msgspec.Struct, frozen=True):
-    """captures: number of captures of work that is captured more than once, including the first time. steps: how many
-    steps contain one of them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None if
-    there are no others.
+    """Captures of work that is captured more than once, and the steps that contain them.
+
+    captures   number of these captures, including the first one of each work
+    steps      number of steps that contain one of them
+    step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
     """
 
     captures: int

@@ -28,6 +28,7 @@ from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import hierarchies
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in, values_at
@@ -169,8 +170,7 @@ def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
     same &= np.diff(trace.events.thread[tree.row[order]], prepend=-1) == 0
     before = np.where(same, path[np.roll(order, 1)], -1)
     outside = values_at(path, tree.around)[order]
-    is_method = np.array(["::" not in name for name in trace.strings.strings], bool)[trace.events.name[tree.row[order]]]
-    before[is_method] = -1
+    before[are_named(trace, tree.row[order], lambda name: "::" not in name)] = -1
     begun: list[tuple[int, int]] = []
     for at in np.flatnonzero((path[order] >= 0) & (path[order] != before) & (path[order] != outside)).tolist():
         known = {*_with_around(int(before[at]), around), *_with_around(int(outside[at]), around)}

@@ -20,7 +20,7 @@ from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
+from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median, values_at
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
 KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
@@ -118,7 +118,7 @@ def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
     if not len(named):
         return []
     row = _named_rows(trace, found.where(named))
-    groups = Groups.of(np.where(row >= 0, trace.events.name[row], -1))
+    groups = Groups.of(values_at(trace.events.name, row))
     sums = groups.sum(own_ns[named])
     most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
     return [ExcessName(_name(trace, int(row[groups.first[each]])), int(sums[each])) for each in most]

@@ -21,7 +21,7 @@ from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
@@ -136,8 +136,8 @@ def activity_sites(trace: Trace) -> Sites:
 def _around(host: HostEvents, events: int, call: Int32) -> Int64:
     """Returns the event around each launch call; -1 for none."""
     place = np.full(events, -1, np.int64)
-    place[host.row] = np.where(host.parent >= 0, host.row[host.parent], -1) if len(host) else -1
-    return np.where(call >= 0, place[call], -1)
+    place[host.row] = values_at(host.row, host.parent)
+    return values_at(place, call)
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:

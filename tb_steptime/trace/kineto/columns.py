@@ -171,7 +171,7 @@ class Columns:
                 self._end(row)
         self._labelled = None
 
-    def add_spelled(self, of: dict[str, bytes]) -> None:
+    def add_columns(self, of: dict[str, bytes]) -> None:
         """Take rows that are already in columns, keyed by the attribute names of `__init__`, with `external_2021`
         beside `external`; columns of `memory` are keyed "memory.<name>"."""
         external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
@@ -196,7 +196,7 @@ class Columns:
         setattr(self, name, array(values.typecode))
         return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)
 
-    def may_say_more(self, block: EventBlock) -> bool:
+    def may_have_more_args(self, block: EventBlock) -> bool:
         """Whether any event of a block that was read with `PlainArgs` may have arguments that these leave out.
 
         Annotations occur on nodes of graphs and on activities that were moved to a lane; queues where there is no

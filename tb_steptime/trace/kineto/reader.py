@@ -83,7 +83,7 @@ def _read(
 ) -> ReadRows:
     source = Source(path)
     try:
-        taking = Taking(wanted, trusting, lambda: _tell(on_progress, source, taking))
+        taking = Taking(wanted, trusting, lambda: _report(on_progress, source, taking))
         outline = _walk(source, taking, trusting)
     finally:
         source.close()
@@ -91,7 +91,7 @@ def _read(
     return ReadRows(Whole(taken, outline, source.extent, wanted is None).trace(), taken.metadata.base_time_ns)
 
 
-def _tell(on_progress: Callable[[ReadProgress], None] | None, source: Source, taking: Taking) -> None:
+def _report(on_progress: Callable[[ReadProgress], None] | None, source: Source, taking: Taking) -> None:
     if on_progress:
         on_progress(ReadProgress(source.packed_bytes, source.total_bytes, taking.event_count))
 

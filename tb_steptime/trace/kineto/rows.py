@@ -40,7 +40,7 @@ from tb_steptime.trace.kineto.row_types import (
     PlainArgs,
     Track,
 )
-from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
+from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, parsed_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64
 
 #: Word in msgspec's messages for a bad character, a bad escape or bad UTF-8. These can be repaired; other errors
@@ -218,7 +218,8 @@ class RowDecoder:
 
 
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
-    """Whether any begin of an event written in two has arguments: `Columns.may_say_more` does not look at these."""
+    """Whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
+    these."""
     begun = tuple(kind for kind in kinds if issubclass(kind, Begin))
     return bool(begun) and any(isinstance(row, begun) and row.args is not None for row in rows)
 
@@ -255,7 +256,7 @@ def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> 
     uniform = uniform_ns(texts)
     if uniform is not None:
         return EventBlock(timed, uniform, others, event_count)
-    times = [spelled_ns(time) for time in texts]
+    times = [parsed_ns(time) for time in texts]
     kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
     known = np.array([time for time in times if time is not None], np.int64)
     return EventBlock(kept, known, others, event_count, len(timed) - len(kept))
@@ -267,7 +268,7 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
-        time = spelled_ns(str(event.get("ts")).encode())
+        time = parsed_ns(str(event.get("ts")).encode())
         if event.get("cat") == INSTANT:
             return None if time is None else EventBlock([], nothing, [], 1, memory=_loose_memory(event | {"ph": "i"}))
         return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)

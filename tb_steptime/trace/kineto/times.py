@@ -23,7 +23,7 @@ def to_ns(us: Float64) -> Int64:
 
 def time_ns(text: object) -> int | None:
     """The time of one event, as a float or Raw."""
-    return spelled_ns(bytes(text) if isinstance(text, msgspec.Raw) else str(text).encode())
+    return parsed_ns(bytes(text) if isinstance(text, msgspec.Raw) else str(text).encode())
 
 
 def uniform_ns(times: list[bytes]) -> Int64 | None:
@@ -41,7 +41,7 @@ def uniform_ns(times: list[bytes]) -> Int64 | None:
         return None
 
 
-def spelled_ns(time: bytes) -> int | None:
+def parsed_ns(time: bytes) -> int | None:
     number = number_of(time.decode("ascii", "replace").strip('"'))
     if number is None:
         return None

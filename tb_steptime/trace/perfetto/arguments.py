@@ -79,7 +79,7 @@ class Arguments:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
             if annotation.entries:
-                return self._remember(self._spelled, tuple(annotation.entries), _spelled_list) or NOT_SAID
+                return self._remember(self._spelled, tuple(annotation.entries), _json_list) or NOT_SAID
             value = _plain(annotation)
             return NOT_SAID if value in (None, "null") else msgspec.Raw(msgspec.json.encode(value))
         if annotation.HasField("json"):
@@ -119,7 +119,7 @@ class Arguments:
         return value
 
 
-def _spelled_list(entries: tuple[bytes, ...]) -> msgspec.Raw:
+def _json_list(entries: tuple[bytes, ...]) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(_entries(entries, 0)))
 
 

@@ -40,11 +40,22 @@ UInt64 = npt.NDArray[np.uint64]
 
 
 class _Replays(NamedTuple):
-    """One row per graph launch with any recorded work, in time order. call: row of the launch; first, last: places of
-    its work among all `work`, rows of the event table by start; kind: number shared by replays with the same work.
+    """Launches of graphs that have recorded work.
 
-    One row per kind: often, how many replays it has; example, one of them; graph, -1 if not recorded; nodes, the number
-    of nodes of each sort, one column for each.
+    One entry per launch, in time order:
+    call          row of the launch in the event table
+    first, last   its work is work[first:last]
+    kind          a number that replays with the same work share
+
+    One entry per piece of work, in the order of the launches, then by start:
+    work          row of the event table
+    node          the node's sort, a number for its name and launch shape
+
+    One entry per kind:
+    often         number of its replays
+    example       one of these replays
+    graph         id of their graph; -1 if not recorded
+    nodes         number of nodes of each sort, one column per sort
     """
 
     call: Int64

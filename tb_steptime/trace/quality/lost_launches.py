@@ -46,7 +46,7 @@ _SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
 
 
 class KernelLaunches(NamedTuple):
-    """Rows of the event table, in time order: calls that launch work, and those of them whose work is missing."""
+    """Calls that launch work, as rows of the event table in time order. lost: those of them whose work is missing."""
 
     rows: Int64
     lost: Int64

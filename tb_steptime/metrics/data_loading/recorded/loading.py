@@ -217,7 +217,7 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[known.produced]
     nbytes = records.produced.bytes[known.produced]
-    sent, given = _held_ns(known, end_ns, nbytes), _given_late_ns(known, nbytes)
+    sent, given = _held_ns(known, end_ns, nbytes), _late_memory_ns(known, nbytes)
     held, there_ns = np.maximum(sent, given), np.where(given > sent, known.returned_ns, end_ns + sent)
     is_held = (held >= HELD_NS) & computes
     workers = _workers(records, main)
@@ -247,7 +247,7 @@ def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
     return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
-def _given_late_ns(known: BatchTimings, nbytes: Int64) -> Int64:
+def _late_memory_ns(known: BatchTimings, nbytes: Int64) -> Int64:
     """How long the training process waited for a batch's memory after its message had come. A thread of the worker
     opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
     many tensors take long, whatever the worker does."""

@@ -25,7 +25,7 @@ from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, is_in, places_in
+from tb_steptime.trace.table import Bool, Int64, is_in, places_in, values_at
 
 #: Categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
@@ -56,7 +56,7 @@ def growing(trace: Trace, batch: int) -> Bool:
     size, on_cpu = sizes(trace), trace.memory.device_type[found.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
     fixed |= is_in(born.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
-    op = telling_ops(trace, born.op.astype(np.int64))
+    op = ops_with_shapes(trace, born.op.astype(np.int64))
     inputs = kind == CATEGORIES.index("inputs")
     known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
@@ -78,7 +78,7 @@ def growing_sizes(trace: Trace, batch: int) -> Int64:
     return np.where(growing(trace, batch), sizes(trace), 0)
 
 
-def telling_ops(trace: Trace, op: Int64) -> Int64:
+def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
     """For each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event table;
     -1 for none."""
     ops = op_rows(trace)
@@ -91,7 +91,7 @@ def telling_ops(trace: Trace, op: Int64) -> Int64:
     place = places_in(ops, op)
     while len(silent := np.flatnonzero((place >= 0) & ~tells[place])):
         place[silent] = parent[place[silent]]
-    return np.where(place >= 0, ops[place], -1)
+    return values_at(ops, place)
 
 
 class Tensor(NamedTuple):

@@ -23,7 +23,7 @@ from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.batch import parameter_shapes, parameter_types, shapes_in
 from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, telling_ops, tensors_of
+from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, ops_with_shapes, tensors_of
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
 from tb_steptime.metrics.memory.fit.states import Other, recorded_states
 from tb_steptime.text import Reason
@@ -142,7 +142,7 @@ class _Made(NamedTuple):
 def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
     """A value for each of `allocations`, decided once for all that are equal."""
     events, outer, size = trace.events, births(trace).outer_op, sizes(trace)
-    op = telling_ops(trace, births(trace).op.astype(np.int64))
+    op = ops_with_shapes(trace, births(trace).op.astype(np.int64))
     columns = [values_at(events.name, op), values_at(events.name, outer), size]
     columns += [values_at(column, op) for column in (events.shapes, events.dtypes) if column is not None]
     _, first, which = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
@@ -171,7 +171,7 @@ def _floating(trace: Trace) -> Bool:
             return any(tensor.floating for tensor in made.given)
         return made.bytes in parameters or made.outermost == "aten::randn"
 
-    size, op = sizes(trace), telling_ops(trace, births(trace).op.astype(np.int64))
+    size, op = sizes(trace), ops_with_shapes(trace, births(trace).op.astype(np.int64))
     with_places = _each_made(trace, lambda made: _WITH_PLACES.match(made.op) is not None).astype(bool)
     places = with_places & np.append(False, (op[1:] == op[:-1]) & (size[1:] == 2 * size[:-1]))[: len(op)]
     result = _of_states(trace)

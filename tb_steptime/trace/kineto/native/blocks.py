@@ -74,7 +74,7 @@ class ScannedBlocks:
             return False
         of = dict(zip(_COLUMNS, parts, strict=True))
         collectives, args = np.frombuffer(of.pop("collective"), np.int64), of.pop("of_collectives")
-        columns.add_spelled(of)
+        columns.add_columns(of)
         if len(collectives):
             self._add_collectives(collectives, _ARGS.decode(b"[%b]" % args))
         return True
