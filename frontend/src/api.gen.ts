@@ -213,8 +213,9 @@ export interface AllocatorCall {
 }
 
 /**
- * Autograd's anomaly checks in the mean step. checks: number of gradients checked; ns: time in these checks and in
- * keeping stacks, as far as it is recorded; on a GPU the checks wait for it.
+ * Autograd's anomaly checks in the mean step.
+ * checks   number of gradients that are checked
+ * ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
  */
 export interface AnomalyChecks {
   checks: number;
@@ -246,7 +247,10 @@ export interface BinMeaning {
   hatched: boolean;
 }
 
-/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+/**
+ * An op for one device that blocked the launching thread while another device was idle. idle_ns: idle time of that
+ * other device per step.
+ */
 export interface Blocker {
   op: string;
   by_device: number;
@@ -274,17 +278,23 @@ export interface BlockingPlace {
 }
 
 /**
- * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
- * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
- * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
- * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
- * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
- * module and line of the forward pass that made it, None elsewhere or where it is not known.
- * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
- * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
- * copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most. reads: of
- * the ops around the call the outermost that reads values or sizes of results, such as aten::allclose within a
- * model's own op; None where none does.
+ * Groups of blocking calls that are alike: the same op, outermost op, site, call, direction, user range, module and
+ * source line.
+ * op, outer_op     None for a call outside any recorded op
+ * call             the group's calls as in the trace, "cudaMemcpyAsync + cudaStreamSynchronize"
+ * kind             sync, pageable_copy, copy or allocator
+ * direction        direction of the group's copy, as in CopyRow; None if it copies nothing
+ * phase, site      as in SiteRow
+ * source           the innermost frame outside torch, "train.py(5): step"; None without stacks
+ * forward_*        for work of the backward pass, the op, module and line of the forward pass that created it; None
+ * for other work, or if not known
+ * count, blocked_ns, bubble_ns   means per step; bubbles are disjoint
+ * bytes            bytes that are copied per step; None if nothing is copied
+ * device           the device that idles in the bubbles
+ * worst_*          the costliest group, from its start to the end of its bubble
+ * collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
+ * reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
+ * within an op of the model; None if there is none
  */
 export interface BlockingRow {
   op: string | null;
@@ -832,8 +842,8 @@ export interface CpuWork {
 }
 
 /**
- * Columns of equal length: the most in use, and the most reserved, of each of equal groups of entries. time_us: of
- * the first of each group, from that of the oldest entry.
+ * The course of memory as columns of equal length, one value for each of equal groups of entries: the most in use,
+ * and the most reserved. time_us: time of the group's first entry, from that of the oldest entry.
  */
 export interface Curve {
   time_us: number[];
@@ -898,7 +908,7 @@ export interface DecidingPath {
   ranks: PathRank[];
 }
 
-/** Queue depth in bins of the window: mean in thousandths, and peak. */
+/** Queue depth in bins of the window: the mean of each bin in thousandths, and its peak. */
 export interface Depth {
   bin_ns: number;
   mean_permille: number[];
@@ -1027,11 +1037,14 @@ export interface DeviceMemory {
 }
 
 /**
- * One device. Bytes in use are as they were asked for; reserved ones are those of segments.
- * entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
- * releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
- * rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
- * reserved. peak_by_category: sums to the peak in use.
+ * One device. Bytes in use are requested sizes; reserved bytes are those of segments.
+ * entries, first_us, last_us   number and times of the entries that the snapshot contains, in us since 1970; None
+ * where times are not recorded
+ * releasable_bytes   bytes of segments without a block in use
+ * kept_bytes         other free memory, in kept_pieces parts
+ * rounding_bytes     how much larger blocks in use are than their requested sizes
+ * peak_by_category   sums to the peak in use
+ * In use, releasable, kept and rounding sum to reserved.
  */
 export interface DeviceSnapshot {
   device: number;
@@ -1182,15 +1195,15 @@ export interface EvidenceRow {
   key: string;
 }
 
-/** An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops. */
+/** The excess of one op, call, range or kernel. name: None for Python code between ops. */
 export interface ExcessName {
   name: string | null;
   ns: number;
 }
 
 /**
- * How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
- * step: what is not known to be excess is a part of the steady step.
+ * How much longer each kind of excess makes a step, in ns; the kinds are disjoint. The steady step and all kinds
+ * except unknown sum to the step: unknown excess counts as a part of the steady step.
  */
 export interface ExcessNs {
   once: number;
@@ -1202,8 +1215,11 @@ export interface ExcessNs {
 }
 
 /**
- * Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
- * of the longest; names: with most of it, most first.
+ * Excess of one kind over the steps.
+ * total_ns   how much longer it makes the steps
+ * count      number of calls with such excess
+ * step, start_ns, end_ns   the longest excess
+ * names      events with the most of it, the most first
  */
 export interface ExcessRow {
   kind: "edge" | "interrupted" | "once" | "periodic" | "profiler" | "unknown";
@@ -1481,8 +1497,11 @@ export interface Headline {
 }
 
 /**
- * thread: as the system numbers it. name: the innermost function of the user's in which it spends most of that
- * time. ns: while the training's thread runs no op, mean over the steps; share: of the time without an op.
+ * Another thread that runs Python while the training thread runs no op.
+ * thread   its number in the system
+ * name     the innermost function of the user in which it spends most of that time
+ * ns       the time in which it runs Python and the training thread runs no op, mean over the steps
+ * share    this time / all time in which the training thread runs no op
  */
 export interface HeldInterpreter {
   thread: string;
@@ -1590,16 +1609,27 @@ export interface HostStep {
 }
 
 /**
- * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
- * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
- * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
- * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
- * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
- * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
- * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
- * The last four are left out of judgement (`excluded_time`): before_recording, the device runs work from before the
- * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
- * profiler, the profiler itself works.
+ * Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture.
+ * While the launch call had not begun, by what the launching thread did then:
+ * data_loading       it waited for a batch
+ * blocking_call      it waited in a blocking call; also while the launching call itself waits
+ * allocator          it waited for memory
+ * cpu_work           it ran ops or calls
+ * nothing_recorded   it did nothing that is recorded
+ * After the launch call had begun:
+ * launch_latency     it returned at most 50 us ago
+ * queued             the work was launched before the gap began, and the gap is at most 10 us
+ * dependency         the work was launched before a longer gap began, or its call returned more than 50 us ago
+ * collective_wait    as dependency, and the work is a collective
+ * unrecorded_work    the device is busy with work that the trace does not show, since a launch, a synchronize or a
+ * copy takes far longer than on an idle device
+ * unknown            the launch is not recorded
+ * tail               no work follows in this recording
+ * Left out of judgement (`excluded_time`):
+ * before_recording   the device runs work from before the recording
+ * once               the host does one-time work
+ * after_recording    the end of the recording hides the work that follows
+ * profiler           the profiler itself works
  */
 export interface IdleNs {
   data_loading: number;
@@ -2101,7 +2131,7 @@ export interface KernelSite {
   longest: Evidence | null;
 }
 
-/** Kernels of one name that begin in a window, with their whole length. name: as on the boxes. */
+/** Kernels of one name that begin in a window. name: as on the boxes; their time is that of their whole length. */
 export interface KernelsNamed {
   name: string;
   count: number;
@@ -2427,9 +2457,13 @@ export interface LoaderStep {
 }
 
 /**
- * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
- * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls most.
+ * A gap that is long because the host launches late.
+ * late_ns             the part of the gap in which the launch is late
+ * doing, name, inside   what the host does for most of that time, as in `Doing`
+ * compiles            torch.compile works in it
+ * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
+ * unusual             the host usually does this in far less time
+ * busiest, busiest_ns   the calls that take most of the time of a frame, as in `Doing`
  */
 export interface LongGap {
   step: string;
@@ -2447,9 +2481,12 @@ export interface LongGap {
 }
 
 /**
- * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
- * unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT. names: all of
- * the gaps by what the host does in them, most late time first; beyond NAMES of them as unnamed.
+ * The long gaps before launches of one place.
+ * count, steps   number of these gaps in the span, and of the steps that contain any
+ * late_ns, compiled_ns, unusual_ns   late time, mean per step; the latter two are disjoint parts of it
+ * longest        the longest gaps, at most KEPT
+ * names          all of the gaps by what the host does in them, the most late time first; those beyond NAMES are one
+ * entry without a name
  */
 export interface LongGaps {
   site: string;
@@ -2487,7 +2524,7 @@ export interface MemoryBins {
   reserved_most: number[];
 }
 
-/** A device in a window; alive: at the instant that was asked for. */
+/** The memory of a device in a window. alive: the allocations at the requested instant. */
 export interface MemoryPage {
   device: number;
   curve: MemoryBins;
@@ -2805,8 +2842,7 @@ export interface OperatorRest {
 /**
  * Ops of one name that agree in the key; sums over the steps, ns.
  * key                  shapes, call stack, module, line or phase, by which ops are grouped; None where they are
- * grouped
- * by name, or it is not recorded
+ * grouped by name, or it is not recorded
  * runtime_ns           time in runtime calls of the ops themselves; host_self_ns is without it, host_total_ns with it
  * calls                of the ops themselves; without those of the backward pass where work counts as made
  * device_*, launches   of kernels, copies and sets; None where nothing ran on a device
@@ -2905,9 +2941,10 @@ export interface OpsRecorded {
 
 /**
  * An allocation that failed.
- * free_bytes, pieces, largest_bytes: free memory within segments, and of what it consists; None where the allocator
- * did more after it, so that the snapshot does not show it. expandable_helps: whether the pages that hold no block
- * in use would have been enough, and segments may not grow, an estimate; None where that is not known.
+ * free_bytes, pieces, largest_bytes   free memory within segments: its bytes, the number of its parts and the largest
+ * part; None if the allocator did more afterwards, so that the snapshot does not show it
+ * expandable_helps    an estimate: segments may not grow, and if they could, the pages that contain no block in use
+ * would have been enough for the allocation; None if not known
  */
 export interface OutOfMemory {
   time_us: number | null;
@@ -2938,8 +2975,8 @@ export interface OutsideOps {
 }
 
 /**
- * ns: outside of ops, calls and waits for batches while the range is open on the thread that trains, mean over the
- * steps.
+ * The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
+ * is open on the training thread.
  */
 export interface OutsideRange {
   name: string;
@@ -3080,9 +3117,11 @@ export interface Paths {
 
 /**
  * Pauses of one cause in the steps.
- * sure: the trace names the cause; otherwise it is inferred from the pattern. name: of the longest one, as in the
- * trace; None if it has none. count, total_ns: over the span; idle_ns: device idle time in them, mean per step;
- * worst_*: the longest one.
+ * sure              the trace names the cause; otherwise it is inferred from the pattern
+ * name              name of the longest pause in the trace; None if it has none
+ * count, total_ns   number and total length over the span
+ * idle_ns           idle time of the device during the pauses, mean per step
+ * worst_*           the longest pause
  */
 export interface Pause {
   cause: "garbage_collection" | "interrupted" | "unexplained";
@@ -3281,10 +3320,12 @@ export interface Progress {
 }
 
 /**
- * In the step of median length, of the training's thread. outside_ns: when no op, call or loader runs. in_ns: in
- * calls of the function `name`, which hold most of that, their ops too; the first starts at start_ns, the last ends at
- * end_ns. busiest, busiest_ns: what these calls spend more than half of their time in, None and 0 where no one name
- * takes so much.
+ * A function in the step of median length, on the training thread.
+ * start_ns, end_ns   from the start of the first call of the function to the end of the last
+ * outside_ns         time of the step in which no op, call or loader runs; most of it is in calls of the function
+ * in_ns              time in calls of the function, including their ops
+ * busiest, busiest_ns   the name of the calls that take more than half of the function's time, and their time; None
+ * and 0 if no single name does
  */
 export interface PythonFunction {
   step: string;
@@ -3298,10 +3339,13 @@ export interface PythonFunction {
 }
 
 /**
- * The calls of one function on the thread that trains. ns: outside ops, calls and waits and without interruptions,
- * mean over the steps that are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of
- * the longest call. caller: the user's function that calls it, where it is one of another package or of torch, a
- * built-in one or has no name, else None. waits: it waits for something else than a batch.
+ * The calls of one function on the training thread.
+ * caller             the user's function that calls it, if the function belongs to torch or another package, is built
+ * in, or has no name; otherwise None
+ * ns                 time outside ops, calls and waits and without interruptions, mean over the steps that are judged
+ * start_ns, end_ns   of the longest call
+ * steps              steps with a call; empty if nearly all have one
+ * waits              the function waits for something other than a batch
  */
 export interface PythonWork {
   name: string;
@@ -3842,10 +3886,14 @@ export interface Scalars {
 
 /**
  * The events of the whole span whose names contain the searched words.
- * tracks: one entry for each track with such events. count, total_ns: of the requested track, or else of all; nested
- * events are added up as well. next: number in time order, from 0, of the first event that begins at the requested
- * instant or later; count if none does. first: number of the first event in hits. bins: number of events that begin in
- * each of equal parts of [bins_from_ns, bins_to_ns), the range of all events.
+ * tracks            one entry for each track with such events
+ * count, total_ns   number and length of the events of the requested track, or of all tracks; nested events are added
+ * up as well
+ * hits              a part of these events
+ * first             number of the first event in hits, counted from 0 in time order
+ * next              number of the first event that begins at the requested instant or later; count if none does
+ * bins              number of events that begin in each of equal parts of [bins_from_ns, bins_to_ns), the range of all
+ * events
  */
 export interface SearchPage {
   count: number;
@@ -3874,8 +3922,8 @@ export interface Segment {
 }
 
 /**
- * A segment with free memory that blocks in use keep. pieces: of free memory; kept_by: the line of the largest
- * block in use.
+ * A segment whose free memory is kept by blocks in use. pieces: number of its free parts; kept_by: the line that
+ * allocated the largest block in use.
  */
 export interface SegmentRow {
   address: string;
@@ -3930,7 +3978,13 @@ export interface Setup {
   half_share: number | null;
 }
 
-/** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
+/**
+ * How the devices of a process work together.
+ * concurrency     mean number of devices that work, over the time in which any works
+ * busy_ns         time per step in which each device works
+ * union_busy_ns   time per step in which any works
+ * blockers        the ops that block, the most idle time first
+ */
 export interface SeveralDevices {
   devices: number[];
   concurrency: number;
@@ -4059,8 +4113,8 @@ export interface SnapshotPage {
 }
 
 /**
- * A file. lost: numbers of entries that could not be read, by kind. growth: since an earlier snapshot, if one was
- * given.
+ * A snapshot file. lost: number of entries that could not be read, by kind. growth: what grew since an earlier
+ * snapshot, if one was given.
  */
 export interface SnapshotSummary {
   path: string;
@@ -4276,9 +4330,12 @@ export interface StepRow {
 }
 
 /**
- * A segment. free_bytes: free while blocks of it are in use, 0 where none is. offset, size: columns, of each block,
- * bytes; used: whether it is in use, or other streams may still use it; line: place in `lines` of what allocated it,
- * -1 where that is not recorded. more_blocks: at the end, left out.
+ * A segment and the blocks in it.
+ * free_bytes     free memory in it while blocks of it are in use; 0 if no block is
+ * offset, size   columns: each block's place in the segment and its bytes
+ * used           whether the block is in use, or other streams may still use it
+ * line           place in `lines` of the line that allocated it; -1 if not recorded
+ * more_blocks    number of blocks at the end that are left out
  */
 export interface Strip {
   address: string;
@@ -4469,7 +4526,7 @@ export interface WaitCauses {
   overhead: Overhead | null;
 }
 
-/** Long gaps in which the host does the same thing: how many, and how late they are together, over the span. */
+/** Long gaps in which the host does the same thing. count, late_ns: their number and late time over the span. */
 export interface WaitName {
   name: string | null;
   compiled: boolean;

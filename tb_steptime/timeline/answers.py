@@ -47,7 +47,7 @@ class Boxes(msgspec.Struct, frozen=True):
 
 
 class Depth(msgspec.Struct, frozen=True):
-    """Queue depth in bins of the window: mean in thousandths, and peak."""
+    """Queue depth in bins of the window: the mean of each bin in thousandths, and its peak."""
 
     bin_ns: int
     mean_permille: list[int]
@@ -72,7 +72,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
 
 
 class KernelsNamed(msgspec.Struct, frozen=True):
-    """Kernels of one name that begin in a window, with their whole length. name: as on the boxes."""
+    """Kernels of one name that begin in a window. name: as on the boxes; their time is that of their whole length."""
 
     name: str
     count: int
@@ -162,10 +162,14 @@ class TrackHits(msgspec.Struct, frozen=True):
 class SearchPage(msgspec.Struct, frozen=True):
     """The events of the whole span whose names contain the searched words.
 
-    tracks: one entry for each track with such events. count, total_ns: of the requested track, or else of all; nested
-    events are added up as well. next: number in time order, from 0, of the first event that begins at the requested
-    instant or later; count if none does. first: number of the first event in hits. bins: number of events that begin in
-    each of equal parts of [bins_from_ns, bins_to_ns), the range of all events.
+    tracks            one entry for each track with such events
+    count, total_ns   number and length of the events of the requested track, or of all tracks; nested events are added
+                      up as well
+    hits              a part of these events
+    first             number of the first event in hits, counted from 0 in time order
+    next              number of the first event that begins at the requested instant or later; count if none does
+    bins              number of events that begin in each of equal parts of [bins_from_ns, bins_to_ns), the range of all
+                      events
     """
 
     count: int

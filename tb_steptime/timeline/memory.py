@@ -60,7 +60,7 @@ class AliveAt(msgspec.Struct, frozen=True):
 
 
 class MemoryPage(msgspec.Struct, frozen=True):
-    """A device in a window; alive: at the instant that was asked for."""
+    """The memory of a device in a window. alive: the allocations at the requested instant."""
 
     device: int
     curve: MemoryBins

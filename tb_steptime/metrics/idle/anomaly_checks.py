@@ -29,8 +29,11 @@ MOST_NODES = 0.5
 
 
 class AnomalyChecks(msgspec.Struct, frozen=True):
-    """Autograd's anomaly checks in the mean step. checks: number of gradients checked; ns: time in these checks and in
-    keeping stacks, as far as it is recorded; on a GPU the checks wait for it."""
+    """Autograd's anomaly checks in the mean step.
+
+    checks   number of gradients that are checked
+    ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
+    """
 
     checks: int
     ns: int

@@ -64,10 +64,15 @@ _UNNAMED = expression(r".*: <(?!module)\w+>$")
 
 
 class PythonWork(msgspec.Struct, frozen=True):
-    """The calls of one function on the thread that trains. ns: outside ops, calls and waits and without interruptions,
-    mean over the steps that are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of
-    the longest call. caller: the user's function that calls it, where it is one of another package or of torch, a
-    built-in one or has no name, else None. waits: it waits for something else than a batch."""
+    """The calls of one function on the training thread.
+
+    caller             the user's function that calls it, if the function belongs to torch or another package, is built
+                       in, or has no name; otherwise None
+    ns                 time outside ops, calls and waits and without interruptions, mean over the steps that are judged
+    start_ns, end_ns   of the longest call
+    steps              steps with a call; empty if nearly all have one
+    waits              the function waits for something other than a batch
+    """
 
     name: str
     caller: str | None
@@ -105,9 +110,13 @@ def python_work(trace: Trace) -> list[PythonWork]:
 
 
 class _Calls(NamedTuple):
-    """row: of the event table, ascending. function: the same number for the calls of one function, also where these are
-    built-in methods of different objects. whole_ns: without interruptions; ns: what of it is judged and outside ops,
-    calls and waits."""
+    """Calls of functions of one thread.
+
+    row        row of the event table, ascending
+    function   a number that all calls of one function share, also where these are built-in methods of different objects
+    whole_ns   length without interruptions
+    ns         the part of it that is judged and outside ops, calls and waits
+    """
 
     row: Int64
     function: Int64

@@ -35,8 +35,7 @@ class OperatorRow(msgspec.Struct, frozen=True):
     """Ops of one name that agree in the key; sums over the steps, ns.
 
     key                  shapes, call stack, module, line or phase, by which ops are grouped; None where they are
-    grouped
-                         by name, or it is not recorded
+                         grouped by name, or it is not recorded
     runtime_ns           time in runtime calls of the ops themselves; host_self_ns is without it, host_total_ns with it
     calls                of the ops themselves; without those of the backward pass where work counts as made
     device_*, launches   of kernels, copies and sets; None where nothing ran on a device

@@ -48,7 +48,7 @@ _BITS = 16
 
 
 class Judged(NamedTuple):
-    """For each call its excess, ns, 0 for none; and the reason, an `ExcessKind`."""
+    """The excess of each call, 0 if it has none, and its kind, an `ExcessKind`."""
 
     excess_ns: Int64
     kind: UInt8

@@ -32,8 +32,8 @@ MOST_SHOWN = 10_000
 
 
 class ExcessNs(msgspec.Struct, frozen=True):
-    """How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
-    step: what is not known to be excess is a part of the steady step."""
+    """How much longer each kind of excess makes a step, in ns; the kinds are disjoint. The steady step and all kinds
+    except unknown sum to the step: unknown excess counts as a part of the steady step."""
 
     once: int = 0
     interrupted: int = 0
@@ -44,15 +44,20 @@ class ExcessNs(msgspec.Struct, frozen=True):
 
 
 class ExcessName(msgspec.Struct, frozen=True):
-    """An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops."""
+    """The excess of one op, call, range or kernel. name: None for Python code between ops."""
 
     name: str | None
     ns: int
 
 
 class ExcessRow(msgspec.Struct, frozen=True):
-    """Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
-    of the longest; names: with most of it, most first."""
+    """Excess of one kind over the steps.
+
+    total_ns   how much longer it makes the steps
+    count      number of calls with such excess
+    step, start_ns, end_ns   the longest excess
+    names      events with the most of it, the most first
+    """
 
     kind: ExcessId
     total_ns: int

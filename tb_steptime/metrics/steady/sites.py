@@ -73,12 +73,12 @@ def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
     """Returns the sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other
     stretches of one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), stretches.inside
-    around = _at(code.name, stretches.before), _at(code.name, stretches.after)
-    sites = [mixed(_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
+    around = values_at(code.name, stretches.before), values_at(code.name, stretches.after)
+    sites = [mixed(values_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
     del around  # of a million stretches each column is 8 MB
     sites[0] = numbered(sites[0])
     whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
-    sites.append(np.where(whole, _at(code.name, inside), -2 - np.arange(len(stretches))))
+    sites.append(np.where(whole, values_at(code.name, inside), -2 - np.arange(len(stretches))))
     return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 
 
@@ -164,8 +164,3 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
         here = np.flatnonzero(host.depth == depth)
         path[here] = mixed(path[host.parent[here]], own[here])
     return path
-
-
-def _at(column: Int64, place: Int32) -> Int64:
-    """Returns the value at each place; -1 for place -1."""
-    return np.append(column, -1).take(place)
