@@ -187,9 +187,12 @@ export interface AliveAt {
 }
 
 /**
- * An allocation. op, outer_op: the innermost and the outermost op around it; None outside of ops. module, line: in
- * the backward pass those of the forward op that created the node. died_ns: None if it outlives the recording.
- * lives_steps: number of steps after its own in which it is freed; None where either step is not known.
+ * An allocation.
+ * op, outer_op   the innermost and the outermost op around it; None outside of ops
+ * module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+ * node
+ * died_ns        when it is freed; None if it outlives the recording
+ * lives_steps    number of steps after its own in which it is freed; None if either step is not known
  */
 export interface AllocationRow {
   bytes: number;
@@ -259,9 +262,10 @@ export interface Blocker {
 }
 
 /**
- * Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
- * host; deviation_ns: the standard deviation of that per step, None if there is one step. source: without the line
- * number, which changes when a line is added above it.
+ * Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+ * total_ns       how long the calls block the host
+ * deviation_ns   standard deviation of this time per step; None if there is one step
+ * source         the source line without its number, which changes when a line is added above it
  */
 export interface BlockingPlace {
   call: string;
@@ -484,7 +488,12 @@ export interface ChainPage {
   links: LinkOfChain[];
 }
 
-/** Means per step; gain_ns: at most. site, ops: of the chain with the most time, the first distinct ops. */
+/**
+ * Chains of one kind; means per step.
+ * site       where the chain with the most time comes from
+ * ops        the first distinct ops of that chain
+ * gain_ns    the most that fusing them would save
+ */
 export interface ChainsOfKind {
   kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
   site: KernelSite;
@@ -519,7 +528,10 @@ export interface ChangedStep {
   device_curve: number[];
 }
 
-/** An op; None: outside of ops. Means per step; largest_bytes: of one allocation. */
+/**
+ * What an op allocates and frees within a step; means per step. op: None outside of ops; largest_bytes: size of the
+ * largest allocation.
+ */
 export interface ChurnRow {
   op: string | null;
   count: number;
@@ -713,7 +725,10 @@ export interface Contribution {
   high: number | null;
 }
 
-/** Means per step. op: the op that requests most of the copies; site: of the copies with the most time. */
+/**
+ * Copies for one purpose; means per step. op: the op that requests most of the copies; site: where the copies with
+ * the most time come from.
+ */
 export interface CopiesOfKind {
   kind: "assignment" | "concatenation" | "layout" | "type";
   op: string;
@@ -723,9 +738,10 @@ export interface CopiesOfKind {
 }
 
 /**
- * Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
- * range around it; bytes: None if they are not all recorded; deviation_ns: the standard deviation of their time per
- * step, None if there is one step.
+ * Copies of one way from one place, as in `CopyRow`; sums over the compared steps.
+ * op             the outermost op around the copies, or else the named range
+ * bytes          None if they are not recorded for all copies
+ * deviation_ns   standard deviation of their time per step; None if there is one step
  */
 export interface CopyPlace {
   direction: string;
@@ -751,9 +767,13 @@ export interface CopyRates {
 
 /**
  * Copies of one direction between two kinds of memory; means per step.
- * direction: "HtoD" and the like. source, target: "Pageable", "Pinned", "Device"; pageable: whether one of the two is.
- * bytes_per_second: over the copies' own time; None if bytes are not recorded. hidden_ns: time in which a kernel runs
- * too. op: the outermost op, or else the named range, with the most copy time.
+ * direction          "HtoD" and the like
+ * source, target     kinds of memory: "Pageable", "Pinned", "Device"
+ * pageable           whether one of the two is pageable
+ * hidden_ns          time of the copies in which a kernel runs too
+ * blocked_ns         time for which the calls that copy block the host
+ * bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
+ * op                 the outermost op, or else the named range, with the most copy time
  */
 export interface CopyRow {
   direction: string;
@@ -776,9 +796,12 @@ export interface CouldBe {
 }
 
 /**
- * Ops of one kind. self_ns: in the mean step. usual_ns: of a step in which each op takes its lower median time; op:
- * the one with the most of it, op_ns. calls: in the mean step. dimensions: along which filters of
- * convolutions move for most of the time, 2 for images; None if not recorded.
+ * Ops of one kind, in the mean step.
+ * usual_ns     their time in a step in which each op takes its lower median time
+ * op, op_ns    the op with most of that time, and its time
+ * calls        number of calls
+ * dimensions   number of dimensions along which filters of convolutions move for most of the time, 2 for images; None
+ * if not recorded
  */
 export interface CpuGroup {
   id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
@@ -791,10 +814,13 @@ export interface CpuGroup {
 }
 
 /**
- * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
- * usual_ns: that of a step in which each call takes its lower median time, which one interruption does not increase.
- * dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
- * on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded.
+ * An op on the CPU; means per step.
+ * self_ns           its time without that of ops inside it, added up over the threads
+ * usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
+ * interruption
+ * dtype             type of the first input in most of that time, in torch's words; None if not recorded
+ * allocated_bytes   bytes that it allocates on the CPU, without the ops inside it, whether or not they are freed; None
+ * if memory was not recorded
  */
 export interface CpuOpRow {
   op: string;
@@ -806,11 +832,13 @@ export interface CpuOpRow {
 }
 
 /**
- * The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
- * name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
- * process that takes the core does not increase; pass_ns: the part of it in the op that writes the parameters, in one
- * pass over them and their states. between_ns: Python between the ops of an update, in lower median over the steps,
- * without long gaps.
+ * The work inside the optimizer's marks, in the mean step.
+ * name         class of the optimizer in the marks
+ * usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
+ * processes that take the core
+ * pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
+ * between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
+ * fused        one op does the whole update of a parameter
  */
 export interface CpuOptimizer {
   name: string;
@@ -823,10 +851,16 @@ export interface CpuOptimizer {
 }
 
 /**
- * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
- * optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
- * part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it.
- * double_backward: gradients are differentiated, too.
+ * What a CPU job computes.
+ * ops               the ops with the most time, the most first
+ * rest_ns, ops_ns   self time of all other ops, and of all ops together
+ * groups            all ops except the optimizer's, by kind
+ * optimizer         None if the optimizer has no marks
+ * step_ns           the mean step without one-time work
+ * busy_ns           the part of step_ns in which any op runs
+ * threads           number of threads that run ops
+ * cores             number of cores of the machine; None if no recorder states it
+ * double_backward   gradients are differentiated, too
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -1104,10 +1138,13 @@ export interface DeviceSplit {
 }
 
 /**
- * Means per step. site: of the softmax with the most time; its shapes are those of the weights.
- * calls       softmaxes, forward and backward
- * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
- * written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
+ * Attention that is computed by separate ops; means per step.
+ * site          where the softmax with the most time comes from; its shapes are those of the attention weights
+ * calls         number of softmaxes, forward and backward
+ * softmax_ns    time of their kernels
+ * other_ns      time of scale, mask and dropout between the products
+ * written_out   share of the softmaxes of the forward pass that torch's own attention op computes in this way, because
+ * no fused kernel accepts the inputs
  */
 export interface EagerAttention {
   site: KernelSite;
@@ -1440,8 +1477,11 @@ export interface GroupRow {
 }
 
 /**
- * first, last: how many nodes the backward pass of the first and the last step has; first_step, last_step: their
- * names; more: how many each step adds. excess_ns: the mean step above the first one.
+ * A backward pass that grows from step to step.
+ * first, last             number of its nodes in the first and the last step
+ * first_step, last_step   names of these steps
+ * more                    number of nodes that each step adds
+ * excess_ns               length of the mean step minus that of the first
  */
 export interface GrowingGraph {
   first: number;
@@ -1472,8 +1512,10 @@ export interface GrownPart {
 }
 
 /**
- * at_step_ends: allocated at the end of each step, bytes, by the host's marks. bytes_per_step: the mean difference
- * from the first of these to the last; None with a reason. every_step: each is more than the one before.
+ * How much more memory is allocated at the end of each step.
+ * bytes_per_step   mean difference from the first of at_step_ends to the last; None with a reason
+ * every_step       each step ends with more than the one before
+ * at_step_ends     bytes allocated when the host ends each step
  */
 export interface Growth {
   bytes_per_step: number | null;
@@ -2020,7 +2062,10 @@ export interface JobTimeline {
   arrivals: LaneArrivals[];
 }
 
-/** shape is None where the trace does not say the kernel's grids. sites: those with most time. */
+/**
+ * A kernel's launches in detail. shape: None where the trace does not contain the kernel's grids; sites: those with
+ * the most time.
+ */
 export interface KernelDetail {
   name: string;
   lengths: LaunchLengths;
@@ -2032,22 +2077,23 @@ export interface KernelDetail {
 
 /**
  * Launches of one group on one device. Times are ns, shares and occupancies fractions.
- * name                the kernel, op, module or line that the row is of; where there is none, why
+ * If the launches of a row differ in a text, the row has the text with the most time.
+ * name                the kernel, op, module or line of the row; if there is none, the reason
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
- * share               of the device's kernel time
- * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
- * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
- * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
- * over the span at most; None: nothing of the row could move there
- * op                  the innermost one around the launches, that with most time where they differ (op_count ops);
- * None: most time has none, and then no_op says why
- * module, source      of the user around the launches, of backward kernels around the op that made them; those with
- * most time where they differ (source_count lines); None: most time has none, or none is recorded
- * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+ * share               share of the device's kernel time
+ * tensor_core, tensor_core_reason   whether the kernels run on tensor cores, and the reason that the rule gives
+ * eligible            whether a kernel of the row runs on tensor cores or could; None if its name does not show that
+ * why_not, gain_ns    id of the reason why it does not, and what that costs over the span at most; None if nothing of
+ * the row could move there
+ * op                  the innermost op around the launches, one of op_count; None if most time has no op, for the
+ * reason no_op
+ * module, source      module and line of the user around the launches, for backward kernels around their forward op;
+ * one of source_count lines; None if most time has none, or none is recorded
+ * blocks_per_sm ...   means over the launches, weighted by their lengths; None if not measurable on this GPU or for
  * these kernels
- * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
- * summaries of before it was made, as in all rows of kernels
- * persistent          by its name its blocks loop over tiles until all is done: the grid says nothing of a tail
+ * persistent          the name shows that the blocks loop over tiles until all is done: then the grid shows no tail
+ * short               a kernel's short name, which no other kernel of the recording has; for other rows the name;
+ * empty in summaries of older releases, as in all rows of kernels
  */
 export interface KernelGroup {
   name: string;
@@ -2276,10 +2322,13 @@ export interface LaunchLengths {
 }
 
 /**
- * Launches of one kernel from one place. Sums over the compared steps.
- * short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
- * them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
- * among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
+ * Launches of one kernel from one place; sums over the compared steps.
+ * short          short name of the kernel
+ * op             the innermost op; None if there is none
+ * shapes         shapes of the op's inputs, as in the trace; "" if not recorded
+ * module         the innermost module; None if none is recorded
+ * order          rank of the first launch among those of all places
+ * deviation_ns   standard deviation of the time per step; None if there is one step
  */
 export interface LaunchPlace {
   name: string;
@@ -2295,10 +2344,15 @@ export interface LaunchPlace {
 }
 
 /**
- * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
- * It is the most frequent one of the kernel's shape_count shapes; launches have it. grid is as recorded: some calls of
- * ROCm count work-items. registers: per thread; shared_memory: bytes per block; None where the trace or the limits of
- * the GPU do not show it. persistent: by its name, its blocks loop over tiles.
+ * The most frequent launch shape of a kernel and how it fills the GPU: the blocks run in waves of at most sm_count
+ * x resident.
+ * grid            as recorded; some calls of ROCm count work-items
+ * registers       per thread
+ * shared_memory   bytes per block
+ * launches        number of launches with this shape
+ * shape_count     number of different shapes of the kernel
+ * persistent      the name shows that the blocks loop over tiles
+ * Values are None where the trace or the limits of the GPU do not show them.
  */
 export interface LaunchShape {
   grid: number[];
@@ -2320,8 +2374,8 @@ export interface LaunchShape {
 }
 
 /**
- * Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
- * line of its forward op. None where there is none, or it is not recorded.
+ * Where some launches come from: the innermost op and module around them, and the user's line; for a backward
+ * kernel module and line of its forward op. None where there is none, or it is not recorded.
  */
 export interface LaunchSite {
   op: string | null;
@@ -2344,14 +2398,17 @@ export interface LaunchTimes {
 }
 
 /**
- * Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
- * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
- * while an optimizer runs
- * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
- * fused       the optimizer has kernels that make a whole update of many tensors
- * double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
- * double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
- * time, as FP32 moves half of the bytes
+ * Kernel time that is wasted by the shape or the number of launches; means per step.
+ * small_grids, small_tails   None if the trace does not contain the shapes of launches
+ * optimizer       short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is
+ * idle while an optimizer runs
+ * attention       attention that is computed by separate ops; None if there is none
+ * chains          chains of kernels that a compiler would fuse
+ * copies          copies within the GPU
+ * fused           the optimizer has kernels that update many tensors at once
+ * double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+ * double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
+ * moves half of the bytes
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2500,8 +2557,8 @@ export interface LongGaps {
 }
 
 /**
- * Code that allocates memory which is never freed in each of `steps` steps, from the step `since` on.
- * bytes_per_step, count_per_step: means over these; example: one of the allocations.
+ * Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
+ * bytes_per_step, count_per_step: means over these steps; example: one of the allocations.
  */
 export interface Maker {
   bytes_per_step: number;
@@ -2532,8 +2589,10 @@ export interface MemoryPage {
 }
 
 /**
- * The first instant of the maximum. row: of the memory table; reserved_bytes: at the same instant, None without a
- * caching allocator; step: None outside of all.
+ * The first instant at which most memory is allocated, or reserved.
+ * row              row of the memory table
+ * step             None outside of all steps
+ * reserved_bytes   bytes that are reserved at that instant; None without a caching allocator
  */
 export interface MemoryPeak {
   row: number;
@@ -2720,8 +2779,10 @@ export interface NoteText {
 }
 
 /**
- * All opportunities with the same reason. bound_ns: the gain by the ratio of the peaks alone; gain_ns: the part of
- * it that memory bandwidth leaves. op, shapes, why and setting are those of the opportunity with the largest gain.
+ * All opportunities with the same reason. op, shapes, why and setting are those of the opportunity with the largest
+ * gain.
+ * bound_ns   the gain that the ratio of the peaks alone allows
+ * gain_ns    the part of it that remains with the memory bandwidth
  */
 export interface Obstacle {
   why_not: string;
@@ -2793,8 +2854,9 @@ export interface OpSplit {
 }
 
 /**
- * An op, with sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
- * deviation_ns: the standard deviation of that per step, None if there is one step.
+ * An op; sums over the given events.
+ * self_ns        its time without the ops inside it, added up over the threads
+ * deviation_ns   standard deviation of that time per step; None if there is one step
  */
 export interface OpTime {
   name: string;
@@ -2841,17 +2903,20 @@ export interface OperatorRest {
 
 /**
  * Ops of one name that agree in the key; sums over the steps, ns.
- * key                  shapes, call stack, module, line or phase, by which ops are grouped; None where they are
- * grouped by name, or it is not recorded
- * runtime_ns           time in runtime calls of the ops themselves; host_self_ns is without it, host_total_ns with it
- * calls                of the ops themselves; without those of the backward pass where work counts as made
- * device_*, launches   of kernels, copies and sets; None where nothing ran on a device
- * idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
- * for batches are left out
- * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
- * more; None where no device has tensor cores
- * allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
- * were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
+ * key                  the shapes, call stack, module, line or phase by which ops are grouped; None if ops are grouped
+ * by name, or if it is not recorded
+ * calls                number of the ops themselves; without those of the backward pass if that is counted with the
+ * ops that created it
+ * host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
+ * runtime_ns           time in runtime calls of the ops themselves
+ * device_*, launches   time and number of kernels, copies and sets; None where nothing ran on a device
+ * idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
+ * began; waits for batches are left out
+ * kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores
+ * tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
+ * allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
+ * recorded; None where none were recorded
+ * allocated_self_bytes   likewise, without the ops inside it
  */
 export interface OperatorRow {
   name: string;
@@ -2907,10 +2972,11 @@ export interface OperatorsResult {
 
 /**
  * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
- * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
- * kernel, short    its name, whole and short
- * why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
- * gain_ns          over the span, at most; formula says how it was computed
+ * shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if the trace does not record them
+ * kernel, short    full and short name of the kernels
+ * why_not, why     id and text of the reason why they do not use them
+ * setting          what to type to change that; None if nothing would
+ * gain_ns          the most that the span would save; formula is its derivation
  */
 export interface Opportunity {
   op: string | null;
@@ -3143,8 +3209,8 @@ export interface PeakLine {
 }
 
 /**
- * A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
- * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
+ * A phase of the step: the sum of its sites, and what the host spends in it; means per step.
+ * host_ns sums over the phases to the step; idle_ns.total sums over the phases to the device's idle time.
  */
 export interface PhaseRow {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
@@ -3267,11 +3333,14 @@ export interface Problem {
 
 /**
  * Calls of one op on inputs of the same shapes and types, on tensor cores.
- * total_ns           of their kernels over the span
- * tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
- * attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
- * slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
- * gain_ns            over the span, at most; 0 where it is not slow
+ * total_ns             summed length of their kernels over the span
+ * tflops               mean rate, if everything that a mask leaves out is counted as computed
+ * causal               whether there is a causal mask; None if the trace does not show it
+ * attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow; None if not
+ * known, or for convolutions and attention
+ * slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
+ * reason
+ * gain_ns              the most that the span would save; 0 if the calls are not slow
  */
 export interface ProductRate {
   site: KernelSite;
@@ -3377,9 +3446,12 @@ export interface QueueLevel {
 
 /**
  * A named range of the host (record_function and the like) within the ranges around it; means per step.
- * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
- * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
- * inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
+ * path        the names from the outermost range to this one; a path that occurs in two phases has two rows
+ * host_ns     time in which the range is open, added up over the threads
+ * self_ns     the part of it in which no range inside it is open
+ * device_ns   time in which work that was launched inside it runs (union over streams and devices)
+ * idle_ns     idle time of the devices that this work ends
+ * launches    number of device activities launched inside it
  */
 export interface RangeRow {
   path: string[];
@@ -3522,9 +3594,11 @@ export interface Recaptures {
 }
 
 /**
- * Recomputation in the mean step. calls: number of checkpoints; ns: device time of what is computed again, or
- * without a device the time of its ops; kept_bytes: the most memory on the main device that keeping it instead would
- * take, None where memory is not recorded.
+ * Recomputation in the mean step.
+ * calls        number of checkpoints
+ * ns           device time of what is computed again; without a device the time of its ops
+ * kept_bytes   the most memory on the main device that keeping the results instead would take; None if memory is not
+ * recorded
  */
 export interface Recomputed {
   calls: number;
@@ -3649,9 +3723,14 @@ export interface RecordedWorker {
 }
 
 /**
- * every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
- * others, or where steps vary that at the place of what they do; outside_ns: of this, after ops and in none. name: the
- * op that takes most of what they call more often, "" without any; more: how many more calls of it each has.
+ * Steps at equal distances that do extra work.
+ * every        distance from one such step to the next
+ * steps        their names
+ * excess_ns    their mean length minus the median length of the other steps; where steps vary, only the difference at
+ * the place of the extra work
+ * outside_ns   the part of it after ops and in no op
+ * name         the op that takes most of the extra time, "" if there is none
+ * more         how many more calls of that op each of these steps has
  */
 export interface RecurringWork {
   every: number;
@@ -4008,13 +4087,17 @@ export interface SidebarShare {
 }
 
 /**
- * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
- * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
- * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
- * behind a blocking call (see BlockingRow); split_ns: what of it is late while few launches lie between two calls
- * that wait (`split_late_ns`). each_ns: the median of the activities launched here, without exchanges between ranks;
- * None where there are no others. run_ahead_p50_ns, starved_share: None without launches. examples: the longest gaps
- * that the host is late for, else the longest of any reason.
+ * A place within a phase from which work is launched, such as the buffer broadcast of the forward pass; means per
+ * step.
+ * device_ns          time in which work that was launched here runs (union over streams)
+ * idle_ns            idle time, by reason, that ended with an activity launched here
+ * bubble_ns          the part of it that a blocking call causes (see BlockingRow)
+ * split_ns           the part of it in which the host is late while it launches little between two calls that wait
+ * (`split_late_ns`)
+ * each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
+ * no others
+ * run_ahead_p50_ns, starved_share   None without launches
+ * examples           the longest gaps for which the host is late, else the longest for any reason
  */
 export interface SiteRow {
   site: string;
@@ -4493,9 +4576,14 @@ export interface Tried {
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
 /**
- * unused, all: nodes of forward ops in those steps that have unused ones, per step. steps: names of these steps.
- * name: the op that takes most of the time of the ops that created unused nodes; ns: the time of them all, mean over
- * all steps. start_ns, end_ns: from the first to the last one in the step in which that takes longest.
+ * Nodes of the backward pass that no backward pass runs.
+ * unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use
+ * steps              names of these steps
+ * name               the op with the most time, among those that created the unused nodes
+ * ns                 time of all these ops, mean over all steps
+ * start_ns, end_ns   from the first to the last of these ops, in the step in which they take longest
+ * Ops after the last node of the recording do not count, since their backward pass may not be recorded; nor does what
+ * a checkpoint computes again inside a node.
  */
 export interface UnusedGraph {
   unused: number;
@@ -4630,10 +4718,13 @@ export interface WhatIfTexts {
 }
 
 /**
- * repetitions: how many are recorded; first, last: the tokens of one text that they compute, added: how many of
- * these are new. ns: what computing the earlier tokens takes in a step; None where it cannot be told. by_slope: that
- * follows from how much longer repetitions take with more tokens, and not from the work of products. is_causal:
- * whether all attention ops say that no token depends on later ones; None where one does not say it.
+ * Repeated computation of earlier tokens.
+ * repetitions   number of recorded repetitions
+ * first, last   number of tokens of one text that the first and the last repetition computes
+ * added         number of new tokens among these
+ * ns            time of a step in which earlier tokens are computed; None if it cannot be determined
+ * by_slope      ns is derived from how much longer repetitions with more tokens take, not from the work of products
+ * is_causal     whether no token depends on later ones in any attention op; None if an op does not show it
  */
 export interface WithoutCache {
   repetitions: number;

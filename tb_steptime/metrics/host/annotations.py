@@ -39,9 +39,12 @@ LOADER_RANGE = "DataLoader"
 class RangeRow(msgspec.Struct, frozen=True):
     """A named range of the host (record_function and the like) within the ranges around it; means per step.
 
-    path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
-    is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
-    inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
+    path        the names from the outermost range to this one; a path that occurs in two phases has two rows
+    host_ns     time in which the range is open, added up over the threads
+    self_ns     the part of it in which no range inside it is open
+    device_ns   time in which work that was launched inside it runs (union over streams and devices)
+    idle_ns     idle time of the devices that this work ends
+    launches    number of device activities launched inside it
     """
 
     path: list[str]

@@ -28,9 +28,12 @@ _LINE = expression(r"\(\d+\)")
 
 
 class BlockingPlace(msgspec.Struct, frozen=True):
-    """Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
-    host; deviation_ns: the standard deviation of that per step, None if there is one step. source: without the line
-    number, which changes when a line is added above it."""
+    """Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+
+    total_ns       how long the calls block the host
+    deviation_ns   standard deviation of this time per step; None if there is one step
+    source         the source line without its number, which changes when a line is added above it
+    """
 
     call: str
     kind: BlockingKind

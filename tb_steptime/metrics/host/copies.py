@@ -24,9 +24,13 @@ from tb_steptime.trace.table import Int32, Int64, Kind, is_in, values_at
 class CopyRow(msgspec.Struct, frozen=True):
     """Copies of one direction between two kinds of memory; means per step.
 
-    direction: "HtoD" and the like. source, target: "Pageable", "Pinned", "Device"; pageable: whether one of the two is.
-    bytes_per_second: over the copies' own time; None if bytes are not recorded. hidden_ns: time in which a kernel runs
-    too. op: the outermost op, or else the named range, with the most copy time.
+    direction          "HtoD" and the like
+    source, target     kinds of memory: "Pageable", "Pinned", "Device"
+    pageable           whether one of the two is pageable
+    hidden_ns          time of the copies in which a kernel runs too
+    blocked_ns         time for which the calls that copy block the host
+    bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
+    op                 the outermost op, or else the named range, with the most copy time
     """
 
     direction: str

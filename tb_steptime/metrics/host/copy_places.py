@@ -26,9 +26,12 @@ PLACES = 100
 
 
 class CopyPlace(msgspec.Struct, frozen=True):
-    """Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
-    range around it; bytes: None if they are not all recorded; deviation_ns: the standard deviation of their time per
-    step, None if there is one step."""
+    """Copies of one way from one place, as in `CopyRow`; sums over the compared steps.
+
+    op             the outermost op around the copies, or else the named range
+    bytes          None if they are not recorded for all copies
+    deviation_ns   standard deviation of their time per step; None if there is one step
+    """
 
     direction: str
     source: str

@@ -52,11 +52,17 @@ class LaunchTimes(msgspec.Struct, frozen=True):
 
 
 class LaunchShape(msgspec.Struct, frozen=True):
-    """One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
+    """The most frequent launch shape of a kernel and how it fills the GPU: the blocks run in waves of at most sm_count
+    x resident.
 
-    It is the most frequent one of the kernel's shape_count shapes; launches have it. grid is as recorded: some calls of
-    ROCm count work-items. registers: per thread; shared_memory: bytes per block; None where the trace or the limits of
-    the GPU do not show it. persistent: by its name, its blocks loop over tiles.
+    grid            as recorded; some calls of ROCm count work-items
+    registers       per thread
+    shared_memory   bytes per block
+    launches        number of launches with this shape
+    shape_count     number of different shapes of the kernel
+    persistent      the name shows that the blocks loop over tiles
+
+    Values are None where the trace or the limits of the GPU do not show them.
     """
 
     grid: list[int]
@@ -78,8 +84,8 @@ class LaunchShape(msgspec.Struct, frozen=True):
 
 
 class LaunchSite(msgspec.Struct, frozen=True):
-    """Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
-    line of its forward op. None where there is none, or it is not recorded."""
+    """Where some launches come from: the innermost op and module around them, and the user's line; for a backward
+    kernel module and line of its forward op. None where there is none, or it is not recorded."""
 
     op: str | None
     module: str | None
@@ -89,7 +95,8 @@ class LaunchSite(msgspec.Struct, frozen=True):
 
 
 class KernelDetail(msgspec.Struct, frozen=True):
-    """shape is None where the trace does not say the kernel's grids. sites: those with most time."""
+    """A kernel's launches in detail. shape: None where the trace does not contain the kernel's grids; sites: those with
+    the most time."""
 
     name: str
     lengths: LaunchLengths

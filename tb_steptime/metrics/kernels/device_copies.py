@@ -44,7 +44,8 @@ _TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(
 
 
 class CopiesOfKind(msgspec.Struct, frozen=True):
-    """Means per step. op: the op that requests most of the copies; site: of the copies with the most time."""
+    """Copies for one purpose; means per step. op: the op that requests most of the copies; site: where the copies with
+    the most time come from."""
 
     kind: CopyKind
     op: str

@@ -29,11 +29,14 @@ PLACES = 400
 
 
 class LaunchPlace(msgspec.Struct, frozen=True):
-    """Launches of one kernel from one place. Sums over the compared steps.
+    """Launches of one kernel from one place; sums over the compared steps.
 
-    short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
-    them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
-    among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
+    short          short name of the kernel
+    op             the innermost op; None if there is none
+    shapes         shapes of the op's inputs, as in the trace; "" if not recorded
+    module         the innermost module; None if none is recorded
+    order          rank of the first launch among those of all places
+    deviation_ns   standard deviation of the time per step; None if there is one step
     """
 
     name: str

@@ -62,15 +62,18 @@ class Waste(msgspec.Struct, frozen=True):
 
 
 class LaunchWaste(msgspec.Struct, frozen=True):
-    """Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
+    """Kernel time that is wasted by the shape or the number of launches; means per step.
 
-    optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
-                while an optimizer runs
-    attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
-    fused       the optimizer has kernels that make a whole update of many tensors
-    double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
-    double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
-                time, as FP32 moves half of the bytes
+    small_grids, small_tails   None if the trace does not contain the shapes of launches
+    optimizer       short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is
+                    idle while an optimizer runs
+    attention       attention that is computed by separate ops; None if there is none
+    chains          chains of kernels that a compiler would fuse
+    copies          copies within the GPU
+    fused           the optimizer has kernels that update many tensors at once
+    double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+    double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
+                    moves half of the bytes
     """
 
     small_grids: Waste | None

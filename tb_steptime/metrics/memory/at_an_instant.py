@@ -37,9 +37,14 @@ class CategoryBytes(msgspec.Struct, frozen=True):
 
 
 class AllocationRow(msgspec.Struct, frozen=True):
-    """An allocation. op, outer_op: the innermost and the outermost op around it; None outside of ops. module, line: in
-    the backward pass those of the forward op that created the node. died_ns: None if it outlives the recording.
-    lives_steps: number of steps after its own in which it is freed; None where either step is not known."""
+    """An allocation.
+
+    op, outer_op   the innermost and the outermost op around it; None outside of ops
+    module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+                   node
+    died_ns        when it is freed; None if it outlives the recording
+    lives_steps    number of steps after its own in which it is freed; None if either step is not known
+    """
 
     bytes: int
     category: CategoryId

@@ -35,8 +35,8 @@ _LAYER = expression(
 
 
 class Again(msgspec.Struct, frozen=True, eq=False):
-    """rows: outermost ops that are computed again, rows of the event table, ascending; node: for each one, which of the
-    nodes it is inside of, numbered from 0 on."""
+    """Ops that are computed again inside nodes of the backward pass. rows: the outermost ones, rows of the event table,
+    ascending; node: a number from 0 on for the node around each."""
 
     rows: Int64
     node: Int64
@@ -52,9 +52,13 @@ class Again(msgspec.Struct, frozen=True, eq=False):
 
 
 class Recomputed(msgspec.Struct, frozen=True):
-    """Recomputation in the mean step. calls: number of checkpoints; ns: device time of what is computed again, or
-    without a device the time of its ops; kept_bytes: the most memory on the main device that keeping it instead would
-    take, None where memory is not recorded."""
+    """Recomputation in the mean step.
+
+    calls        number of checkpoints
+    ns           device time of what is computed again; without a device the time of its ops
+    kept_bytes   the most memory on the main device that keeping the results instead would take; None if memory is not
+                 recorded
+    """
 
     calls: int
     ns: int

@@ -38,8 +38,12 @@ class Works(msgspec.Struct, frozen=True):
 
 
 class StepAggregates(msgspec.Struct, frozen=True, eq=False):
-    """ns of steps, or of the mean one alone: works [step, 3], idle [step, site, reason], and what of that stands behind
-    blocking calls, bubble [step, site]."""
+    """Times of steps, or of the mean step alone, in ns.
+
+    works    [step, 3], when the device works
+    idle     [step, site, reason], when it is idle
+    bubble   [step, site], the part of the idle time that blocking calls cause
+    """
 
     works: Int64
     idle: Int64

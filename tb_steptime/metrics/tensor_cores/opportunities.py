@@ -52,10 +52,11 @@ class PhaseSplit(msgspec.Struct, frozen=True):
 class Opportunity(msgspec.Struct, frozen=True):
     """Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
 
-    shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
-    kernel, short    its name, whole and short
-    why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
-    gain_ns          over the span, at most; formula says how it was computed
+    shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if the trace does not record them
+    kernel, short    full and short name of the kernels
+    why_not, why     id and text of the reason why they do not use them
+    setting          what to type to change that; None if nothing would
+    gain_ns          the most that the span would save; formula is its derivation
     """
 
     op: str | None
@@ -73,8 +74,12 @@ class Opportunity(msgspec.Struct, frozen=True):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """All opportunities with the same reason. bound_ns: the gain by the ratio of the peaks alone; gain_ns: the part of
-    it that memory bandwidth leaves. op, shapes, why and setting are those of the opportunity with the largest gain."""
+    """All opportunities with the same reason. op, shapes, why and setting are those of the opportunity with the largest
+    gain.
+
+    bound_ns   the gain that the ratio of the peaks alone allows
+    gain_ns    the part of it that remains with the memory bandwidth
+    """
 
     why_not: str
     why: Reason

@@ -48,11 +48,14 @@ RATE_ROWS = 100
 class ProductRate(msgspec.Struct, frozen=True):
     """Calls of one op on inputs of the same shapes and types, on tensor cores.
 
-    total_ns           of their kernels over the span
-    tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
-    attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
-    slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
-    gain_ns            over the span, at most; 0 where it is not slow
+    total_ns             summed length of their kernels over the span
+    tflops               mean rate, if everything that a mask leaves out is counted as computed
+    causal               whether there is a causal mask; None if the trace does not show it
+    attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow; None if not
+                         known, or for convolutions and attention
+    slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
+                         reason
+    gain_ns              the most that the span would save; 0 if the calls are not slow
     """
 
     site: KernelSite

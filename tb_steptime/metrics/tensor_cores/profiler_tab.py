@@ -26,7 +26,8 @@ _TENSOR_CORE = BINS.index("tensor_core")
 
 
 class ProfilerTab(NamedTuple):
-    """The share that the PyTorch Profiler tab shows, None without kernels; why ours differs, None where it does not."""
+    """The share that the PyTorch Profiler tab shows, None without kernels; and why ours differs, None if it does
+    not."""
 
     share: float | None
     why: Reason | None
