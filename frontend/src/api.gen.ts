@@ -1269,11 +1269,15 @@ export interface ExcessRow {
 }
 
 /**
- * Collectives that exchange the same. group: place in Exchanges.groups; bytes, dtype: None where not recorded;
- * site: id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp"
- * where a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
- * recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
- * rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded.
+ * Collectives that exchange the same.
+ * group          place in Exchanges.groups
+ * bytes, dtype   None if not recorded
+ * site           id of the place in the step that launches them ("backward.hooks"); "unknown" without a launch
+ * wrapper        "fsdp" if a range of FSDP launches them, otherwise ""
+ * peer           for a send or receive the rank at the other side; None if not recorded
+ * sends          it is a send
+ * batched        it is several messages in one kernel; then peer is None if they are for several ranks
+ * rows_sent, rows_received, width   rows of an all-to-all and elements of each row; all None if not recorded
  */
 export interface ExchangeClass {
   kind: string;
@@ -1291,8 +1295,10 @@ export interface ExchangeClass {
 }
 
 /**
- * A process group. size: number of ranks, None where not recorded; description: the name that its creator gave it,
- * "" for none; ranks: empty where the file does not list them.
+ * A process group.
+ * size          number of ranks; None if not recorded
+ * description   the name that the group's creator gave it; "" if there is none
+ * ranks         empty if the file does not list them
  */
 export interface ExchangeGroup {
   name: string;
@@ -1317,10 +1323,13 @@ export interface ExchangeTime {
 
 /**
  * The collectives that the steps launched, ordered by step and start. Each column has one entry per collective.
- * of: place in classes. step: place among the steps of the span. start: relative to the span's origin, us. length: ns.
- * exposed: the part of the judged time in which no computation runs beside it, ns; -1 if it equals the length.
- * sequence: number of earlier collectives of its group, -1 where not recorded; empty if none is recorded. left_out:
- * number of collectives of later steps, which are not kept.
+ * of         place in classes
+ * step       place among the steps of the span
+ * start      us, relative to the span's origin
+ * length     ns
+ * exposed    ns of the judged time in which no computation runs beside it; -1 if that is the whole length
+ * sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if none is recorded
+ * left_out   number of collectives of later steps, which are not kept
  */
 export interface Exchanges {
   groups: ExchangeGroup[];
@@ -4015,8 +4024,13 @@ export interface SegmentRow {
 }
 
 /**
- * A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
- * batches; exchanges between ranks; waits of calls for devices; the first two together.
+ * The length of a step in ns if one part took no time.
+ * host            the host's own time
+ * device          the work of devices, without exchanges between ranks
+ * loader          waits for batches
+ * communication   exchanges between ranks
+ * blocking        waits of calls for devices
+ * host_and_device   the first two together
  */
 export interface Sensitivity {
   host: number;

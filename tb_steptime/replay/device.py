@@ -25,9 +25,14 @@ _NEVER = -(1 << 62)
 
 
 class Activities(msgspec.Struct, frozen=True, eq=False):
-    """Activities in time order, ns. item: the host's item that launched each, previous: the one before on its stream,
-    -1 for none; track: the stream as a row of `Trace.threads`. The first of a stream follows the one before it on any,
-    where its launch is lost and not from before the recording."""
+    """Activities of devices in time order; times in ns.
+
+    row        row of the event table
+    track      the stream, as a row of `Trace.threads`
+    item       the host's item that launched the activity; -1 for none
+    previous   the activity before it on its stream, -1 for none. The first one of a stream follows the activity before
+               it on any stream, if its launch is lost and it was not launched before the recording
+    """
 
     row: Int64
     start_ns: Int64

@@ -29,8 +29,15 @@ BUSY = 2 / 3
 
 
 class Sensitivity(msgspec.Struct, frozen=True):
-    """A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
-    batches; exchanges between ranks; waits of calls for devices; the first two together."""
+    """The length of a step in ns if one part took no time.
+
+    host            the host's own time
+    device          the work of devices, without exchanges between ranks
+    loader          waits for batches
+    communication   exchanges between ranks
+    blocking        waits of calls for devices
+    host_and_device   the first two together
+    """
 
     host: int
     device: int

@@ -56,11 +56,14 @@ _OTHER_SIDE = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 class Collectives(msgspec.Struct, frozen=True, eq=False):
     """One entry per collective, in the order of starts. A number that is not recorded is -1.
 
-    event: row of the event table, a kernel or, without a GPU, a mark of the host. kind: place in KINDS. bytes: the
-    larger of the amounts that this rank sends and receives. group, members, description, dtype: rows of
-    `Trace.collective_texts`. group_size: number of ranks. elements, rows_sent, rows_received, sequence, peer: as in
-    `CollectiveTable`. sends: whether it sends to the peer, rather than receiving. batched: whether it exchanges several
-    messages; with several peers, peer is -1.
+    event        row of the event table: a kernel or, without a GPU, a mark of the host
+    kind         place in KINDS
+    bytes        the larger of the amounts that this rank sends and receives
+    group, members, description, dtype   rows of `Trace.collective_texts`
+    group_size   number of ranks
+    elements, rows_sent, rows_received, sequence, peer   as in `CollectiveTable`
+    sends        it sends to the peer; otherwise it receives
+    batched      it exchanges several messages; if these are for several ranks, peer is -1
     """
 
     event: Int64

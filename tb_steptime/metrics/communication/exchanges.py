@@ -34,8 +34,12 @@ START_UNIT_NS = 1_000
 
 
 class ExchangeGroup(msgspec.Struct, frozen=True):
-    """A process group. size: number of ranks, None where not recorded; description: the name that its creator gave it,
-    "" for none; ranks: empty where the file does not list them."""
+    """A process group.
+
+    size          number of ranks; None if not recorded
+    description   the name that the group's creator gave it; "" if there is none
+    ranks         empty if the file does not list them
+    """
 
     name: str
     size: int | None
@@ -44,11 +48,17 @@ class ExchangeGroup(msgspec.Struct, frozen=True):
 
 
 class ExchangeClass(msgspec.Struct, frozen=True):
-    """Collectives that exchange the same. group: place in Exchanges.groups; bytes, dtype: None where not recorded;
-    site: id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp"
-    where a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
-    recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
-    rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded."""
+    """Collectives that exchange the same.
+
+    group          place in Exchanges.groups
+    bytes, dtype   None if not recorded
+    site           id of the place in the step that launches them ("backward.hooks"); "unknown" without a launch
+    wrapper        "fsdp" if a range of FSDP launches them, otherwise ""
+    peer           for a send or receive the rank at the other side; None if not recorded
+    sends          it is a send
+    batched        it is several messages in one kernel; then peer is None if they are for several ranks
+    rows_sent, rows_received, width   rows of an all-to-all and elements of each row; all None if not recorded
+    """
 
     kind: str
     group: int | None
@@ -67,10 +77,13 @@ class ExchangeClass(msgspec.Struct, frozen=True):
 class Exchanges(msgspec.Struct, frozen=True):
     """The collectives that the steps launched, ordered by step and start. Each column has one entry per collective.
 
-    of: place in classes. step: place among the steps of the span. start: relative to the span's origin, us. length: ns.
-    exposed: the part of the judged time in which no computation runs beside it, ns; -1 if it equals the length.
-    sequence: number of earlier collectives of its group, -1 where not recorded; empty if none is recorded. left_out:
-    number of collectives of later steps, which are not kept.
+    of         place in classes
+    step       place among the steps of the span
+    start      us, relative to the span's origin
+    length     ns
+    exposed    ns of the judged time in which no computation runs beside it; -1 if that is the whole length
+    sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if none is recorded
+    left_out   number of collectives of later steps, which are not kept
     """
 
     groups: list[ExchangeGroup] = []

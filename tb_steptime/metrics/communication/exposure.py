@@ -37,11 +37,12 @@ FEW_KERNELS = 2
 
 
 class Exposure(msgspec.Struct, frozen=True, eq=False):
-    """One entry for each of `find_collectives`.
+    """How much of the collectives no computation hides; one entry for each of `find_collectives`.
 
-    exposed_ns: within the judged time of the steps. alone: all ranges of exposed time, over all collectives.
-    on_compute_stream: whether it runs on a stream of the model's own kernels, where no later kernel can start before it
-    ends. in_a_row: whether at most FEW_KERNELS kernels start between it and the next or the previous collective.
+    exposed_ns          exposed time within the judged time of the steps
+    alone               all ranges of exposed time, over all collectives
+    on_compute_stream   it runs on a stream of the model's own kernels, where no later kernel can start before it ends
+    in_a_row            at most FEW_KERNELS kernels start between it and the next or the previous collective
     """
 
     exposed_ns: Int64

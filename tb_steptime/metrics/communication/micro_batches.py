@@ -28,8 +28,11 @@ _FORWARD = expression(r"DistributedDataParallel\.forward$")
 
 
 class EarlyExchanges(NamedTuple):
-    """early: for each of `find_collectives`, whether it could wait for a later pass. passes: the largest number of
-    backward passes with an exchange before one optimizer step."""
+    """Exchanges of gradients that could wait.
+
+    early    for each of `find_collectives`, whether it could wait for a later backward pass
+    passes   the largest number of backward passes with an exchange before one optimizer step
+    """
 
     early: Bool
     passes: int
