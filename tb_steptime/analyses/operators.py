@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_steptime.analyses.base import Analysis, TimelineStep
-from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, find_lines, sums_of
@@ -116,7 +115,7 @@ def analyse(trace: Trace) -> OperatorsResult:
         start_ns=low,
         end_ns=high,
         steps=[TimelineStep(step.name, step.host_start_ns, step.host_end_ns) for step in find_steps(trace).steps],
-        steps_ns=int(step_lengths(trace).sum()),
+        steps_ns=int(find_steps(trace).duration_ns.sum()),
         has_device=len(find_launches(trace).activity) > 0,
         recorded=facts,
         tables=tables,

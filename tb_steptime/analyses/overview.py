@@ -153,11 +153,8 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     parts = step_breakdown(trace)
     device = main_device(trace)
     outlier, excluded = slow(judged_ns(trace, device)), excluded_time(trace, device)
-    left_out = {
-        field: getattr(excluded, reason).overlap_ns(steps.start_ns, steps.end_ns).tolist()
-        for field, reason in _LEFT_OUT.items()
-    }
-    busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
+    left_out = {field: steps.overlap_ns(getattr(excluded, reason)).tolist() for field, reason in _LEFT_OUT.items()}
+    busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)
     steady, excess = steady_ns(trace, device).tolist(), step_excess(trace, device)
     return [

@@ -102,10 +102,10 @@ def _left_out(trace: Trace) -> list[Note]:
         ("once", excluded.once),
         ("after_recording", excluded.after_recording),
     ):
-        left_out = when.overlap_ns(steps.start_ns, steps.end_ns)
+        left_out = steps.overlap_ns(when)
         if id == "after_recording" and "end_missing" in known:
             continue  # the finding says why
-        if (left_out >= LEFT_OUT_FRACTION * (steps.end_ns - steps.start_ns)).any() and left_out.any():
+        if (left_out >= LEFT_OUT_FRACTION * steps.duration_ns).any() and left_out.any():
             notes.append(Note(id, _values_of(trace, device, id, left_out), ("overview", "host", "trends")))
     return notes
 

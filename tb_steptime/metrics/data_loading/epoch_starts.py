@@ -63,7 +63,7 @@ def between_epochs_ns(trace: Trace) -> Int64:
 
 def _in_steps(trace: Trace, times: Intervals) -> Int64:
     steps = find_steps(trace)
-    return times.overlap_ns(steps.start_ns, steps.end_ns)
+    return steps.overlap_ns(times)
 
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.loader_marks import iterator_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
 #: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our jobs has five.
@@ -179,7 +179,7 @@ def waited_for(trace: Trace) -> WaitedFor | None:
 
 def unavoidable_ns(trace: Trace) -> int:
     """The part of each wait that any process needs to be woken, and to unpickle and map a single small tensor."""
-    return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(step_lengths(trace).mean())))
+    return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(find_steps(trace).duration_ns.mean())))
 
 
 def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:

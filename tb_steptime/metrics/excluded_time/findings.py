@@ -17,8 +17,8 @@ def findings(trace: Trace, device: int | None) -> list[Finding]:
     """Returns the findings: repaired faults first, then exclusions, then mere remarks. device: the one that is
     judged."""
     steps, own = find_steps(trace), excluded_time(trace, device).profiler
-    taken = int(own.overlap_ns(steps.start_ns, steps.end_ns).sum())
-    share = taken / max(1, int((steps.end_ns - steps.start_ns).sum()))
+    taken = int(steps.overlap_ns(own).sum())
+    share = taken / max(1, int(steps.duration_ns.sum()))
     found = list(recording_findings(trace))
     if share >= LEAST_FRACTION:
         values = {"time": ns(taken), "share": fraction(share)}

@@ -302,7 +302,7 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
         gaps = update - Intervals.of_events(events, mine)
         between = ~is_in(gaps.start, update.start) & ~is_in(gaps.end, update.end)
         short = between & (gaps.end - gaps.start <= LONG_GAP_NS)
-        found += (Intervals(gaps.start[short], gaps.end[short]) - left_out).overlap_ns(steps.start_ns, steps.end_ns)
+        found += steps.overlap_ns(Intervals(gaps.start[short], gaps.end[short]) - left_out)
     updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
     return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
 
@@ -333,14 +333,14 @@ def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:
     """Time of all steps without one-time work."""
     steps = find_steps(trace)
-    return int((steps.end_ns - steps.start_ns - left_out.overlap_ns(steps.start_ns, steps.end_ns)).sum())
+    return int((steps.duration_ns - steps.overlap_ns(left_out)).sum())
 
 
 def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
     """Time of all steps in which any of these ops runs."""
     steps = find_steps(trace)
     union = Intervals.of_events(trace.events, rows) - left_out
-    return int(union.overlap_ns(steps.start_ns, steps.end_ns).sum())
+    return int(steps.overlap_ns(union).sum())
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:

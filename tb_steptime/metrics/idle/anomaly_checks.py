@@ -58,5 +58,5 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
     number = len(steps.steps)
     return AnomalyChecks(
         checks=round(int((check & of_node).sum()) / number),
-        ns=int(taken.overlap_ns(steps.start_ns, steps.end_ns).sum()) // number,
+        ns=int(steps.overlap_ns(taken).sum()) // number,
     )

@@ -221,7 +221,7 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 def _idle_in_optimizer(trace: Trace, device: int) -> int:
     steps = find_steps(trace)
     idle = optimizer_updates(trace) - busy_intervals(trace, device)
-    return int(idle.overlap_ns(steps.start_ns, steps.end_ns).sum())
+    return int(steps.overlap_ns(idle).sum())
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:

@@ -175,7 +175,7 @@ def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
     steps = find_steps(trace)
     queue = find_queue(trace, device)
     edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
-    length = np.maximum(steps.end_ns - steps.start_ns, 1)
+    length = np.maximum(steps.duration_ns, 1)
     means: list[float] = (queue.integral_ns(edges)[::2] / length).tolist()
     return means
 

@@ -50,7 +50,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
     captured = distinct(held[held >= 0])
     if len(captured) < 2:
         return None
-    lengths = steps.end_ns - steps.start_ns
+    lengths = steps.duration_ns
     others = np.delete(lengths, captured)
     other_ns = int(others.mean()) if len(others) else None
     return Recaptures(len(mine), len(captured), int(lengths[captured].mean()), other_ns)

@@ -169,7 +169,7 @@ def host_phases(trace: Trace) -> HostPhases:
 def host_time_ns(trace: Trace) -> Int64:
     """(steps, phases), ns of each step in each of `PHASES`; a row sums to its step."""
     steps = find_steps(trace)
-    columns = [host_phases(trace)[phase].overlap_ns(steps.start_ns, steps.end_ns) for phase in PHASES]
+    columns = [steps.overlap_ns(host_phases(trace)[phase]) for phase in PHASES]
     return np.stack(columns, axis=1)
 
 

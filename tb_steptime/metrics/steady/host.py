@@ -79,7 +79,7 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
     that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded steps may be
     such code, too; what it costs is no cost of the other steps either."""
     steps = find_steps(trace)
-    length = steps.end_ns - steps.start_ns
+    length = steps.duration_ns
     if len(length) < LEAST_STEPS:
         return np.zeros(len(site), bool)
     first = first_step or 1

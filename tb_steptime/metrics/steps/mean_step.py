@@ -105,7 +105,7 @@ def mean_host_ns(trace: Trace) -> dict[str, int]:
 
 def _works(trace: Trace, device: int) -> Int64:
     steps = find_steps(trace)
-    return np.stack([kind.overlap_ns(steps.start_ns, steps.end_ns) for kind in kinds_of_work(trace, device)], axis=1)
+    return np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:

@@ -150,7 +150,7 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
             rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
             rows = rows[events.device[rows] == device]
             runs = runs | Intervals.of_events(events, rows)
-        found.append(int(runs.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps))
+        found.append(int(steps.overlap_ns(runs).sum()) // len(steps.steps))
     return found
 
 

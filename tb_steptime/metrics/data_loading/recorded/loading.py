@@ -323,8 +323,8 @@ def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, floa
     number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
     if not any(each.recorded == of.loader for each in find_batches(trace).loaders):
         return None, 0, number / of_steps
-    late_ns = (exposed_waits(trace) & _late(of)).overlap_ns(steps.start_ns, steps.end_ns) + between_epochs_ns(trace)
-    late, total = int(late_ns[covered].sum()), int((steps.end_ns - steps.start_ns)[covered].sum())
+    late_ns = steps.overlap_ns(exposed_waits(trace) & _late(of)) + between_epochs_ns(trace)
+    late, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
     return round((total - late) / number), round(late / number), number / of_steps
 
 

@@ -124,8 +124,8 @@ def rest_ns(trace: Trace, loader: int) -> int:
     recording."""
     batches, steps = find_batches(trace), find_steps(trace)
     mine = batches.loader == loader
-    before = work_from_before(trace).overlap_ns(steps.start_ns, steps.end_ns)
-    span = int((steps.end_ns - steps.start_ns - before).sum()) - int(between_epochs_ns(trace).sum())
+    before = steps.overlap_ns(work_from_before(trace))
+    span = int((steps.duration_ns - before).sum()) - int(between_epochs_ns(trace).sum())
     return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
 
 
