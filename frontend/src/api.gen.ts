@@ -1007,8 +1007,9 @@ export interface DeviceGpu {
 }
 
 /**
- * more_bytes, more_reserved_bytes: increase of memory in use and reserved at the end over the earlier snapshot.
- * lines: those whose memory differs, the largest changes first.
+ * What grew on a device between two snapshots.
+ * more_bytes, more_reserved_bytes   increase of the memory in use and reserved at the end
+ * lines                             lines whose memory differs, the largest changes first
  */
 export interface DeviceGrowth {
   device: number;
@@ -1441,7 +1442,10 @@ export interface FlamePage {
   allocated_bytes: string | null;
 }
 
-/** kinds: those with the most gain first. compiled: the device runs kernels that a compiler generated. */
+/**
+ * The chains of a device. kinds: those with the most gain first; compiled: the device runs kernels that a compiler
+ * generated.
+ */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
   compiled: boolean;
@@ -1464,7 +1468,7 @@ export interface Gain {
   rests_on: string[];
 }
 
-/** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
+/** The result of the GPU view. start_ns, end_ns: the window of all figures; unknown: why there is no device. */
 export interface GpuResult {
   unknown: Reason | null;
   start_ns: number;
@@ -1900,7 +1904,10 @@ export interface JobCollective {
   stalled_exposed_ns: number;
 }
 
-/** count: number of events that show it; name: of the first of them, "" if names are irrelevant. */
+/**
+ * Events that indicate the kind of job. count: their number; name: of the first of them, "" if names are
+ * irrelevant.
+ */
 export interface JobEvidence {
   code: string;
   count: number;
@@ -2613,8 +2620,10 @@ export interface MemoryPeak {
 }
 
 /**
- * devices: GPUs first; empty with `unknown` if memory was not recorded. calls: the first calls of the allocator to
- * the driver; more_calls: number of the others. [start_ns, end_ns): the range of the curves.
+ * The result of the memory view.
+ * devices              GPUs first; empty with `unknown` if memory was not recorded
+ * calls, more_calls    the first calls of the allocator to the driver, and the number of the others
+ * start_ns, end_ns     the range of the curves
  */
 export interface MemoryResult {
   unknown: Reason | null;
@@ -3003,8 +3012,12 @@ export interface Opportunity {
 }
 
 /**
- * ops: on the CPU. shapes: of their inputs; stacks: frames of the user's code; modules: calls of modules; backward:
- * which op of the forward pass made a node of the backward pass.
+ * What a trace has of ops.
+ * ops        ops on the CPU
+ * shapes     shapes of their inputs
+ * stacks     frames of the user's code
+ * modules    calls of modules
+ * backward   which op of the forward pass created a node of the backward pass
  */
 export interface OpsRecorded {
   ops: boolean;
@@ -3035,8 +3048,10 @@ export interface OutOfMemory {
 }
 
 /**
- * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. Together with
- * what the modules launch and allocate, forward and backward, these are the totals of the steps.
+ * What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
+ * forward and backward, this is the total of the steps.
+ * device_ns         None where nothing ran on a device
+ * allocated_bytes   None where memory was not recorded
  */
 export interface OutsideModules {
   device_ns: number | null;
@@ -3108,9 +3123,12 @@ export interface OverviewResult {
 }
 
 /**
- * count: number of values; planes: a zero, then width bytes of each value, the low bytes of all values first. The
- * zero makes the Base64 text begin with a letter: text that begins with a slash would be taken for a path
- * (`ingest.private_paths`).
+ * A column of whole numbers as bytes.
+ * count    number of values
+ * width    bytes of each value
+ * planes   a zero, then the bytes of the values: first the low byte of each, then the next one, and so on. The zero
+ * makes the Base64 text begin with a letter, because text that begins with a slash would be taken for a path
+ * (`ingest.private_paths`)
  */
 export interface PackedColumn {
   count: number;
@@ -3559,9 +3577,11 @@ export interface RanksPage {
 }
 
 /**
- * exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
- * them, and of a recording that has none. passes: those of micro-batches, of a rank of a pipeline; else empty.
- * reduced: what the recording's own work lets them begin by; empty without work on a device.
+ * What a recording contributes to the view of its job.
+ * exchanges   the collectives of the steps, up to a maximum number; empty if there are none, and in summaries of
+ * releases that did not match them
+ * passes      the passes of micro-batches if this is a rank of a pipeline; else empty
+ * reduced     when the recording's own work lets the collectives begin; empty without work on a device
  */
 export interface RanksResult {
   exchanges: Exchanges;
@@ -3680,8 +3700,10 @@ export interface RecordedLine {
 }
 
 /**
- * lines: longest first; empty with why. samples, bursts: that they rest on. whole: of the whole recording, because
- * there are too few in the span.
+ * The lines of source code in which workers spend their time.
+ * lines             those with the most time first; empty with why
+ * samples, bursts   number of samples, and of bursts of samples, that they are based on
+ * whole             they cover the whole recording, because the span has too few samples
  */
 export interface RecordedLines {
   lines: RecordedLine[];
@@ -4489,7 +4511,7 @@ export interface TimelinePage {
   queue: Depth | null;
 }
 
-/** first_ns: start of the first event; last_ns: end of the last one. */
+/** The time span of the timeline. first_ns: start of the first event; last_ns: end of the last one. */
 export interface TimelineResult {
   first_ns: number;
   last_ns: number;
@@ -4562,8 +4584,8 @@ export interface TrendsPage {
 }
 
 /**
- * origin_ns: epoch time of the span's t = 0. series: every metric of the catalogue, measurable or not, except GPU
- * counters that were not sampled.
+ * The result of the trends view. origin_ns: epoch time of the span's t = 0; series: every metric of the catalogue,
+ * measurable or not, except GPU counters that were not sampled.
  */
 export interface TrendsResult {
   origin_ns: number;

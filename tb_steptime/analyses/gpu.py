@@ -110,7 +110,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
 
 
 class GpuResult(msgspec.Struct, frozen=True):
-    """start_ns, end_ns: the window of all figures. unknown says why there is no device."""
+    """The result of the GPU view. start_ns, end_ns: the window of all figures; unknown: why there is no device."""
 
     unknown: Reason | None
     start_ns: int

@@ -79,8 +79,12 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
 
 class MemoryResult(msgspec.Struct, frozen=True):
-    """devices: GPUs first; empty with `unknown` if memory was not recorded. calls: the first calls of the allocator to
-    the driver; more_calls: number of the others. [start_ns, end_ns): the range of the curves."""
+    """The result of the memory view.
+
+    devices              GPUs first; empty with `unknown` if memory was not recorded
+    calls, more_calls    the first calls of the allocator to the driver, and the number of the others
+    start_ns, end_ns     the range of the curves
+    """
 
     unknown: Reason | None = Reason("older_release")
     start_ns: int = 0

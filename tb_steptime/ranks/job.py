@@ -119,7 +119,8 @@ def _row(span: RankSpan) -> RankRow:
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
-    """step_ns: (ranks,), NaN where a rank did not record the step; at least one rank did."""
+    """A step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one rank
+    did."""
     there = np.flatnonzero(~np.isnan(step_ns))
     lengths = step_ns[there]
     slowest, fastest = there[int(lengths.argmax())], there[int(lengths.argmin())]
@@ -256,7 +257,8 @@ def _unmatched(ranks: Sequence[Instances]) -> Reason:
 
 
 def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
-    """groups: ranks to make as fast as the ranks beside them."""
+    """The replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as the
+    others."""
     if not found.whole_steps.size:
         return _unmatched(found.ranks)
     job = ReplayedJob.of(found.spans, found.names, found.matching.matched, found.messages, found.whole_steps)

@@ -104,9 +104,14 @@ def _least_of_as_many(length: Int64, size: Int64) -> Int64:
 
 @dataclass(frozen=True)
 class Matching:
-    """matched: one for each group of which at least two ranks were recorded. unlike: number of collectives, in steps
-    that all ranks of the group have, that some ranks lack or that differ over ranks in kind or bytes; alone: those of
-    groups with one recorded rank; shifted: those of groups whose ranks number their steps differently."""
+    """The collectives of a job, matched over its ranks.
+
+    matched   one for each group of which at least two ranks were recorded
+    unlike    number of collectives, in steps that all ranks of the group have, that some ranks lack or that differ
+              between ranks in kind or bytes
+    alone     number of collectives in groups with one recorded rank
+    shifted   number of collectives in groups whose ranks number their steps differently
+    """
 
     matched: list[Matched]
     unlike: int

@@ -118,7 +118,7 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
 
 
 def _arrivals(matched: Sequence[Matched], met: Sequence[int], shifts: Int64) -> list[Arrival]:
-    """met: places among the meetings of all groups, one after another."""
+    """The arrivals at some meetings. met: places among the meetings of all groups, one group after another."""
     places = [(found, row) for found in matched for row in np.flatnonzero(waited_for(found)).tolist()]
     return [_arrival(*places[each], shifts) for each in met]
 

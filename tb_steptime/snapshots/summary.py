@@ -113,7 +113,8 @@ class SnapshotSummary(msgspec.Struct, frozen=True):
 
 
 def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> SnapshotSummary:
-    """since: an earlier snapshot of the same job."""
+    """The results of a snapshot for each device, with the growth since an earlier snapshot of the same job, if
+    given."""
     lines = Lines(snapshot)
     devices = [_device(snapshot, device, lines) for device in snapshot.devices]
     grown = growth(since, snapshot) if since else []

@@ -128,7 +128,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return self._before(end, covered) - self._before(start, covered)
 
     def _before(self, instants: Int64, covered: Int64) -> Int64:
-        """covered: cumulative covered time at the end of each interval."""
+        """Covered time before each instant. covered: cumulative covered time at the end of each interval."""
         if not len(self):
             return np.zeros(len(instants), np.int64)
         row = np.searchsorted(self.start, instants, side="right") - 1

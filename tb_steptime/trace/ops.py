@@ -169,7 +169,8 @@ def _node(trace: Trace, rows: Rows) -> Int64:
 
 
 def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
-    """node: the innermost node of each row. A module call that begins later lies inside that node."""
+    """Which rows run in a module call inside their node: there the forward pass is computed again. node: the innermost
+    node of each row."""
     again: Bool = innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
     return again
 

@@ -20,9 +20,14 @@ _INT64_BYTES = 8
 
 
 class PackedColumn(msgspec.Struct, frozen=True):
-    """count: number of values; planes: a zero, then width bytes of each value, the low bytes of all values first. The
-    zero makes the Base64 text begin with a letter: text that begins with a slash would be taken for a path
-    (`ingest.private_paths`)."""
+    """A column of whole numbers as bytes.
+
+    count    number of values
+    width    bytes of each value
+    planes   a zero, then the bytes of the values: first the low byte of each, then the next one, and so on. The zero
+             makes the Base64 text begin with a letter, because text that begins with a slash would be taken for a path
+             (`ingest.private_paths`)
+    """
 
     count: int = 0
     width: int = 0

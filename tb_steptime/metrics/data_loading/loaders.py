@@ -32,8 +32,14 @@ RECEIVING_FRACTION = 0.08
 
 
 class Loader(msgspec.Struct, frozen=True):
-    """label: "Training loader 2". iterator: its class. recorded: its number in a recorder's files, else None. in_a_row:
-    how many batches are requested directly one after another, perhaps from as many loaders; 1: certainly one loader."""
+    """A loader of the job, as far as the trace tells it from others.
+
+    label      "Training loader 2"
+    iterator   class of its iterator
+    recorded   its number in a recorder's files; None if no recorder has it
+    in_a_row   number of batches that are requested directly one after another, perhaps from as many loaders; 1 if it is
+               certainly one loader
+    """
 
     label: str
     iterator: str
@@ -252,7 +258,7 @@ def _most_common(counts: Int64) -> int:
 
 
 def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
-    """opens: the first mark of each loader."""
+    """The loaders, each with a label. opens: the first mark of each."""
     if len(opens) == MOST_LOADERS:
         others = Loader("Other loaders", "", None, 1)
         return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)

@@ -196,7 +196,8 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
 
 
 def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals, among: Int64) -> LongGap:
-    """claimed: as by `_claimed`. among: events that last at least half of the shortest long gap."""
+    """The gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`; among: rows
+    of events that last at least half of the shortest long gap."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))

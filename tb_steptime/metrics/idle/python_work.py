@@ -128,7 +128,8 @@ class _Calls(NamedTuple):
 
 
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
-    """calls: those whose time counts; every: all calls of the function, which say in which steps it runs."""
+    """The calls of one function as a result. calls: those whose time counts; every: all calls of the function, by which
+    the steps with a call are found."""
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
     place = find_steps(trace).begun_on_host(trace.events.start_ns[every])
     of_steps = distinct_in(place[place >= 0])

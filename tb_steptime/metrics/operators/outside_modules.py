@@ -17,8 +17,12 @@ from tb_steptime.trace.model import Trace
 
 
 class OutsideModules(msgspec.Struct, frozen=True):
-    """device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. Together with
-    what the modules launch and allocate, forward and backward, these are the totals of the steps."""
+    """What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
+    forward and backward, this is the total of the steps.
+
+    device_ns         None where nothing ran on a device
+    allocated_bytes   None where memory was not recorded
+    """
 
     device_ns: int | None = None
     allocated_bytes: int | None = None

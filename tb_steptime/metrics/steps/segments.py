@@ -129,7 +129,7 @@ def _of_host(parts: Parts) -> list[Segment]:
 
 
 def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
-    """segments_of: returns the segments of a step, by its place."""
+    """The slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
@@ -142,7 +142,7 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
 
 
 def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:
-    """own: the step's segments; usual: the median of each in the other steps."""
+    """What is longer in a step. own: its segments; usual: the median of each segment in the other steps."""
     parts = [
         GrownPart(each.id, each.label, each.ns - ns)
         for each, ns in zip(own, usual, strict=True)

@@ -186,7 +186,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
 
 
 def _formula(found: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
-    """total_ns: time of these kernels in steady steps."""
+    """How the gain was computed. total_ns: time of these kernels in steady steps."""
     if found.rates[row] < 0:
         return Reason("no_gain_computed")
     rates = found.peaks[found.rates[row]]

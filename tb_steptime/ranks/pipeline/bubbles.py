@@ -41,7 +41,8 @@ class Bubbles:
 
 
 def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
-    """wanted: the order that the schedule prescribes. Returns None where the recorded order could not run."""
+    """The idle time of a chain's ranks by cause; None if the recorded order could not run. wanted: the order that the
+    schedule prescribes."""
     programs, lengths = chain.programs, lengths_of(chain.programs)
     arriving = replay(chain.orders, lengths)
     if arriving is None:

@@ -45,8 +45,8 @@ class _Change:
 
 
 def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | Reason:
-    """late: groups of ranks that make the others wait. Returns a reason where ranks meet in contradictory orders, or
-    there are too many collectives. Raises what reading results raises."""
+    """The job's step after changes; a reason if ranks meet in contradictory orders, or there are too many collectives.
+    Raises what reading results raises. late: groups of ranks that make the others wait."""
     if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
         return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
     replayed = job.swept()

@@ -38,7 +38,8 @@ class MemoryColumns:
         self.refused: list[int | None] = []
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
-        """thread: maps a pid and a tid to the number of their thread."""
+        """Keep the events of the allocator among these rows. thread: maps a pid and a tid to the number of their
+        thread."""
         memory = [row for row in rows if row.name == MEMORY]
         if len(memory) < len(rows):
             self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]

@@ -32,7 +32,7 @@ _SCHEDULE = "Was a step active while it was recorded? Check the profiler's sched
 
 
 class ReadRows(NamedTuple):
-    """base_time_ns: the epoch time from which the file counts; 0 if it counts from 1970."""
+    """The rows of a trace. base_time_ns: the epoch time from which the file counts; 0 if it counts from 1970."""
 
     trace: Trace
     base_time_ns: int

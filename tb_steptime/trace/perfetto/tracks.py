@@ -114,7 +114,7 @@ class Texts:
 
 
 class Sequences:
-    """texts: interned texts, by the sequence of packets to which they belong."""
+    """The interned texts of each sequence of packets."""
 
     def __init__(self) -> None:
         self.texts: dict[int, Texts] = {}

@@ -35,8 +35,12 @@ class RecordedLine(msgspec.Struct, frozen=True):
 
 
 class RecordedLines(msgspec.Struct, frozen=True):
-    """lines: longest first; empty with why. samples, bursts: that they rest on. whole: of the whole recording, because
-    there are too few in the span."""
+    """The lines of source code in which workers spend their time.
+
+    lines             those with the most time first; empty with why
+    samples, bursts   number of samples, and of bursts of samples, that they are based on
+    whole             they cover the whole recording, because the span has too few samples
+    """
 
     lines: list[RecordedLine]
     samples: int

@@ -131,7 +131,7 @@ def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
 
 
 def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders: bool) -> list[Reason]:
-    """now_ns: prediction for the current number of workers."""
+    """What limits the prediction, and what it assumes. now_ns: prediction for the current number of workers."""
     limits = []
     if loader.cores is None:
         limits.append(Reason("curve_cores_not_known"))

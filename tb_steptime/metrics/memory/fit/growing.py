@@ -95,7 +95,8 @@ def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
 
 
 class Tensor(NamedTuple):
-    """floating: of a 4-byte type that a shorter one can replace; opaque: a library's own buffer."""
+    """A tensor in an allocation. floating: its type has 4 bytes and could be a shorter one; opaque: it is a library's
+    own buffer."""
 
     shape: Shape
     bytes: int

@@ -180,8 +180,8 @@ def _floating(trace: Trace) -> Bool:
 
 
 class Lengths(NamedTuple):
-    """recorded: the length of a sequence; power: for each of `allocations`, the power of the length with which its size
-    grows."""
+    """How sizes grow with the length of sequences. recorded: the length in the recording; power: for each of
+    `allocations`, the power of the length with which its size grows."""
 
     recorded: int
     power: Int64

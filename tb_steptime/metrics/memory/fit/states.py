@@ -78,7 +78,8 @@ class Other(NamedTuple):
 
 
 class States(NamedTuple):
-    """parameters: bytes; copies: the recorded optimizer state as a multiple of these."""
+    """The optimizer's state. parameters: bytes of the parameters; copies: the recorded state / bytes of the
+    parameters."""
 
     optimizer: str
     parameters: int
@@ -86,7 +87,8 @@ class States(NamedTuple):
 
 
 def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[Other]:
-    """units: the number of parts of about equal size in which the model's layers are gathered."""
+    """Other optimizers, and FSDP, with the memory that each takes. units: number of parts of about equal size in which
+    FSDP gathers the layers."""
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
         return [Other("Other optimizers, and FSDP", None, states)]

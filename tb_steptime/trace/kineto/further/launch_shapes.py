@@ -25,7 +25,7 @@ MOST_THREADS = 1024
 
 
 class Shapes(NamedTuple):
-    """grid, block: (n, 3), -1 where not recorded;  shared_memory: n, likewise."""
+    """Launch shapes of n kernels. grid, block: (n, 3); shared_memory: n. -1 where not recorded."""
 
     grid: Int64
     block: Int64
@@ -33,8 +33,11 @@ class Shapes(NamedTuple):
 
 
 class Mended(NamedTuple):
-    """in_blocks: kernels whose grid was converted to blocks, whatever the unit of their call; refused_count: impossible
-    blocks that could not be interpreted."""
+    """Launch shapes in blocks.
+
+    in_blocks       kernels whose grid was converted to blocks, whatever the unit of their call
+    refused_count   number of impossible blocks that could not be interpreted
+    """
 
     shapes: Shapes
     in_blocks: Bool
