@@ -354,12 +354,16 @@ export interface BubblePiece {
 }
 
 /**
- * Whether waits come in bursts, for the longest epoch; ns are means.
- * workers: their number according to the period; None with why. workers_from: the evidence ("stacks": in summaries of
- * earlier releases). period: the distance of similar waits, in batches; autocorrelation: of waits that far apart.
- * long_wait_ns: of the worker with the most waiting; short_wait_ns: the time for a prefetched batch, the tenth
- * percentile of the other waits, None if these are not much shorter. production_ns: one worker's time for one batch;
- * spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
+ * Whether waits come in bursts, for the longest epoch; times are means in ns.
+ * consumer_ns       the step without exposed waits, per batch
+ * workers           number of workers that the period shows; None with why
+ * workers_from      the evidence ("stacks" in summaries of earlier releases)
+ * period            distance of similar waits, in batches
+ * autocorrelation   of waits at that distance
+ * long_wait_ns      waits for the worker with the most waiting
+ * short_wait_ns     time for a prefetched batch, the tenth percentile of the other waits; None if these are not much
+ * shorter
+ * production_ns, spread_ns   one worker's time for one batch, and its standard deviation
  */
 export interface Burst {
   consumer_ns: number;
@@ -384,8 +388,10 @@ export interface BurstStep {
 
 /**
  * Busy time of [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins.
- * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels:
- * number that begin in each bin; most: the kernel names with the most time in the window, the longest first.
+ * of        whether busy_ns is of the GPUs or, in a recording without one, of the host
+ * busy_ns   busy time in each bin, summed over the devices
+ * kernels   number of kernels that begin in each bin
+ * most      the kernel names with the most time in the window, the longest first
  */
 export interface BusyBins {
   start_ns: number;
@@ -581,15 +587,19 @@ export interface CodeLineSums {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS; label: its name there. group, ranks, dtype: None where the trace does not show them, and in
- * the row that merges all rows beyond MOST_ROWS. bytes: of all of a step; best_rate: the highest rate of any of them,
- * bytes per second; both None if the bytes of any are not recorded. running_ns: time in which one of them runs,
- * including waits for other ranks. longest_ns: length of the longest one of all steps. exposed_ns: the part of
- * running_ns in which no computation runs.
- * Parts of exposed_ns, which overlap: wait_ns, est., waits for other ranks, None without a GPU, where ranks share the
- * processor; compute_stream_ns is on a stream that the model computes on; forward_ns was launched by the model's
- * forward pass, as by layers that are split over ranks; early_ns, without est. waits, could be exchanged by a later
- * pass before the same optimizer step.
+ * kind, label            key of KIND_LABELS, and the name there
+ * group, ranks, dtype    None if the trace does not show them, and in the row that merges all rows beyond MOST_ROWS
+ * bytes                  bytes of all these collectives in a step
+ * best_rate              the highest rate of any of them, bytes per second; like bytes, None if the bytes of any are
+ * not recorded
+ * running_ns             time in which one of them runs, including waits for other ranks
+ * longest_ns             length of the longest one of all steps
+ * exposed_ns             the part of running_ns in which no computation runs
+ * Parts of exposed_ns, which overlap:
+ * wait_ns                estimated waits for other ranks; None without a GPU, where ranks share the processor
+ * compute_stream_ns      on a stream that the model computes on
+ * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
+ * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  */
 export interface CollectiveRow {
   kind: string;
@@ -1041,12 +1051,15 @@ export interface DeviceLevel {
 }
 
 /**
- * A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its type.
- * whole: whether the allocated bytes include all memory of the device. If the file has no totals, they count from the
- * first event, and categories and the largest allocations are not known. categories: of what is alive at the peak, to
- * which they sum; None with why_unknown. largest: the largest of these allocations, most bytes first. step_peaks: of
- * each step. by_op: over the recording. fit: the peak at other batches, and the largest batch that fits into
- * total_bytes.
+ * A device whose memory was recorded.
+ * device, type   its number, None for the CPU; torch's number of its type
+ * whole          the allocated bytes include all memory of the device. Otherwise the file has no totals: bytes count
+ * from the first event, and categories and the largest allocations are not known
+ * step_peaks     the peak of each step
+ * categories     of the allocations that are alive at the peak; they sum to it; None with why_unknown
+ * largest        the largest of these allocations, the largest first
+ * by_op          over the whole recording
+ * fit            the peak at other batches, and the largest batch that fits into total_bytes
  */
 export interface DeviceMemory {
   type: number;
@@ -1173,9 +1186,13 @@ export interface EpochStarts {
 }
 
 /**
- * One event. why_gap: why the device was idle before it; None for host events, without idle time, and for an
- * unknown reason; gap_start_ns: begin of that idle time.
- * name: as in the trace; short_name: as on its box; kind: "GPU kernel" and the like; on: name of the track.
+ * One event.
+ * name           the name in the trace
+ * short_name     the name on the event's box
+ * kind           "GPU kernel" and the like
+ * on             name of the track
+ * gap_start_ns   begin of the idle time of the device before the event
+ * why_gap        why the device was idle then; None for host events, without idle time, and for an unknown reason
  */
 export interface EventDetail {
   event: number;
@@ -1478,8 +1495,11 @@ export interface GpuResult {
 }
 
 /**
- * A process group. ranks: its members among the job's ranks, ascending; size: as recorded, None where it is not.
- * role: its purpose; shown_by: the reason for which it is assumed.
+ * A process group.
+ * ranks      its members among the job's ranks, ascending
+ * size       the recorded number of members; None if not recorded
+ * role       the purpose of the group
+ * shown_by   the reason why this purpose is assumed
  */
 export interface GroupRow {
   name: string;
@@ -1706,9 +1726,12 @@ export interface IdleNs {
 }
 
 /**
- * Idle time of a device. share: of the window. reason: that of most of it, as in IdleNs, but one ("host_late") for
- * all reasons for which the host is late; None if the device is busy. range: if it waits for data, the named range
- * with most of its other idle time; None if no range has much of it.
+ * Idle time of a device.
+ * share    idle time / window
+ * reason   the reason of most of it, as in IdleNs, but with one id ("host_late") for all reasons for which the host is
+ * late; None if the device is busy
+ * range    if the device waits for data, the named range with most of its other idle time; None if no range has much
+ * of it
  */
 export interface IdleTime {
   share: number;
@@ -1717,8 +1740,10 @@ export interface IdleTime {
 }
 
 /**
- * Successive collectives of a row with hardly any computation between them, which could be merged. Means per step.
- * bytes: of all of them; bytes_p50: of the median one; None where not recorded. ns_p50: length of the median one.
+ * Successive collectives of a row with hardly any computation between them, which could be merged; means per step.
+ * count, exposed_ns   their number, and their time that no computation hides
+ * bytes, bytes_p50    bytes of all of them, and of the median one; None if not recorded
+ * ns_p50              length of the median one
  */
 export interface InARow {
   count: number;
@@ -1857,8 +1882,11 @@ export interface Jitter {
 }
 
 /**
- * A change. ranks: those of late_ranks, else empty. step_ns: estimated length of the job's step after it; gain_ns:
- * how much shorter that is; usual_gain_ns: the gain in the median step, if it is smaller.
+ * A change of the job.
+ * ranks            the ranks that change, for late_ranks; otherwise empty
+ * step_ns          estimated length of the job's step after the change
+ * gain_ns          how much shorter that is
+ * usual_gain_ns    the gain in the median step, if it is smaller
  */
 export interface JobChange {
   id: "even_ranks" | "hidden_exchanges" | "instant_exchanges" | "instant_host" | "late_ranks" | "no_interruptions" | "no_loader_waits";
@@ -1869,15 +1897,19 @@ export interface JobChange {
 }
 
 /**
- * Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
- * members: its ranks, ascending. bytes: of one collective, the larger of the amounts that one rank sends and receives;
- * None where not recorded, and then there are no bandwidths. count: number over matched_steps. transfer_ns + wait_ns =
- * running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last. algorithm_rate,
- * bus_rate: bytes per second of the median, as nccl-tests define them: bytes / transfer, and that times the share that
- * each link carries, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user states, else None.
- * prefetched: for all-gathers of FSDP the share that computation hides, else None. stalled: number of calls that take
- * far longer than the others on all ranks; stalled_ns, stalled_exposed_ns: their time beyond the median, as parts of
- * transfer_ns and of exposed_ns.
+ * Matched collectives of one kind, size and type in one group; sums over matched_steps and over the group's ranks.
+ * members           the group's ranks, ascending
+ * bytes             bytes of one collective: the larger of the amounts that one rank sends and receives; None if not
+ * recorded, and then there are no bandwidths
+ * count             number of these collectives in matched_steps
+ * transfer_ns, wait_ns, running_ns, exposed_ns, hidden_ns   transfer + wait = running = exposed + hidden
+ * transfer_p50_ns   median length on the rank that arrives last
+ * algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
+ * times the share that each link carries, 2 (n-1)/n for an all-reduce
+ * of_peak           bus_rate / peak of the link; None if the user does not state the peak
+ * prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
+ * stalled           number of collectives that take far longer than the others on all ranks
+ * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns
  */
 export interface JobCollective {
   kind: string;
@@ -2504,9 +2536,10 @@ export interface LoaderLine {
 }
 
 /**
- * One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
- * label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those first
- * ones, None if there are none.
+ * One loader of the span; times are means per batch in ns, and wait_ns = exposed_ns + hidden_ns.
+ * label            "Training loader 2"
+ * batches          number of batches without the first ones of epochs
+ * first_batches, first_batch_ns   number of these first ones, and the mean wait for one; None if there are none
  */
 export interface LoaderRow {
   label: string;
@@ -2894,8 +2927,11 @@ export interface Opening {
 }
 
 /**
- * The calls of an op that begin in the steps, including those inside other calls of it. lengths: on the host.
- * longest: the longest call. kernels: those with the most time; more_kernels: number of the others.
+ * The calls of an op that begin in the steps, including those inside other calls of it.
+ * lengths        lengths of the calls on the host
+ * longest        the longest call
+ * kernels        its kernels with the most time
+ * more_kernels   number of its other kernels
  */
 export interface OperatorDetail {
   name: string;
@@ -3228,7 +3264,10 @@ export interface Pause {
   worst_end_ns: number;
 }
 
-/** Memory at an instant for any batch: constant + batch x per_sample, bytes. row: of the device's curve. */
+/**
+ * Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+ * device's curve.
+ */
 export interface PeakLine {
   constant: number;
   per_sample: number;
@@ -3393,9 +3432,9 @@ export interface ProductRates {
 }
 
 /**
- * What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
- * 2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
- * segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
+ * What a worker does over time: disjoint segments in time order, relative to the span's origin.
+ * part    0 dataset, 1 collate, 2 transfer (the worker has no other batch to produce meanwhile), 3 wait for a request
+ * batch   number of the segment's batch; -1 for none, and for a segment that stands for several short ones
  */
 export interface ProductionLane {
   loader: number;
@@ -3636,20 +3675,27 @@ export interface Recomputed {
 }
 
 /**
- * The recorder's data about the batches that the span's steps received; ns are means per batch, None if no batch
- * has the value.
- * main: the loader with the most waiting; every field is about it except lanes, queues, workers and slowest batches.
- * loaders, and their workers, lanes and queues, are in the order of the table of loaders.
- * sampled: how many of the batches the recorder sampled; cpu_share, core_wait_share, kind and bytes are of these. kind
- * is None if they are too few.
- * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
- * until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
- * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
- * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
- * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
- * `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
- * a loader without workers, of which call stacks in the trace show more. held_ns: how long a produced batch waits
- * in its worker, because Python code of the dataset holds the interpreter; None where it does not.
+ * The recorder's data about the batches that the span's steps received. Times are means per batch in ns; a field is
+ * None if no batch has the value.
+ * main              the loader with the most waiting; all fields are about it, except lanes, queues, workers and
+ * slowest
+ * loaders           in the order of the table of loaders, as are workers, lanes and queues
+ * sampled           number of batches that the recorder sampled
+ * cpu_share, core_wait_share, kind, bytes   of the sampled batches; kind is None if these are too few
+ * production_ns     = dataset_ns + collate_ns, see `settled_batches`
+ * transfer_ns       from the end of the batch in the worker until it is an object of the main process (and pinned)
+ * ready_ns          from then until the training loop requests it
+ * wait_ns           wait of the training loop
+ * consumer_ns       a step without waits for late batches
+ * late_ns           these waits; consumer_ns is None and late_ns 0 if the steps contain no mark of this loader
+ * batches_per_step  in steps whose batches are recorded
+ * steps, marks_ns   steps that begin in the window [start_ns, end_ns) of the lanes, and when each does
+ * overhead_ns       time to receive a batch that is ready, see `_receiving_ns`
+ * sampler_ns        the part of it in which the indices of a later batch are drawn
+ * files             number of the recorder's files that were used
+ * lines             None for a loader without workers, about which call stacks in the trace show more
+ * held_ns           how long a produced batch waits in its worker because Python code of the dataset holds the
+ * interpreter; None if that does not happen
  */
 export interface Recorded {
   files: number;
@@ -3688,9 +3734,11 @@ export interface Recorded {
 }
 
 /**
- * A line as frames name it, "data.py(41): __getitem__": the innermost one outside torch and Python's library.
- * share: of the time of batch production, est.; error: one standard deviation of it, as bursts differ (between
- * clusters, Cochran, Sampling Techniques, 3rd ed., 9A.1); ns_per_batch: that share of a batch.
+ * The innermost line outside torch and Python's library, as frames name it: "data.py(41): __getitem__".
+ * share          estimated share of the time in which batches are produced
+ * error          one standard deviation of share, from the differences between bursts (between clusters, Cochran,
+ * Sampling Techniques, 3rd ed., 9A.1)
+ * ns_per_batch   share of the time of a batch
  */
 export interface RecordedLine {
   line: string;
@@ -3886,9 +3934,10 @@ export interface RooflineDot {
 
 /**
  * Tokens that the ranks of a group exchange with their experts: sums over `steps` steps and `calls` all-to-alls to
- * the experts; those back are not counted. sent: by each rank, in the order of ranks, including tokens for its own
- * experts; received: for its own experts. Both have the same sum over the group. hidden: number of elements of a
- * token.
+ * the experts, without those back.
+ * hidden     number of elements of a token
+ * sent       tokens that each rank sends, including those for its own experts; in the order of ranks
+ * received   tokens that each rank receives for its own experts; the sum over the group is that of sent
  */
 export interface RoutedTokens {
   group: string | null;
@@ -4018,8 +4067,8 @@ export interface SearchPage {
 }
 
 /**
- * A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
- * step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs.
+ * A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
+ * sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
  */
 export interface Segment {
   id: string;
@@ -4359,8 +4408,12 @@ export interface SplitStep {
 }
 
 /**
- * A rank of the pipeline. stages: those that it computes. Times per step, ns, that sum to step_ns: forward_ns and
- * backward_ns of its passes; other_ns of other work, such as the optimizer; and its idle time by cause.
+ * A rank of the pipeline; times in ns per step.
+ * stages                     the stages that the rank computes
+ * forward_ns, backward_ns    its passes
+ * other_ns                   its other work, such as the optimizer
+ * schedule_ns, imbalance_ns, ordering_ns, transfer_ns   its idle time by cause
+ * All these times sum to step_ns.
  */
 export interface StageRow {
   rank: number;
@@ -4412,9 +4465,10 @@ export interface StepMark {
 }
 
 /**
- * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
- * that one of them is longer by more than steps differ from each other. plain_p5_ns: 5th percentile of the plain
- * steps.
+ * Median lengths of a job's steps, in ns, that were recorded and that were not.
+ * recorded, plain   number of steps behind each median
+ * differ            the 95 % intervals of the medians do not overlap, so that one is longer by more than chance
+ * plain_p5_ns       5th percentile of the steps that were not recorded
  */
 export interface StepPace {
   recorded_ns: number;
@@ -4773,12 +4827,17 @@ export interface WithoutCache {
 }
 
 /**
- * Step time against number of workers.
- * measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
- * the number to set, 0 where workers would cost more than they bring; floor_ns: the step that it leaves; gain_ns:
- * measured less floor, 0 where no more workers are needed; needed: without regard to cores. epochs_ns: in each point
- * and in the measured step, for epochs that begin. batches: that a step takes. cores: of the recording machine, where
- * a recorder says it; limits: what may keep the curve from coming true.
+ * Step time by number of workers.
+ * measured_workers   0 for a loader in the main process
+ * measured_step_ns   the mean step of this span
+ * recommended        the number of workers to set; 0 if workers would cost more than they save
+ * floor_ns           the step with that number
+ * gain_ns            measured_step_ns - floor_ns; 0 if no more workers are needed
+ * needed             number of workers that keep up with the step, whatever the number of cores
+ * epochs_ns          time for epochs that begin, in each point and in the measured step
+ * batches            number of batches per step
+ * cores              cores of the recording machine, if a recorder states them
+ * limits             reasons why the real step may differ from the curve
  */
 export interface WorkerCurve {
   points: CurvePoint[];

@@ -78,9 +78,14 @@ class KernelGrouping(msgspec.Struct, frozen=True):
 
 
 class IdleTime(msgspec.Struct, frozen=True):
-    """Idle time of a device. share: of the window. reason: that of most of it, as in IdleNs, but one ("host_late") for
-    all reasons for which the host is late; None if the device is busy. range: if it waits for data, the named range
-    with most of its other idle time; None if no range has much of it."""
+    """Idle time of a device.
+
+    share    idle time / window
+    reason   the reason of most of it, as in IdleNs, but with one id ("host_late") for all reasons for which the host is
+             late; None if the device is busy
+    range    if the device waits for data, the named range with most of its other idle time; None if no range has much
+             of it
+    """
 
     share: float
     reason: str | None

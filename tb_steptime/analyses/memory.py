@@ -47,13 +47,16 @@ class AllocatorCall(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
-    """A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its type.
+    """A device whose memory was recorded.
 
-    whole: whether the allocated bytes include all memory of the device. If the file has no totals, they count from the
-    first event, and categories and the largest allocations are not known. categories: of what is alive at the peak, to
-    which they sum; None with why_unknown. largest: the largest of these allocations, most bytes first. step_peaks: of
-    each step. by_op: over the recording. fit: the peak at other batches, and the largest batch that fits into
-    total_bytes.
+    device, type   its number, None for the CPU; torch's number of its type
+    whole          the allocated bytes include all memory of the device. Otherwise the file has no totals: bytes count
+                   from the first event, and categories and the largest allocations are not known
+    step_peaks     the peak of each step
+    categories     of the allocations that are alive at the peak; they sum to it; None with why_unknown
+    largest        the largest of these allocations, the largest first
+    by_op          over the whole recording
+    fit            the peak at other batches, and the largest batch that fits into total_bytes
     """
 
     type: int

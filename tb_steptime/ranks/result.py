@@ -98,8 +98,13 @@ class JobStep(msgspec.Struct, frozen=True):
 
 
 class GroupRow(msgspec.Struct, frozen=True):
-    """A process group. ranks: its members among the job's ranks, ascending; size: as recorded, None where it is not.
-    role: its purpose; shown_by: the reason for which it is assumed."""
+    """A process group.
+
+    ranks      its members among the job's ranks, ascending
+    size       the recorded number of members; None if not recorded
+    role       the purpose of the group
+    shown_by   the reason why this purpose is assumed
+    """
 
     name: str
     size: int | None
@@ -109,16 +114,20 @@ class GroupRow(msgspec.Struct, frozen=True):
 
 
 class JobCollective(msgspec.Struct, frozen=True):
-    """Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
+    """Matched collectives of one kind, size and type in one group; sums over matched_steps and over the group's ranks.
 
-    members: its ranks, ascending. bytes: of one collective, the larger of the amounts that one rank sends and receives;
-    None where not recorded, and then there are no bandwidths. count: number over matched_steps. transfer_ns + wait_ns =
-    running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last. algorithm_rate,
-    bus_rate: bytes per second of the median, as nccl-tests define them: bytes / transfer, and that times the share that
-    each link carries, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user states, else None.
-    prefetched: for all-gathers of FSDP the share that computation hides, else None. stalled: number of calls that take
-    far longer than the others on all ranks; stalled_ns, stalled_exposed_ns: their time beyond the median, as parts of
-    transfer_ns and of exposed_ns.
+    members           the group's ranks, ascending
+    bytes             bytes of one collective: the larger of the amounts that one rank sends and receives; None if not
+                      recorded, and then there are no bandwidths
+    count             number of these collectives in matched_steps
+    transfer_ns, wait_ns, running_ns, exposed_ns, hidden_ns   transfer + wait = running = exposed + hidden
+    transfer_p50_ns   median length on the rank that arrives last
+    algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
+                               times the share that each link carries, 2 (n-1)/n for an all-reduce
+    of_peak           bus_rate / peak of the link; None if the user does not state the peak
+    prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
+    stalled           number of collectives that take far longer than the others on all ranks
+    stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns
     """
 
     kind: str
@@ -194,9 +203,12 @@ class MessagePair(msgspec.Struct, frozen=True):
 
 class RoutedTokens(msgspec.Struct, frozen=True):
     """Tokens that the ranks of a group exchange with their experts: sums over `steps` steps and `calls` all-to-alls to
-    the experts; those back are not counted. sent: by each rank, in the order of ranks, including tokens for its own
-    experts; received: for its own experts. Both have the same sum over the group. hidden: number of elements of a
-    token."""
+    the experts, without those back.
+
+    hidden     number of elements of a token
+    sent       tokens that each rank sends, including those for its own experts; in the order of ranks
+    received   tokens that each rank receives for its own experts; the sum over the group is that of sent
+    """
 
     group: str | None
     ranks: list[int]

@@ -20,11 +20,15 @@ _NUMBER = re.compile(r"(\d+)$")
 
 @dataclass(frozen=True, eq=False)
 class RankSpan:
-    """A measured span of one rank. results: by view id, read on access; key: the caller's name for the span.
+    """A measured span of one rank.
 
-    gap: whether its exchanges or steps could not be computed. origin_ns: epoch time of its t = 0. step_names,
-    step_start_ns, step_ns: (steps,), starts relative to the origin. figures: by metric of the catalogue, (steps,), NaN
-    where it is not measurable; only metrics that are measurable in some step.
+    key          the caller's name for the span
+    results      by view id, read on access
+    gap          its exchanges or steps could not be computed
+    origin_ns    epoch time of its t = 0
+    step_names, step_start_ns, step_ns   name, start relative to the origin, and length of each step
+    figures      by metric of the catalogue, for each step; NaN where a metric is not measurable; only metrics that are
+                 measurable in some step
     """
 
     key: str

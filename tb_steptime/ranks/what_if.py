@@ -30,8 +30,13 @@ MOST_UNEXPLAINED = 0.2
 
 
 class JobChange(msgspec.Struct, frozen=True):
-    """A change. ranks: those of late_ranks, else empty. step_ns: estimated length of the job's step after it; gain_ns:
-    how much shorter that is; usual_gain_ns: the gain in the median step, if it is smaller."""
+    """A change of the job.
+
+    ranks            the ranks that change, for late_ranks; otherwise empty
+    step_ns          estimated length of the job's step after the change
+    gain_ns          how much shorter that is
+    usual_gain_ns    the gain in the median step, if it is smaller
+    """
 
     id: JobChangeId
     ranks: list[int]

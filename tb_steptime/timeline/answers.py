@@ -82,8 +82,10 @@ class KernelsNamed(msgspec.Struct, frozen=True):
 class BusyBins(msgspec.Struct, frozen=True):
     """Busy time of [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins.
 
-    of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels:
-    number that begin in each bin; most: the kernel names with the most time in the window, the longest first.
+    of        whether busy_ns is of the GPUs or, in a recording without one, of the host
+    busy_ns   busy time in each bin, summed over the devices
+    kernels   number of kernels that begin in each bin
+    most      the kernel names with the most time in the window, the longest first
     """
 
     start_ns: int
@@ -118,10 +120,14 @@ class EventFact(msgspec.Struct, frozen=True):
 
 
 class EventDetail(msgspec.Struct, frozen=True):
-    """One event. why_gap: why the device was idle before it; None for host events, without idle time, and for an
-    unknown reason; gap_start_ns: begin of that idle time.
+    """One event.
 
-    name: as in the trace; short_name: as on its box; kind: "GPU kernel" and the like; on: name of the track.
+    name           the name in the trace
+    short_name     the name on the event's box
+    kind           "GPU kernel" and the like
+    on             name of the track
+    gap_start_ns   begin of the idle time of the device before the event
+    why_gap        why the device was idle then; None for host events, without idle time, and for an unknown reason
     """
 
     event: int

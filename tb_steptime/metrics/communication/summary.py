@@ -41,9 +41,11 @@ MOST_ROWS = 200
 
 
 class InARow(msgspec.Struct, frozen=True):
-    """Successive collectives of a row with hardly any computation between them, which could be merged. Means per step.
+    """Successive collectives of a row with hardly any computation between them, which could be merged; means per step.
 
-    bytes: of all of them; bytes_p50: of the median one; None where not recorded. ns_p50: length of the median one.
+    count, exposed_ns   their number, and their time that no computation hides
+    bytes, bytes_p50    bytes of all of them, and of the median one; None if not recorded
+    ns_p50              length of the median one
     """
 
     count: float
@@ -56,16 +58,20 @@ class InARow(msgspec.Struct, frozen=True):
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Collectives of one kind in one group of ranks; means over the steps, per step.
 
-    kind: in KIND_LABELS; label: its name there. group, ranks, dtype: None where the trace does not show them, and in
-    the row that merges all rows beyond MOST_ROWS. bytes: of all of a step; best_rate: the highest rate of any of them,
-    bytes per second; both None if the bytes of any are not recorded. running_ns: time in which one of them runs,
-    including waits for other ranks. longest_ns: length of the longest one of all steps. exposed_ns: the part of
-    running_ns in which no computation runs.
+    kind, label            key of KIND_LABELS, and the name there
+    group, ranks, dtype    None if the trace does not show them, and in the row that merges all rows beyond MOST_ROWS
+    bytes                  bytes of all these collectives in a step
+    best_rate              the highest rate of any of them, bytes per second; like bytes, None if the bytes of any are
+                           not recorded
+    running_ns             time in which one of them runs, including waits for other ranks
+    longest_ns             length of the longest one of all steps
+    exposed_ns             the part of running_ns in which no computation runs
 
-    Parts of exposed_ns, which overlap: wait_ns, est., waits for other ranks, None without a GPU, where ranks share the
-    processor; compute_stream_ns is on a stream that the model computes on; forward_ns was launched by the model's
-    forward pass, as by layers that are split over ranks; early_ns, without est. waits, could be exchanged by a later
-    pass before the same optimizer step.
+    Parts of exposed_ns, which overlap:
+    wait_ns                estimated waits for other ranks; None without a GPU, where ranks share the processor
+    compute_stream_ns      on a stream that the model computes on
+    forward_ns             launched by the model's forward pass, as by layers that are split over ranks
+    early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     """
 
     kind: str

@@ -83,10 +83,11 @@ class WaitedFor(msgspec.Struct, frozen=True):
 
 
 class LoaderRow(msgspec.Struct, frozen=True):
-    """One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
+    """One loader of the span; times are means per batch in ns, and wait_ns = exposed_ns + hidden_ns.
 
-    label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those first
-    ones, None if there are none.
+    label            "Training loader 2"
+    batches          number of batches without the first ones of epochs
+    first_batches, first_batch_ns   number of these first ones, and the mean wait for one; None if there are none
     """
 
     label: str

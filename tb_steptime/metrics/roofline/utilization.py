@@ -65,8 +65,13 @@ NO_FLOPS = Reason("flops_mostly_unknown")
 
 
 class Computed(NamedTuple):
-    """Ops that compute on a device, each once. flops: of one op; roof_ns: at the peak of its type, NaN if unknown;
-    start_ns: of its first kernel; recomputed: it is repeated by the backward pass."""
+    """Ops that compute on a device, each once.
+
+    flops        operations of the op
+    roof_ns      its time at the peak of its type; NaN if unknown
+    start_ns     start of its first kernel
+    recomputed   the backward pass computes it again
+    """
 
     flops: Float64
     roof_ns: Float64

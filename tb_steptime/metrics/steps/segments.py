@@ -32,8 +32,9 @@ GROWN_FRACTION = 0.05
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
-    step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs."""
+    """A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
+    sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
+    """
 
     id: str
     label: str

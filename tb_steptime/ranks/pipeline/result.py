@@ -23,8 +23,15 @@ CAUSES: tuple[BubbleCause, ...] = get_args(BubbleCause)
 
 
 class StageRow(msgspec.Struct, frozen=True):
-    """A rank of the pipeline. stages: those that it computes. Times per step, ns, that sum to step_ns: forward_ns and
-    backward_ns of its passes; other_ns of other work, such as the optimizer; and its idle time by cause."""
+    """A rank of the pipeline; times in ns per step.
+
+    stages                     the stages that the rank computes
+    forward_ns, backward_ns    its passes
+    other_ns                   its other work, such as the optimizer
+    schedule_ns, imbalance_ns, ordering_ns, transfer_ns   its idle time by cause
+
+    All these times sum to step_ns.
+    """
 
     rank: int
     stages: list[int]

@@ -42,9 +42,10 @@ MOST_POINTS = 2000
 
 
 class ProductionLane(msgspec.Struct, frozen=True):
-    """What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
-    2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
-    segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
+    """What a worker does over time: disjoint segments in time order, relative to the span's origin.
+
+    part    0 dataset, 1 collate, 2 transfer (the worker has no other batch to produce meanwhile), 3 wait for a request
+    batch   number of the segment's batch; -1 for none, and for a segment that stands for several short ones
     """
 
     loader: int

@@ -68,8 +68,13 @@ class CopiedBytes(NamedTuple):
 
 
 class Other(NamedTuple):
-    """A setting. label: its name; code: how to set it, None if the lines are unknown; lines: the peak at any batch, or
-    why it is not known; copied: what it copies in each step, None for nothing."""
+    """Another setting.
+
+    label    its name
+    code     how to set it; None if the lines are unknown
+    lines    the peak at any batch, or why it is not known
+    copied   what the setting copies in each step; None if nothing
+    """
 
     label: str
     code: str | None
