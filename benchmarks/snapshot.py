@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tb_steptime.metrics.memory.fit.asked import size_of
+from tb_steptime.metrics.memory.fit.predictions import size_of
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.usage import usage
 

@@ -162,8 +162,9 @@ export interface ResultOf {
 export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };
 
 /**
- * What the training thread did inside the loader, self time per batch; name None: Python without an op.
- * lines: where it did so, longest first, as far as call stacks show; together they are at most the activity.
+ * Work of the training thread inside the loader. name: of an op; None for Python outside any op. ns_per_batch: its
+ * self time. lines: the lines that it comes from, longest first, as far as call stacks show them; together they are at
+ * most the activity.
  */
 export interface Activity {
   name: string | null;
@@ -186,9 +187,12 @@ export interface AliveAt {
 }
 
 /**
- * An allocation. op: innermost, outer_op: outermost around it; None outside of ops. of the backward pass module and
- * line are those of the forward op that it belongs to. died_ns: None where the recording ends before; lives_steps: in
- * how many later steps it is freed, None where that is not known.
+ * An allocation.
+ * op, outer_op   the innermost and the outermost op around it; None outside of ops
+ * module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+ * node
+ * died_ns        when it is freed; None if it outlives the recording
+ * lives_steps    number of steps after its own in which it is freed; None if either step is not known
  */
 export interface AllocationRow {
   bytes: number;
@@ -204,7 +208,7 @@ export interface AllocationRow {
   lives_steps: number | null;
 }
 
-/** A call with which the caching allocator asks the driver for memory, or gives it back. */
+/** A call by which the caching allocator requests memory from the driver, or returns it. */
 export interface AllocatorCall {
   name: string;
   start_ns: number;
@@ -212,8 +216,9 @@ export interface AllocatorCall {
 }
 
 /**
- * Autograd's anomaly checks in the mean step. checks: number of gradients checked; ns: time in these checks and in
- * keeping stacks, as far as it is recorded; on a GPU the checks wait for it.
+ * Autograd's anomaly checks in the mean step.
+ * checks   number of gradients that are checked
+ * ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
  */
 export interface AnomalyChecks {
   checks: number;
@@ -245,7 +250,10 @@ export interface BinMeaning {
   hatched: boolean;
 }
 
-/** An op on behalf of one device that blocked the launching thread while another device was idle; ns per step. */
+/**
+ * An op for one device that blocked the launching thread while another device was idle. idle_ns: idle time of that
+ * other device per step.
+ */
 export interface Blocker {
   op: string;
   by_device: number;
@@ -254,9 +262,10 @@ export interface Blocker {
 }
 
 /**
- * Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
- * host; deviation_ns: the standard deviation of that per step, None if there is one step. source: without the line
- * number, which changes when a line is added above it.
+ * Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+ * total_ns       how long the calls block the host
+ * deviation_ns   standard deviation of this time per step; None if there is one step
+ * source         the source line without its number, which changes when a line is added above it
  */
 export interface BlockingPlace {
   call: string;
@@ -273,17 +282,23 @@ export interface BlockingPlace {
 }
 
 /**
- * Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
- * op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
- * cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
- * None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
- * step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
- * module and line of the forward pass that made it, None elsewhere or where it is not known.
- * count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
- * worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
- * copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most. reads: of
- * the ops around the call the outermost that reads values or sizes of results, such as aten::allclose within a
- * model's own op; None where none does.
+ * Groups of blocking calls that are alike: the same op, outermost op, site, call, direction, user range, module and
+ * source line.
+ * op, outer_op     None for a call outside any recorded op
+ * call             the group's calls as in the trace, "cudaMemcpyAsync + cudaStreamSynchronize"
+ * kind             sync, pageable_copy, copy or allocator
+ * direction        direction of the group's copy, as in CopyRow; None if it copies nothing
+ * phase, site      as in SiteRow
+ * source           the innermost frame outside torch, "train.py(5): step"; None without stacks
+ * forward_*        for work of the backward pass, the op, module and line of the forward pass that created it; None
+ * for other work, or if not known
+ * count, blocked_ns, bubble_ns   means per step; bubbles are disjoint
+ * bytes            bytes that are copied per step; None if nothing is copied
+ * device           the device that idles in the bubbles
+ * worst_*          the costliest group, from its start to the end of its bubble
+ * collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
+ * reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
+ * within an op of the model; None if there is none
  */
 export interface BlockingRow {
   op: string | null;
@@ -316,9 +331,9 @@ export type Bound = "communication" | "cpu" | "dependency" | "gpu" | "host" | "i
 
 /**
  * Events as columns of equal length, ordered by track, row and start.
- * start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
- * name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
- * name: place in `names`; colour: place in `colours`.
+ * start_ns: relative to the window's start. Events that are too narrow to see are merged into one box. count: number
+ * of its events; event: number of the longest one, by which its details are requested; name: place of that one's name
+ * in `names`; colour: place in `colours`.
  */
 export interface Boxes {
   track: number[];
@@ -339,12 +354,16 @@ export interface BubblePiece {
 }
 
 /**
- * Whether waits come in bursts, for the longest epoch; ns are means.
- * workers: their number according to the period; None with why. workers_from: the evidence ("stacks": in summaries of
- * earlier releases). period: the distance of similar waits, in batches; autocorrelation: of waits that far apart.
- * long_wait_ns: of the worker with the most waiting; short_wait_ns: the time for a prefetched batch, the tenth
- * percentile of the other waits, None if these are not much shorter. production_ns: one worker's time for one batch;
- * spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
+ * Whether waits come in bursts, for the longest epoch; times are means in ns.
+ * consumer_ns       the step without exposed waits, per batch
+ * workers           number of workers that the period shows; None with why
+ * workers_from      the evidence ("stacks" in summaries of earlier releases)
+ * period            distance of similar waits, in batches
+ * autocorrelation   of waits at that distance
+ * long_wait_ns      waits for the worker with the most waiting
+ * short_wait_ns     time for a prefetched batch, the tenth percentile of the other waits; None if these are not much
+ * shorter
+ * production_ns, spread_ns   one worker's time for one batch, and its standard deviation
  */
 export interface Burst {
   consumer_ns: number;
@@ -368,9 +387,11 @@ export interface BurstStep {
 }
 
 /**
- * How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
- * of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
- * begin in each bin; most: the names with most time of these, longest first.
+ * Busy time of [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins.
+ * of        whether busy_ns is of the GPUs or, in a recording without one, of the host
+ * busy_ns   busy time in each bin, summed over the devices
+ * kernels   number of kernels that begin in each bin
+ * most      the kernel names with the most time in the window, the longest first
  */
 export interface BusyBins {
   start_ns: number;
@@ -424,7 +445,7 @@ export interface Catalogue {
   terms: Term[];
 }
 
-/** count: allocations; 0 of what was there before the recording. */
+/** Bytes of a category. count: number of allocations; 0 for memory from before the recording. */
 export interface CategoryBytes {
   category: "activations" | "before_recording" | "gradients" | "inputs" | "optimizer_state" | "parameters" | "temporary" | "unknown";
   bytes: number;
@@ -432,14 +453,14 @@ export interface CategoryBytes {
 }
 
 /**
- * Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
- * of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
- * share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
- * kernels take on it (slower_kernels), how much more work it has (more_work), or how many times as much as the others
- * it exchanges in all-to-alls (more_received); else None. cpu_interrupted,
- * gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them. tokens,
- * others_tokens: what its experts receive a step, and the median of the other ranks (more_received); None where the
- * trace does not tell.
+ * Why a rank is late. With cpu_interrupted and gpu_interrupted most of the excess is in calls or kernels that take
+ * far longer than others like them.
+ * own_ns, others_ns: time per step of this rank, and median time of the other ranks. metric: of the catalogue, None if
+ * the cause is about kernels. name: of the kernel or op that shows the cause most, None for none. share: excess of
+ * own_ns over others_ns / time per step that another rank waits for this one. factor: how many times as long the same
+ * kernels take (slower_kernels), as much work there is (more_work), or as much is exchanged in all-to-alls
+ * (more_received), compared with the other ranks; else None. tokens, others_tokens: tokens that its experts receive
+ * per step, and the median of the other ranks (more_received); None where the trace does not show them.
  */
 export interface Cause {
   id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown";
@@ -473,7 +494,12 @@ export interface ChainPage {
   links: LinkOfChain[];
 }
 
-/** Means per step; gain_ns: at most. site, ops: of the chain with the most time, the first distinct ops. */
+/**
+ * Chains of one kind; means per step.
+ * site       where the chain with the most time comes from
+ * ops        the first distinct ops of that chain
+ * gain_ns    the most that fusing them would save
+ */
 export interface ChainsOfKind {
   kind: "elementwise" | "layer_norm" | "rms_norm" | "rotary";
   site: KernelSite;
@@ -508,7 +534,10 @@ export interface ChangedStep {
   device_curve: number[];
 }
 
-/** An op; None: outside of ops. Means per step; largest_bytes: of one allocation. */
+/**
+ * What an op allocates and frees within a step; means per step. op: None outside of ops; largest_bytes: size of the
+ * largest allocation.
+ */
 export interface ChurnRow {
   op: string | null;
   count: number;
@@ -517,9 +546,9 @@ export interface ChurnRow {
 }
 
 /**
- * Whether times of different ranks can be shown beside each other. residual_ns: by how much ends of collectives
- * that end together still differ in 19 of 20 cases, once offsets are taken off. reason: why times are not shown, and
- * then no offset is given; None where they are.
+ * Whether times of different ranks can be shown on one clock. residual_ns: 95th percentile of the difference
+ * between ends of collectives that end together, after the offsets are subtracted; None without enough collectives.
+ * reason: why times are not shown, and no offset is given; None where they are.
  */
 export interface Clocks {
   residual_ns: number | null;
@@ -558,14 +587,19 @@ export interface CodeLineSums {
 
 /**
  * Collectives of one kind in one group of ranks; means over the steps, per step.
- * kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
- * row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
- * None where the bytes of one are not recorded.
- * running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
- * computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
- * share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
- * much of it the model's forward pass launched, as layers do that are split over ranks; early_ns: how much of it a
- * later pass before the same optimizer step could exchange too, less est. waits.
+ * kind, label            key of KIND_LABELS, and the name there
+ * group, ranks, dtype    None if the trace does not show them, and in the row that merges all rows beyond MOST_ROWS
+ * bytes                  bytes of all these collectives in a step
+ * best_rate              the highest rate of any of them, bytes per second; like bytes, None if the bytes of any are
+ * not recorded
+ * running_ns             time in which one of them runs, including waits for other ranks
+ * longest_ns             length of the longest one of all steps
+ * exposed_ns             the part of running_ns in which no computation runs
+ * Parts of exposed_ns, which overlap:
+ * wait_ns                estimated waits for other ranks; None without a GPU, where ranks share the processor
+ * compute_stream_ns      on a stream that the model computes on
+ * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
+ * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  */
 export interface CollectiveRow {
   kind: string;
@@ -594,15 +628,15 @@ export interface Combined {
 
 /**
  * What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
- * left_out_ns: the rest of the step's part "communication", in work from before the recording, or where without a GPU
- * ops run.
- * wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
- * to start; None of fewer than FEWEST_STEPS.
- * running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
- * collective runs.
- * examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
- * DistributedDataParallel, and where it does nothing else than exchange. passes: after how many backward passes it
- * exchanges the same gradients before one step of an optimizer, at most; 0 where once.
+ * left_out_ns: the rest of the step's part "communication", in work from before the recording or, without a GPU,
+ * beside ops.
+ * wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
+ * profiler to start; None with fewer than FEWEST_STEPS steps.
+ * running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
+ * part of it in which no collective runs.
+ * examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
+ * DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
+ * after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
  */
 export interface Communication {
   running_ns: number;
@@ -640,11 +674,11 @@ export interface ComparePage {
 }
 
 /**
- * What is compared of a span. Sums of kernels and ops are those of its whole steps.
- * phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
- * places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
- * not compare. known_products: of the time of the main device's products, that of those whose operations are known;
- * None where there are none.
+ * The figures of a span that are compared. Sums of kernels and ops are those of its whole steps.
+ * phases: labels, in order. kernels: of the main device, by place of origin; more_kernels_ns: time of all other
+ * places. ops: on the host. blocking, copies: by place of origin. All are empty in a summary of a release that did not
+ * compare. known_products: share of the time of the main device's products whose operations are known; None without
+ * products.
  */
 export interface CompareResult {
   setup: Setup;
@@ -665,7 +699,7 @@ export interface ComparedSpans {
   spans: string[];
 }
 
-/** A step. whole: it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step. */
+/** A step. whole: whether it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step. */
 export interface ComparedStep {
   name: string;
   whole: boolean;
@@ -701,7 +735,10 @@ export interface Contribution {
   high: number | null;
 }
 
-/** Means per step. op: the op that requests most of the copies; site: of the copies with the most time. */
+/**
+ * Copies for one purpose; means per step. op: the op that requests most of the copies; site: where the copies with
+ * the most time come from.
+ */
 export interface CopiesOfKind {
   kind: "assignment" | "concatenation" | "layout" | "type";
   op: string;
@@ -711,9 +748,10 @@ export interface CopiesOfKind {
 }
 
 /**
- * Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
- * range around it; bytes: None if they are not all recorded; deviation_ns: the standard deviation of their time per
- * step, None if there is one step.
+ * Copies of one way from one place, as in `CopyRow`; sums over the compared steps.
+ * op             the outermost op around the copies, or else the named range
+ * bytes          None if they are not recorded for all copies
+ * deviation_ns   standard deviation of their time per step; None if there is one step
  */
 export interface CopyPlace {
   direction: string;
@@ -738,10 +776,14 @@ export interface CopyRates {
 }
 
 /**
- * Copies of one direction between two kinds of memory, by the activity's name; means per step.
- * name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: one of the two is. bytes_per_second: over
- * the copies' own time, None if bytes are not recorded. hidden_ns: time in which a kernel runs too. op: the outermost
- * op (or the range) that makes most of them.
+ * Copies of one direction between two kinds of memory; means per step.
+ * direction          "HtoD" and the like
+ * source, target     kinds of memory: "Pageable", "Pinned", "Device"
+ * pageable           whether one of the two is pageable
+ * hidden_ns          time of the copies in which a kernel runs too
+ * blocked_ns         time for which the calls that copy block the host
+ * bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
+ * op                 the outermost op, or else the named range, with the most copy time
  */
 export interface CopyRow {
   direction: string;
@@ -764,9 +806,12 @@ export interface CouldBe {
 }
 
 /**
- * Ops of one kind. self_ns: in the mean step. usual_ns: of a step in which each op takes its lower median time; op:
- * the one with the most of it, op_ns. calls: in the mean step. dimensions: along which filters of
- * convolutions move for most of the time, 2 for images; None if not recorded.
+ * Ops of one kind, in the mean step.
+ * usual_ns     their time in a step in which each op takes its lower median time
+ * op, op_ns    the op with most of that time, and its time
+ * calls        number of calls
+ * dimensions   number of dimensions along which filters of convolutions move for most of the time, 2 for images; None
+ * if not recorded
  */
 export interface CpuGroup {
   id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
@@ -779,10 +824,13 @@ export interface CpuGroup {
 }
 
 /**
- * An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
- * usual_ns: that of a step in which each call takes its lower median time, which one interruption does not increase.
- * dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
- * on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded.
+ * An op on the CPU; means per step.
+ * self_ns           its time without that of ops inside it, added up over the threads
+ * usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
+ * interruption
+ * dtype             type of the first input in most of that time, in torch's words; None if not recorded
+ * allocated_bytes   bytes that it allocates on the CPU, without the ops inside it, whether or not they are freed; None
+ * if memory was not recorded
  */
 export interface CpuOpRow {
   op: string;
@@ -794,11 +842,13 @@ export interface CpuOpRow {
 }
 
 /**
- * The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
- * name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
- * process that takes the core does not increase; pass_ns: the part of it in the op that writes the parameters, in one
- * pass over them and their states. between_ns: Python between the ops of an update, in lower median over the steps,
- * without long gaps.
+ * The work inside the optimizer's marks, in the mean step.
+ * name         class of the optimizer in the marks
+ * usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
+ * processes that take the core
+ * pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
+ * between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
+ * fused        one op does the whole update of a parameter
  */
 export interface CpuOptimizer {
   name: string;
@@ -811,10 +861,16 @@ export interface CpuOptimizer {
 }
 
 /**
- * ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
- * optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
- * part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it.
- * double_backward: gradients are differentiated, too.
+ * What a CPU job computes.
+ * ops               the ops with the most time, the most first
+ * rest_ns, ops_ns   self time of all other ops, and of all ops together
+ * groups            all ops except the optimizer's, by kind
+ * optimizer         None if the optimizer has no marks
+ * step_ns           the mean step without one-time work
+ * busy_ns           the part of step_ns in which any op runs
+ * threads           number of threads that run ops
+ * cores             number of cores of the machine; None if no recorder states it
+ * double_backward   gradients are differentiated, too
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -830,8 +886,8 @@ export interface CpuWork {
 }
 
 /**
- * Columns of equal length: the most in use, and the most reserved, of each of equal groups of entries. time_us: of
- * the first of each group, from that of the oldest entry.
+ * The course of memory as columns of equal length, one value for each of equal groups of entries: the most in use,
+ * and the most reserved. time_us: time of the group's first entry, from that of the oldest entry.
  */
 export interface Curve {
   time_us: number[];
@@ -850,13 +906,13 @@ export interface CurvePoint {
 }
 
 /**
- * unknown says why no waits are known (no loader events); all figures are then None or empty, but what a recorder
- * knows of a loader that another thread reads.
- * main_loader: the row of loaders that is waited for most, see `most_waited`. These are of it: multiprocess, None
- * where the iterator's name does not say; batch_ns, what one process needs for one batch; consumer_ns: what the steps
- * take without late batches, per batch; batches_per_step; needed_workers; why_unknown: why there is no number of
- * workers and no curve; burst: of a multi-process loader.
- * recorded: None without a recorder's files; recorder_notes: of files that were not used, too.
+ * unknown: why no waits are known. Figures are then None or empty, except those that a recorder has of a loader
+ * that another thread reads.
+ * main_loader: place in `loaders` of the one with the longest total wait (`most_waited`). Figures of this loader:
+ * multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
+ * consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
+ * there is no number of workers and no curve; burst: if it has several processes.
+ * recorded: None without a recorder's files; recorder_notes: including files that were not used.
  */
 export interface DataLoadingResult {
   unknown: Reason | null;
@@ -882,11 +938,11 @@ export interface DataLoadingResult {
 }
 
 /**
- * What decides how long a step is, followed back from the end of its slowest rank through all matched collectives
- * to the rank that arrived last at each: mean of so many steps, ns.
- * work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: a rank's own time that it is not late by: kernels,
- * idle time that all ranks have, and what is exchanged in other ways. ranks: most late first, one may be several
- * times on the path.
+ * What decides the length of a step. The path is followed back from the end of the slowest rank through all matched
+ * collectives, to the rank that arrived last at each of them. Means over `steps` steps, ns.
+ * work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
+ * kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
+ * times.
  */
 export interface DecidingPath {
   steps: number;
@@ -896,7 +952,7 @@ export interface DecidingPath {
   ranks: PathRank[];
 }
 
-/** Queue depth in bins of the window: mean in thousandths, and peak. */
+/** Queue depth in bins of the window: the mean of each bin in thousandths, and its peak. */
 export interface Depth {
   bin_ns: number;
   mean_permille: number[];
@@ -914,13 +970,13 @@ export interface DeviceFigures {
 }
 
 /**
- * What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
- * lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
- * neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
- * even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
- * would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
- * fragments and cache; None without one. rates: at which the recording copied between host and this device; None where
- * it did not, and for the CPU.
+ * The prediction for a device. With `unknown` there is no batch, and nothing that depends on it.
+ * lines: the peak at any batch is that of the highest line. limit_bytes: the given limit, or else the memory of the
+ * device; None where neither is known. largest: the largest batch within the limit; largest_low, largest_high: its
+ * bounds by the margin; 0 if not even one sample fits. modules: the makers of the peak; unnamed: why no module is
+ * among them. settings: what would change the peak. unused_bytes: what the caching allocator had reserved at the
+ * recorded peak beyond what was allocated, as fragments and cache; None without one. rates: of the recorded copies
+ * between the host and this device; None without any, and for the CPU.
  */
 export interface DeviceFit {
   device: string;
@@ -940,12 +996,11 @@ export interface DeviceFit {
 }
 
 /**
- * One device. tiles: figures of the window and its steps, and behind them shares that the GPU measured of itself,
- * where these were sampled. split: its kernel time, of which every table is a
- * grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
- * recorded, kernels of modules where modules are.
- * idle, roofline: None in a summary of before they were measured. kineto_zero_fraction:
- * share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+ * One device. tiles: figures of the window and its steps, then shares from the GPU's own counters if they were
+ * sampled. split: its kernel time; the rows and the rest of each table sum to split.kernel_ns. There are tables by
+ * line if call stacks were recorded, and of modules if modules were.
+ * idle, roofline: None in a summary that is older than they are. kineto_zero_fraction: share of kernel time for which
+ * Kineto wrote an impossible occupancy of 0.
  */
 export interface DeviceGpu {
   device: number;
@@ -962,8 +1017,9 @@ export interface DeviceGpu {
 }
 
 /**
- * more_bytes, more_reserved_bytes: increase of memory in use and reserved at the end over the earlier snapshot.
- * lines: those whose memory differs, the largest changes first.
+ * What grew on a device between two snapshots.
+ * more_bytes, more_reserved_bytes   increase of the memory in use and reserved at the end
+ * lines                             lines whose memory differs, the largest changes first
  */
 export interface DeviceGrowth {
   device: number;
@@ -995,11 +1051,15 @@ export interface DeviceLevel {
 }
 
 /**
- * A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
- * whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
- * event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
- * with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording. fit: the
- * peak at other batches, and the largest that fits into total_bytes.
+ * A device whose memory was recorded.
+ * device, type   its number, None for the CPU; torch's number of its type
+ * whole          the allocated bytes include all memory of the device. Otherwise the file has no totals: bytes count
+ * from the first event, and categories and the largest allocations are not known
+ * step_peaks     the peak of each step
+ * categories     of the allocations that are alive at the peak; they sum to it; None with why_unknown
+ * largest        the largest of these allocations, the largest first
+ * by_op          over the whole recording
+ * fit            the peak at other batches, and the largest batch that fits into total_bytes
  */
 export interface DeviceMemory {
   type: number;
@@ -1025,11 +1085,14 @@ export interface DeviceMemory {
 }
 
 /**
- * One device. Bytes in use are as they were asked for; reserved ones are those of segments.
- * entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
- * releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
- * rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
- * reserved. peak_by_category: sums to the peak in use.
+ * One device. Bytes in use are requested sizes; reserved bytes are those of segments.
+ * entries, first_us, last_us   number and times of the entries that the snapshot contains, in us since 1970; None
+ * where times are not recorded
+ * releasable_bytes   bytes of segments without a block in use
+ * kept_bytes         other free memory, in kept_pieces parts
+ * rounding_bytes     how much larger blocks in use are than their requested sizes
+ * peak_by_category   sums to the peak in use
+ * In use, releasable, kept and rounding sum to reserved.
  */
 export interface DeviceSnapshot {
   device: number;
@@ -1089,10 +1152,13 @@ export interface DeviceSplit {
 }
 
 /**
- * Means per step. site: of the softmax with the most time; its shapes are those of the weights.
- * calls       softmaxes, forward and backward
- * softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
- * written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
+ * Attention that is computed by separate ops; means per step.
+ * site          where the softmax with the most time comes from; its shapes are those of the attention weights
+ * calls         number of softmaxes, forward and backward
+ * softmax_ns    time of their kernels
+ * other_ns      time of scale, mask and dropout between the products
+ * written_out   share of the softmaxes of the forward pass that torch's own attention op computes in this way, because
+ * no fused kernel accepts the inputs
  */
 export interface EagerAttention {
   site: KernelSite;
@@ -1103,11 +1169,11 @@ export interface EagerAttention {
 }
 
 /**
- * The starts of epochs of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an
- * evaluation; wait_ns: mean wait for one; exposed_ns: in the mean step, including the marks that end an epoch;
- * setup_ns: also in the mean step, but no wait: the time in which new iterators are set up. respawned: worker
- * processes start again for each epoch; produced_ns: mean production of these batches; both None where no recorder
- * says so. steps: number of steps that wait for these batches.
+ * The starts of epochs of all loaders in the span's steps. batches: number of first batches of an epoch, or of
+ * another pass such as an evaluation; wait_ns: mean wait for one; exposed_ns: exposed wait in the mean step, including
+ * the marks that end an epoch; setup_ns: time in the mean step in which new iterators are set up, which is no wait.
+ * respawned: whether worker processes start again for each epoch; produced_ns: mean production of these batches; both
+ * None without a recorder. steps: names of the steps that wait for these batches.
  */
 export interface EpochStarts {
   batches: number;
@@ -1120,9 +1186,13 @@ export interface EpochStarts {
 }
 
 /**
- * One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
- * is not known); gap_start_ns: where that idle time begins.
- * name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
+ * One event.
+ * name           the name in the trace
+ * short_name     the name on the event's box
+ * kind           "GPU kernel" and the like
+ * on             name of the track
+ * gap_start_ns   begin of the idle time of the device before the event
+ * why_gap        why the device was idle then; None for host events, without idle time, and for an unknown reason
  */
 export interface EventDetail {
   event: number;
@@ -1140,7 +1210,10 @@ export interface EventDetail {
   why_gap: Phrase | null;
 }
 
-/** copied: what a press copies, such as the whole path of a file; None where the value is not worth it. */
+/**
+ * A property of an event. copied: the text that a press copies, such as the whole path of a file; None for
+ * nothing.
+ */
 export interface EventFact {
   label: string;
   value: Quantity;
@@ -1148,8 +1221,8 @@ export interface EventFact {
 }
 
 /**
- * Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
- * for a Python frame that is folded away.
+ * An event that is related to another one: its launch call, the work that it launched, the op around it. row: -1
+ * for a folded Python frame.
  */
 export interface EventLink {
   role: string;
@@ -1177,15 +1250,15 @@ export interface EvidenceRow {
   key: string;
 }
 
-/** An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops. */
+/** The excess of one op, call, range or kernel. name: None for Python code between ops. */
 export interface ExcessName {
   name: string | null;
   ns: number;
 }
 
 /**
- * How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
- * step: what is not known to be excess is a part of the steady step.
+ * How much longer each kind of excess makes a step, in ns; the kinds are disjoint. The steady step and all kinds
+ * except unknown sum to the step: unknown excess counts as a part of the steady step.
  */
 export interface ExcessNs {
   once: number;
@@ -1197,8 +1270,11 @@ export interface ExcessNs {
 }
 
 /**
- * Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
- * of the longest; names: with most of it, most first.
+ * Excess of one kind over the steps.
+ * total_ns   how much longer it makes the steps
+ * count      number of calls with such excess
+ * step, start_ns, end_ns   the longest excess
+ * names      events with the most of it, the most first
  */
 export interface ExcessRow {
   kind: "edge" | "interrupted" | "once" | "periodic" | "profiler" | "unknown";
@@ -1211,11 +1287,15 @@ export interface ExcessRow {
 }
 
 /**
- * Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
- * id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
- * a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
- * recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
- * rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded.
+ * Collectives that exchange the same.
+ * group          place in Exchanges.groups
+ * bytes, dtype   None if not recorded
+ * site           id of the place in the step that launches them ("backward.hooks"); "unknown" without a launch
+ * wrapper        "fsdp" if a range of FSDP launches them, otherwise ""
+ * peer           for a send or receive the rank at the other side; None if not recorded
+ * sends          it is a send
+ * batched        it is several messages in one kernel; then peer is None if they are for several ranks
+ * rows_sent, rows_received, width   rows of an all-to-all and elements of each row; all None if not recorded
  */
 export interface ExchangeClass {
   kind: string;
@@ -1233,8 +1313,10 @@ export interface ExchangeClass {
 }
 
 /**
- * A process group. size: ranks, None where not recorded; description: what its maker calls it, "" for nothing;
- * ranks: empty where the file does not list them.
+ * A process group.
+ * size          number of ranks; None if not recorded
+ * description   the name that the group's creator gave it; "" if there is none
+ * ranks         empty if the file does not list them
  */
 export interface ExchangeGroup {
   name: string;
@@ -1244,10 +1326,10 @@ export interface ExchangeGroup {
 }
 
 /**
- * What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
- * exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
- * computation. exposed_stall_ns: of exposed_transfer_ns, what calls take beyond the usual length, and nothing recorded
- * says why. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more.
+ * Time of the matched collectives per step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
+ * exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
+ * computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
+ * reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more.
  */
 export interface ExchangeTime {
   exposed_transfer_ns: number;
@@ -1258,12 +1340,14 @@ export interface ExchangeTime {
 }
 
 /**
- * Collectives that the steps launched, in the order of steps and of start; each column has one entry per
- * collective.
- * of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
- * exposed (the part beside which no computation runs, in the judged time): ns. exposed is -1 if it equals the length.
- * sequence: how many collectives of its group came before, -1 where not recorded; empty if none is recorded. left_out:
- * collectives of later steps, which are not kept.
+ * The collectives that the steps launched, ordered by step and start. Each column has one entry per collective.
+ * of         place in classes
+ * step       place among the steps of the span
+ * start      us, relative to the span's origin
+ * length     ns
+ * exposed    ns of the judged time in which no computation runs beside it; -1 if that is the whole length
+ * sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if none is recorded
+ * left_out   number of collectives of later steps, which are not kept
  */
 export interface Exchanges {
   groups: ExchangeGroup[];
@@ -1324,12 +1408,13 @@ export interface FindingText {
 }
 
 /**
- * At the recorded batch. label: what is set; code: how, None as recorded.
- * peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step,
- * with what a checkpoint's own Python takes of a CPU; copied_bytes: between GPU and host per step, both directions;
- * copy_ns: what that takes at the recorded rates; None where none is known or nothing is copied. step_ns: the mean
- * steady step and these; None with `no_time`. largest: the largest batch within the limit; None where none is known.
- * best: no other setting of known time needs less memory or time, and none more of the other.
+ * A setting at the recorded batch. label: its name; code: how to set it, None for the recorded one.
+ * peak_bytes, low_bytes, high_bytes: estimated, except for the recorded setting; None with `unknown`. again_ns: time
+ * per step for computing again, including a checkpoint's own Python on a CPU. copied_bytes: between GPU and host per
+ * step, in both directions; copy_ns: their time at the recorded rates; None where no rate is known or nothing is
+ * copied. step_ns: the mean steady step with these times; None with `no_time`. largest: the largest batch within the
+ * limit; None without a limit. best: no other setting with a known time needs less memory without more time, or less
+ * time without more memory.
  */
 export interface FitSetting {
   label: string;
@@ -1374,19 +1459,22 @@ export interface FlamePage {
   allocated_bytes: string | null;
 }
 
-/** kinds: those with the most gain first. compiled: the device runs kernels that a compiler generated. */
+/**
+ * The chains of a device. kinds: those with the most gain first; compiled: the device runs kernels that a compiler
+ * generated.
+ */
 export interface FusibleChains {
   kinds: ChainsOfKind[];
   compiled: boolean;
 }
 
 /**
- * What one change gains per step, ns.
- * gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
- * low_ns, high_ns  with and without each inferred kind of edge, and wider by the share by which the replayed step
- * differs from the recorded one, and by what is unexplained if that is more than 5 %
- * gain_after_ns  what it gains after the changes that are listed before it
- * rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
+ * The gain of one change per step, ns.
+ * gain_ns        length of the replayed step minus that of the changed step; None where too much is unexplained
+ * low_ns, high_ns  its range with and without each inferred kind of edge. It is widened by the relative difference of
+ * the replayed and the recorded step, and by the unexplained share if that is more than 5 %
+ * gain_after_ns  its gain after the changes that are listed before it
+ * rests_on       inferred kinds of edges without which the gain differs by more than 5 % of the step
  */
 export interface Gain {
   id: string;
@@ -1397,7 +1485,7 @@ export interface Gain {
   rests_on: string[];
 }
 
-/** start_ns, end_ns: the window of all figures. unknown says why there is no device. */
+/** The result of the GPU view. start_ns, end_ns: the window of all figures; unknown: why there is no device. */
 export interface GpuResult {
   unknown: Reason | null;
   start_ns: number;
@@ -1407,8 +1495,11 @@ export interface GpuResult {
 }
 
 /**
- * A process group. ranks: its members among the job's ranks, ascending; size: as recorded, None where it is not.
- * role: what it exchanges for; shown_by: what of its collectives shows that, as a reason's code.
+ * A process group.
+ * ranks      its members among the job's ranks, ascending
+ * size       the recorded number of members; None if not recorded
+ * role       the purpose of the group
+ * shown_by   the reason why this purpose is assumed
  */
 export interface GroupRow {
   name: string;
@@ -1419,8 +1510,11 @@ export interface GroupRow {
 }
 
 /**
- * first, last: how many nodes the backward pass of the first and the last step has; first_step, last_step: their
- * names; more: how many each step adds. excess_ns: the mean step above the first one.
+ * A backward pass that grows from step to step.
+ * first, last             number of its nodes in the first and the last step
+ * first_step, last_step   names of these steps
+ * more                    number of nodes that each step adds
+ * excess_ns               length of the mean step minus that of the first
  */
 export interface GrowingGraph {
   first: number;
@@ -1451,8 +1545,10 @@ export interface GrownPart {
 }
 
 /**
- * at_step_ends: allocated at the end of each step, bytes, by the host's marks. bytes_per_step: the mean difference
- * from the first of these to the last; None with a reason. every_step: each is more than the one before.
+ * How much more memory is allocated at the end of each step.
+ * bytes_per_step   mean difference from the first of at_step_ends to the last; None with a reason
+ * every_step       each step ends with more than the one before
+ * at_step_ends     bytes allocated when the host ends each step
  */
 export interface Growth {
   bytes_per_step: number | null;
@@ -1476,8 +1572,11 @@ export interface Headline {
 }
 
 /**
- * thread: as the system numbers it. name: the innermost function of the user's in which it spends most of that
- * time. ns: while the training's thread runs no op, mean over the steps; share: of the time without an op.
+ * Another thread that runs Python while the training thread runs no op.
+ * thread   its number in the system
+ * name     the innermost function of the user in which it spends most of that time
+ * ns       the time in which it runs Python and the training thread runs no op, mean over the steps
+ * share    this time / all time in which the training thread runs no op
  */
 export interface HeldInterpreter {
   thread: string;
@@ -1487,8 +1586,8 @@ export interface HeldInterpreter {
 }
 
 /**
- * Events as columns of equal length, in time order; of those that begin together that on the upper track first.
- * start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away.
+ * Events as columns of equal length, in time order and then by track. start_ns: relative to the span's origin. row:
+ * -1 for a folded Python frame.
  */
 export interface Hits {
   track: number[];
@@ -1500,22 +1599,24 @@ export interface Hits {
 }
 
 /**
- * device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
- * `unknown` says so, and only steps, phases and ranges of the host are measured.
- * segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies:
- * most bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in
- * the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
- * step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
- * buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
- * place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu_unrecorded:
- * only its launch calls are in the recording. cpu: what ops compute; between_ops_ns: of the mean step, with a named
- * range and no op; python_function: which takes the time in which no op runs; python_work: functions that compute no
- * ops; outside_range: the named range that holds most of the time without an op; held_interpreter: another thread that
- * runs Python then; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. recurring:
- * steps at equal distances that do more. growing: a backward pass that grows from step to step. unused_graph: nodes
- * that no backward pass runs. recomputed: what checkpoints compute again. without_cache: generation that computes all
- * earlier tokens again. anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step
- * replayed, as it is and after changes; None where none can be.
+ * device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
+ * steps, phases and ranges of the host are measured.
+ * segments: sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine; device_levels: activity of
+ * the device in the same bins. figures: by metric id, figures that show whether the CPU limits the step. blocking: the
+ * largest bubble first; more_blocking: number of rows beyond BLOCKING_ROWS. copies: the most time first.
+ * full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
+ * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
+ * launched. long_gaps: by place, gaps before which the host does one thing for a long time. with_stack: whether call
+ * stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU but launch calls.
+ * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
+ * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
+ * without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
+ * runs Python meanwhile.
+ * None if there is no such thing: recaptures: graphs that are captured repeatedly; recurring: steps at equal distances
+ * that do more; growing: a backward pass that grows from step to step; unused_graph: nodes that no backward pass runs;
+ * recomputed: what checkpoints compute again; without_cache: generation that computes all earlier tokens again;
+ * anomaly: the cost of autograd's anomaly detection; whatif: the replay of a steady step, as recorded and after
+ * changes.
  */
 export interface HostResult {
   unknown: Reason | null;
@@ -1567,9 +1668,9 @@ export interface HostResult {
 }
 
 /**
- * A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
- * launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
- * phase_spans: when the host is in which phase, in time order.
+ * A step. idle_ns: idle time of the main device by reason, which sums to the step minus its busy time.
+ * launches: number of kernels, copies and sets that start in it. left_out_ns: the part that verdicts and cards leave
+ * out. phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
@@ -1583,16 +1684,27 @@ export interface HostStep {
 }
 
 /**
- * Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
- * blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
- * thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
- * 50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
- * more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
- * unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
- * far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
- * The last four are left out of judgement (`excluded_time`): before_recording, the device runs work from before the
- * recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
- * profiler, the profiler itself works.
+ * Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture.
+ * While the launch call had not begun, by what the launching thread did then:
+ * data_loading       it waited for a batch
+ * blocking_call      it waited in a blocking call; also while the launching call itself waits
+ * allocator          it waited for memory
+ * cpu_work           it ran ops or calls
+ * nothing_recorded   it did nothing that is recorded
+ * After the launch call had begun:
+ * launch_latency     it returned at most 50 us ago
+ * queued             the work was launched before the gap began, and the gap is at most 10 us
+ * dependency         the work was launched before a longer gap began, or its call returned more than 50 us ago
+ * collective_wait    as dependency, and the work is a collective
+ * unrecorded_work    the device is busy with work that the trace does not show, since a launch, a synchronize or a
+ * copy takes far longer than on an idle device
+ * unknown            the launch is not recorded
+ * tail               no work follows in this recording
+ * Left out of judgement (`excluded_time`):
+ * before_recording   the device runs work from before the recording
+ * once               the host does one-time work
+ * after_recording    the end of the recording hides the work that follows
+ * profiler           the profiler itself works
  */
 export interface IdleNs {
   data_loading: number;
@@ -1614,9 +1726,12 @@ export interface IdleNs {
 }
 
 /**
- * share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
- * are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
- * holds most of its other idle time; None where none holds much.
+ * Idle time of a device.
+ * share    idle time / window
+ * reason   the reason of most of it, as in IdleNs, but with one id ("host_late") for all reasons for which the host is
+ * late; None if the device is busy
+ * range    if the device waits for data, the named range with most of its other idle time; None if no range has much
+ * of it
  */
 export interface IdleTime {
   share: number;
@@ -1625,9 +1740,10 @@ export interface IdleTime {
 }
 
 /**
- * Successive collectives of a row with next to no computation between them, which could be merged into one. Per
- * step.
- * bytes: of all of them, bytes_p50: of one; None where not recorded. ns_p50: length of one.
+ * Successive collectives of a row with hardly any computation between them, which could be merged; means per step.
+ * count, exposed_ns   their number, and their time that no computation hides
+ * bytes, bytes_p50    bytes of all of them, and of the median one; None if not recorded
+ * ns_p50              length of the median one
  */
 export interface InARow {
   count: number;
@@ -1754,8 +1870,8 @@ export interface Insight {
 }
 
 /**
- * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
- * they cost beyond the typical wait, per step. steps: in which they are.
+ * Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: their
+ * exposed time beyond the typical wait, per step; steps: names of the steps with long waits.
  */
 export interface Jitter {
   typical_ns: number;
@@ -1766,8 +1882,11 @@ export interface Jitter {
 }
 
 /**
- * ranks: of late_ranks, else empty. step_ns: what a step of the job would take, est.; gain_ns: how much less;
- * usual_gain_ns: in the median step, if that is less.
+ * A change of the job.
+ * ranks            the ranks that change, for late_ranks; otherwise empty
+ * step_ns          estimated length of the job's step after the change
+ * gain_ns          how much shorter that is
+ * usual_gain_ns    the gain in the median step, if it is smaller
  */
 export interface JobChange {
   id: "even_ranks" | "hidden_exchanges" | "instant_exchanges" | "instant_host" | "late_ranks" | "no_interruptions" | "no_loader_waits";
@@ -1778,15 +1897,19 @@ export interface JobChange {
 }
 
 /**
- * Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
- * members: its ranks, ascending. bytes: of the larger of what one rank sends and receives in one of them; None where
- * not recorded, and then without bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns =
- * running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
- * algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
- * times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
- * told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None. stalled: calls
- * that take far longer than the others, on all ranks; stalled_ns: what they take beyond the median, of transfer_ns;
- * stalled_exposed_ns: and of exposed_ns.
+ * Matched collectives of one kind, size and type in one group; sums over matched_steps and over the group's ranks.
+ * members           the group's ranks, ascending
+ * bytes             bytes of one collective: the larger of the amounts that one rank sends and receives; None if not
+ * recorded, and then there are no bandwidths
+ * count             number of these collectives in matched_steps
+ * transfer_ns, wait_ns, running_ns, exposed_ns, hidden_ns   transfer + wait = running = exposed + hidden
+ * transfer_p50_ns   median length on the rank that arrives last
+ * algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
+ * times the share that each link carries, 2 (n-1)/n for an all-reduce
+ * of_peak           bus_rate / peak of the link; None if the user does not state the peak
+ * prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
+ * stalled           number of collectives that take far longer than the others on all ranks
+ * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns
  */
 export interface JobCollective {
   kind: string;
@@ -1813,7 +1936,10 @@ export interface JobCollective {
   stalled_exposed_ns: number;
 }
 
-/** count: number of events that show it; name: of the first of them, "" if names are irrelevant. */
+/**
+ * Events that indicate the kind of job. count: their number; name: of the first of them, "" if names are
+ * irrelevant.
+ */
 export interface JobEvidence {
   code: string;
   count: number;
@@ -1821,16 +1947,19 @@ export interface JobEvidence {
 }
 
 /**
- * What a recording shows about its job; "unknown", or None, if it does not show it.
- * purpose         training: gradients or an optimizer; inference: many layers without either
- * execution       how its work is launched; mixed: no way makes four fifths of it
- * compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
- * device, vendor  the device on which it computes; gpu even if its work there is not recorded
- * accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
- * ranks           processes that work together; rank and world_size as in the file
- * optimizer       class with most recorded steps, such as "AdamW"
- * server          what runs an inference, None for a script
- * evidence        what shows each of these, at most a few
+ * What a recording shows about its job; a field is "unknown" or None where it does not show it.
+ * purpose         "training" if there are gradients or an optimizer; "inference" if there are many layers and neither
+ * execution       how the job's work is launched; "mixed" if no single way launches four fifths of it
+ * compiled_share, graph_share   shares of the kernel time without collectives, or of the time in ops for jobs on a
+ * CPU, that run in compiled code and in graphs; the rest is eager
+ * device, vendor  the device on which the job computes, and the maker of its GPU; "gpu" also if the work there is not
+ * recorded
+ * accelerator     PyTorch's name for the devices: GPU, XPU, MTIA, HPU
+ * ranks           whether one process or many work together
+ * rank, world_size   the number of this process and the number of all processes, as the file states them
+ * optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
+ * server          the server that runs an inference; None for a script
+ * evidence        events that show the values above, a few for each
  */
 export interface JobKind {
   purpose: "inference" | "training" | "unknown";
@@ -1850,20 +1979,21 @@ export interface JobKind {
 
 /**
  * A job over the ranks that were recorded at the same time.
- * ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
- * file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
- * measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
- * matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
- * wait for each other's profiler to start. unmatched: why nothing is matched, else None.
- * balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
- * first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
- * unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
- * imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
- * tokens: of each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
- * path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
- * pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes, else None,
- * with what_if_reason.
- * notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
+ * ranks: ascending. missing: ranks below world_size without a recording. world_size: None where no file states it.
+ * steps: those that any rank recorded, in order. metrics: ids of the catalogue that some rank measured; each has a
+ * matrix (`matrices.rank_matrix`), that of step_time, in ns, is here.
+ * matched_steps: number of steps whose collectives are matched over ranks; with three steps or more the first one is
+ * left out, in which ranks wait for each other's profiler to start. unmatched: why nothing is matched, else None.
+ * balance, exchange: None where unmatched. late: at most five ranks for which others wait, the latest first; a
+ * straggler is the first. late_group: with balance "late_ranks" the ranks that are late together, else None.
+ * imbalance_gain_ns: at most, per step, if all arrived with the median rank; 0 without an imbalance. imbalance_causes:
+ * what takes the late rank of each step longer than the median of the others in it, the largest first.
+ * tokens: for each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
+ * path: None where unmatched, and where ranks send to each other, because no collective shows those waits.
+ * pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
+ * what_if_reason.
+ * notes: what is missing, recorded twice, cut off or not matched, with counts. on_device: whether kernels ran on any
+ * rank.
  */
 export interface JobRanks {
   world_size: number | null;
@@ -1898,12 +2028,13 @@ export interface JobRanks {
 /**
  * The joint replay of `steps` steps, those whose collectives and messages are matched, on `rank_count` ranks;
  * means, ns.
- * recorded_step_ns: from the end of a step to the end of the next one, with all work that they launch, on the rank on
- * which that takes longest; of a first step from its begin. Of stages that send to each other it ends with the last of
- * them. replayed_step_ns: the same out of the replay.
- * unexplained: share of the rank on which nothing explains most. trusted: whether the two hardly differ, and little is
- * unexplained. by_device: out of graphs of hosts and devices; else of each rank's own time between its waits.
- * changes: those that make the step shorter, most first; none of a replay that is not to be trusted.
+ * recorded_step_ns: from the end of a step to the end of the next one, including all work that they launch, on the
+ * rank on which that takes longest; a first step counts from its begin. With stages that send to each other, a step
+ * ends with the last of them. replayed_step_ns: the same in the replay.
+ * unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the two lengths
+ * hardly differ and little is unexplained. by_device: whether it is made of graphs of hosts and devices, or of each
+ * rank's own time between its waits.
+ * changes: those that shorten the step, the largest gain first; none if the replay is not trusted.
  * larger: with twice and four times as many ranks; empty, with larger_reason, where that is not known.
  */
 export interface JobReplay {
@@ -1920,9 +2051,9 @@ export interface JobReplay {
 }
 
 /**
- * A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
- * in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
- * run at the same time.
+ * A step over the ranks that recorded it. ranks: their number; slowest, fastest: ranks; late: the rank for which
+ * the others wait longest, None where nothing is matched; late_ns: these waits, summed over the other ranks and over
+ * collectives, which may run at the same time.
  */
 export interface JobStep {
   name: string;
@@ -1979,7 +2110,10 @@ export interface JobTimeline {
   arrivals: LaneArrivals[];
 }
 
-/** shape is None where the trace does not say the kernel's grids. sites: those with most time. */
+/**
+ * A kernel's launches in detail. shape: None where the trace does not contain the kernel's grids; sites: those with
+ * the most time.
+ */
 export interface KernelDetail {
   name: string;
   lengths: LaunchLengths;
@@ -1991,22 +2125,23 @@ export interface KernelDetail {
 
 /**
  * Launches of one group on one device. Times are ns, shares and occupancies fractions.
- * name                the kernel, op, module or line that the row is of; where there is none, why
+ * If the launches of a row differ in a text, the row has the text with the most time.
+ * name                the kernel, op, module or line of the row; if there is none, the reason
  * total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
- * share               of the device's kernel time
- * tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
- * eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
- * why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
- * over the span at most; None: nothing of the row could move there
- * op                  the innermost one around the launches, that with most time where they differ (op_count ops);
- * None: most time has none, and then no_op says why
- * module, source      of the user around the launches, of backward kernels around the op that made them; those with
- * most time where they differ (source_count lines); None: most time has none, or none is recorded
- * blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+ * share               share of the device's kernel time
+ * tensor_core, tensor_core_reason   whether the kernels run on tensor cores, and the reason that the rule gives
+ * eligible            whether a kernel of the row runs on tensor cores or could; None if its name does not show that
+ * why_not, gain_ns    id of the reason why it does not, and what that costs over the span at most; None if nothing of
+ * the row could move there
+ * op                  the innermost op around the launches, one of op_count; None if most time has no op, for the
+ * reason no_op
+ * module, source      module and line of the user around the launches, for backward kernels around their forward op;
+ * one of source_count lines; None if most time has none, or none is recorded
+ * blocks_per_sm ...   means over the launches, weighted by their lengths; None if not measurable on this GPU or for
  * these kernels
- * short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
- * summaries of before it was made, as in all rows of kernels
- * persistent          by its name its blocks loop over tiles until all is done: the grid says nothing of a tail
+ * persistent          the name shows that the blocks loop over tiles until all is done: then the grid shows no tail
+ * short               a kernel's short name, which no other kernel of the recording has; for other rows the name;
+ * empty in summaries of older releases, as in all rows of kernels
  */
 export interface KernelGroup {
   name: string;
@@ -2044,7 +2179,7 @@ export interface KernelGroup {
   source_count: number;
 }
 
-/** Groups with most time; more_* fold the others: groups, their launches, their time. */
+/** The groups with the most time. more_rows, more_count, more_ns: number, launches and time of the other groups. */
 export interface KernelGrouping {
   by: "line" | "module" | "name" | "name,line" | "name,module" | "name,op" | "op";
   rows: KernelGroup[];
@@ -2071,13 +2206,13 @@ export interface KernelRow {
 
 /**
  * The place from which most time of some kernels comes.
- * kernel           short name
- * op               innermost op; None where none is recorded
- * shapes, dtypes   of its inputs as compact JSON; None if they are not recorded or not kept
- * module, source   class of the innermost nn.Module, and the innermost line outside torch; for a backward kernel those
- * of its forward op; None in traces without call stacks
- * backward         launched by a node of the backward pass
- * longest          the longest launch, to look at in the timeline
+ * kernel           short name of the kernel
+ * op               the innermost op that launched it; None where none is recorded
+ * shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if they are not recorded or not kept
+ * module, source   class of the innermost nn.Module around the op, and the innermost source line outside torch; for a
+ * backward kernel those around its forward op; None in traces without call stacks
+ * backward         most of the time is of kernels that a node of the backward pass launched
+ * longest          the longest of the kernels, to show in the timeline
  */
 export interface KernelSite {
   kernel: string;
@@ -2090,7 +2225,7 @@ export interface KernelSite {
   longest: Evidence | null;
 }
 
-/** Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes. */
+/** Kernels of one name that begin in a window. name: as on the boxes; their time is that of their whole length. */
 export interface KernelsNamed {
   name: string;
   count: number;
@@ -2139,8 +2274,8 @@ export interface LaneWindow {
 }
 
 /**
- * The same job in so many ranks, each of which does as much as now. step_ns: est.; efficiency: of the step as it is
- * to that.
+ * The same job on more ranks, each of which does as much as now. ranks: their number; step_ns: estimated;
+ * efficiency: the present step / this one.
  */
 export interface LargerJob {
   ranks: number;
@@ -2163,10 +2298,11 @@ export interface Largest {
 }
 
 /**
- * Ranks that are late together, ascending: each other rank waits for one or another of them. host: where they are
- * all that were recorded of one host. late_steps: steps in which most of the others' waits end when one of them
- * arrives, of `steps`; caused_share: of the waits of all others. wait_ns, own_wait_ns, gain_ns as of a `LateRank`;
- * first: the one of them that makes the others wait most; causes: why that one is late, against all others.
+ * Ranks that are late together, ascending: each other rank waits for one of them. host: their common host, if they
+ * are all of its recorded ranks; else None. late_steps: number of the `steps` steps in which most of the others' waits
+ * end when one of them arrives; caused_share: share of all others' waits that do. wait_ns, own_wait_ns, gain_ns: as in
+ * `LateRank`. first: the one of them for which the others wait longest; causes: why it is late, compared with the
+ * ranks outside the group.
  */
 export interface LateGroup {
   ranks: number[];
@@ -2182,12 +2318,12 @@ export interface LateGroup {
 }
 
 /**
- * A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
- * late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
- * ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean over
- * them and over steps; own_wait_ns: what it so waits itself a step. gain_ns: in the median step at most, if it arrived
- * together with the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own
- * figures are like those of the others.
+ * A rank for which others wait. last_share: share of its matched collectives at which it arrived last.
+ * late_steps: number of the `steps` steps in which the others wait longest for it. caused_share: share of all ranks'
+ * waits that end with its arrival. wait_ns: exposed wait of each other rank for it, as a mean over ranks and steps;
+ * own_wait_ns: its own exposed wait per step. gain_ns: at most, in the median step, if it arrived together with the
+ * next to last rank: the shortest of the others' exposed waits. causes: the largest first; empty where its own figures
+ * are like those of the others.
  */
 export interface LateRank {
   rank: number;
@@ -2204,9 +2340,13 @@ export interface LateRank {
 /**
  * Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
  * starts many activities.
- * calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
- * without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
- * time with nothing queued. graphs: launches of captured graphs per step.
+ * calls, activities   launches and device activities per step
+ * run_ahead_p50_ns    median run-ahead of the activities
+ * starved_share       share of the activities whose run-ahead is 15 us or less
+ * unlinked            number of activities in the steps whose launch is not recorded
+ * queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
+ * empty_share         share of the window in which nothing is queued
+ * graphs              launches of captured graphs per step
  */
 export interface LaunchFigures {
   calls: number;
@@ -2230,10 +2370,13 @@ export interface LaunchLengths {
 }
 
 /**
- * Launches of one kernel from one place. Sums over the compared steps.
- * short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
- * them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
- * among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
+ * Launches of one kernel from one place; sums over the compared steps.
+ * short          short name of the kernel
+ * op             the innermost op; None if there is none
+ * shapes         shapes of the op's inputs, as in the trace; "" if not recorded
+ * module         the innermost module; None if none is recorded
+ * order          rank of the first launch among those of all places
+ * deviation_ns   standard deviation of the time per step; None if there is one step
  */
 export interface LaunchPlace {
   name: string;
@@ -2249,10 +2392,15 @@ export interface LaunchPlace {
 }
 
 /**
- * One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
- * It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
- * calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
- * GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
+ * The most frequent launch shape of a kernel and how it fills the GPU: the blocks run in waves of at most sm_count
+ * x resident.
+ * grid            as recorded; some calls of ROCm count work-items
+ * registers       per thread
+ * shared_memory   bytes per block
+ * launches        number of launches with this shape
+ * shape_count     number of different shapes of the kernel
+ * persistent      the name shows that the blocks loop over tiles
+ * Values are None where the trace or the limits of the GPU do not show them.
  */
 export interface LaunchShape {
   grid: number[];
@@ -2274,8 +2422,8 @@ export interface LaunchShape {
 }
 
 /**
- * Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
- * line of its forward op. None where there is none, or it is not recorded.
+ * Where some launches come from: the innermost op and module around them, and the user's line; for a backward
+ * kernel module and line of its forward op. None where there is none, or it is not recorded.
  */
 export interface LaunchSite {
   op: string | null;
@@ -2298,14 +2446,17 @@ export interface LaunchTimes {
 }
 
 /**
- * Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
- * optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
- * while an optimizer runs
- * attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
- * fused       the optimizer has kernels that make a whole update of many tensors
- * double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
- * double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
- * time, as FP32 moves half of the bytes
+ * Kernel time that is wasted by the shape or the number of launches; means per step.
+ * small_grids, small_tails   None if the trace does not contain the shapes of launches
+ * optimizer       short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is
+ * idle while an optimizer runs
+ * attention       attention that is computed by separate ops; None if there is none
+ * chains          chains of kernels that a compiler would fuse
+ * copies          copies within the GPU
+ * fused           the optimizer has kernels that update many tensors at once
+ * double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+ * double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
+ * moves half of the bytes
  */
 export interface LaunchWaste {
   small_grids: Waste | null;
@@ -2347,10 +2498,10 @@ export interface LineRow {
 }
 
 /**
- * What each line of the user's code costs by itself; rows, rest and elsewhere sum to the whole.
- * line_of: what a line is, that where a function begins or one that ran; where: for which line work of the backward
- * pass counts. host_ns: the steps on the thread that trains. more: how many lines `rest` has; elsewhere: what no line
- * is around.
+ * The cost of each line of the user's code by itself. rows, rest and elsewhere sum to the whole.
+ * line_of: whether a line is the one on which a function begins, or one that was executed. where: for which line work
+ * of the backward pass counts. host_ns: length of the steps on the training thread. more: number of lines in `rest`;
+ * elsewhere: cost outside any line.
  */
 export interface LineTable {
   line_of: "call" | "function";
@@ -2368,8 +2519,8 @@ export interface LinkOfChain {
 }
 
 /**
- * The longest activities of a loader in the main process; more folds the rest, more_ns its time. slow_lines: those
- * of the dataset, where call stacks are recorded.
+ * The longest activities of a loader in the main process. more, more_ns: number and time of the others. slow_lines:
+ * lines of the dataset, if call stacks are recorded.
  */
 export interface LoaderActivities {
   rows: Activity[];
@@ -2385,9 +2536,10 @@ export interface LoaderLine {
 }
 
 /**
- * One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
- * label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those first
- * ones, None if there are none.
+ * One loader of the span; times are means per batch in ns, and wait_ns = exposed_ns + hidden_ns.
+ * label            "Training loader 2"
+ * batches          number of batches without the first ones of epochs
+ * first_batches, first_batch_ns   number of these first ones, and the mean wait for one; None if there are none
  */
 export interface LoaderRow {
   label: string;
@@ -2411,9 +2563,13 @@ export interface LoaderStep {
 }
 
 /**
- * late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
- * torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
- * the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls most.
+ * A gap that is long because the host launches late.
+ * late_ns             the part of the gap in which the launch is late
+ * doing, name, inside   what the host does for most of that time, as in `Doing`
+ * compiles            torch.compile works in it
+ * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
+ * unusual             the host usually does this in far less time
+ * busiest, busiest_ns   the calls that take most of the time of a frame, as in `Doing`
  */
 export interface LongGap {
   step: string;
@@ -2431,9 +2587,12 @@ export interface LongGap {
 }
 
 /**
- * The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
- * unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT. names: all of
- * the gaps by what the host does in them, most late time first; beyond NAMES of them as unnamed.
+ * The long gaps before launches of one place.
+ * count, steps   number of these gaps in the span, and of the steps that contain any
+ * late_ns, compiled_ns, unusual_ns   late time, mean per step; the latter two are disjoint parts of it
+ * longest        the longest gaps, at most KEPT
+ * names          all of the gaps by what the host does in them, the most late time first; those beyond NAMES are one
+ * entry without a name
  */
 export interface LongGaps {
   site: string;
@@ -2447,8 +2606,8 @@ export interface LongGaps {
 }
 
 /**
- * Code that allocates memory which is never freed in each of `steps` steps, from the step `since` on.
- * bytes_per_step, count_per_step: means over these; example: one of the allocations.
+ * Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
+ * bytes_per_step, count_per_step: means over these steps; example: one of the allocations.
  */
 export interface Maker {
   bytes_per_step: number;
@@ -2471,7 +2630,7 @@ export interface MemoryBins {
   reserved_most: number[];
 }
 
-/** A device in a window; alive: at the instant that was asked for. */
+/** The memory of a device in a window. alive: the allocations at the requested instant. */
 export interface MemoryPage {
   device: number;
   curve: MemoryBins;
@@ -2479,8 +2638,10 @@ export interface MemoryPage {
 }
 
 /**
- * The first instant of the maximum. row: of the memory table; reserved_bytes: at the same instant, None without a
- * caching allocator; step: None outside of all.
+ * The first instant at which most memory is allocated, or reserved.
+ * row              row of the memory table
+ * step             None outside of all steps
+ * reserved_bytes   bytes that are reserved at that instant; None without a caching allocator
  */
 export interface MemoryPeak {
   row: number;
@@ -2492,8 +2653,10 @@ export interface MemoryPeak {
 }
 
 /**
- * devices: GPUs first; none where memory was not recorded, and then `unknown` says so. calls: of the allocator to
- * the driver, the first ones; more_calls: how many others there are. [start_ns, end_ns): what the curves show.
+ * The result of the memory view.
+ * devices              GPUs first; empty with `unknown` if memory was not recorded
+ * calls, more_calls    the first calls of the allocator to the driver, and the number of the others
+ * start_ns, end_ns     the range of the curves
  */
 export interface MemoryResult {
   unknown: Reason | null;
@@ -2505,7 +2668,7 @@ export interface MemoryResult {
   more_calls: number;
 }
 
-/** A step by the host's own marks: memory is allocated when the host asks for it. */
+/** A step by the host's marks, because memory is allocated when the host requests it. */
 export interface MemoryStep {
   name: string;
   start_ns: number;
@@ -2514,11 +2677,11 @@ export interface MemoryStep {
 }
 
 /**
- * Sends of one size from a rank to another, each with the receive that takes it. Messages that one kernel exchanges
- * in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps,
- * those in which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
- * receiver_wait_ns: what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits,
- * what no computation hides.
+ * Sends of one size from a rank to another, each with its receive. Messages that one kernel exchanges in both
+ * directions count as one message with all their bytes, sent by the rank with the lower number. Sums over the `steps`
+ * steps in which messages of the two ranks are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
+ * receiver_wait_ns: the additional time on that side. exposed_ns: the part of both sides that no computation hides, at
+ * most 2 x transfer_ns and the waits.
  */
 export interface MessagePair {
   group: string | null;
@@ -2534,9 +2697,9 @@ export interface MessagePair {
 }
 
 /**
- * Sends and receives of one size, of all ranks, whether or not the other side is known (`MessagePair`). Their time
- * includes the wait for it. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in
- * which any rank sends or receives anything.
+ * Sends and receives of one size on all ranks, whether or not the other side is known (`MessagePair`). Their time
+ * includes the wait for the other side. Sums over the `ranks` ranks that have any of this size, and over the `steps`
+ * steps in which any rank sends or receives anything.
  */
 export interface Messages {
   group: string | null;
@@ -2586,8 +2749,8 @@ export interface MetricLevels {
 }
 
 /**
- * Of the peak what was made in modules of one path of classes, bytes: constant + batch x per_sample. bytes: at the
- * recorded batch. path: None where kind says that nothing names it.
+ * The part of the peak that was made in modules of one path of classes: constant + batch x per_sample, bytes.
+ * bytes: at the recorded batch. path: None where nothing names the maker, according to `kind`.
  */
 export interface ModuleBytes {
   path: string | null;
@@ -2667,8 +2830,10 @@ export interface NoteText {
 }
 
 /**
- * All opportunities with the same reason. bound_ns is the gain by the ratio of the peaks alone, gain_ns what memory
- * bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its.
+ * All opportunities with the same reason. op, shapes, why and setting are those of the opportunity with the largest
+ * gain.
+ * bound_ns   the gain that the ratio of the peaks alone allows
+ * gain_ns    the part of it that remains with the memory bandwidth
  */
 export interface Obstacle {
   why_not: string;
@@ -2716,8 +2881,9 @@ export interface OpKernel {
 }
 
 /**
- * Ops of one name: sums over the recording, bytes. increase_bytes: allocated less freed while they ran. An op
- * inside another of its name is no call of its own, and counts once in what is allocated with children.
+ * Ops of one name: sums over the recording, bytes. increase_bytes: allocated minus freed while they ran. An op
+ * inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
+ * children.
  */
 export interface OpMemory {
   op: string;
@@ -2730,7 +2896,7 @@ export interface OpMemory {
   all_increase_bytes: number;
 }
 
-/** The split of the kernels that an op of this name launched; op is None where no_op says why there is none. */
+/** The split of the kernels that ops of one name launched. op is None where there is none; no_op says why. */
 export interface OpSplit {
   op: string | null;
   no_op: string | null;
@@ -2739,8 +2905,9 @@ export interface OpSplit {
 }
 
 /**
- * An op, with sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
- * deviation_ns: the standard deviation of that per step, None if there is one step.
+ * An op; sums over the given events.
+ * self_ns        its time without the ops inside it, added up over the threads
+ * deviation_ns   standard deviation of that time per step; None if there is one step
  */
 export interface OpTime {
   name: string;
@@ -2760,8 +2927,11 @@ export interface Opening {
 }
 
 /**
- * The calls of an op that begin in the steps: how long they last on the host, when they come, the longest one; its
- * kernels, and how many more there are. Calls within calls of the same op count too.
+ * The calls of an op that begin in the steps, including those inside other calls of it.
+ * lengths        lengths of the calls on the host
+ * longest        the longest call
+ * kernels        its kernels with the most time
+ * more_kernels   number of its other kernels
  */
 export interface OperatorDetail {
   name: string;
@@ -2773,8 +2943,8 @@ export interface OperatorDetail {
 }
 
 /**
- * What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
- * allocated_self_bytes: where memory was not recorded.
+ * Sums over the rows that a table leaves out. device_self_ns: None where nothing ran on a device;
+ * allocated_self_bytes: None where memory was not recorded.
  */
 export interface OperatorRest {
   rows: number;
@@ -2787,17 +2957,20 @@ export interface OperatorRest {
 
 /**
  * Ops of one name that agree in the key; sums over the steps, ns.
- * key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
- * where it is not recorded
- * runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
- * calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
- * device_*, launches   of kernels, copies and sets; None where nothing ran on a device
- * idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
- * for batches are left out
- * kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
- * more; None where no device has tensor cores
- * allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
- * were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
+ * key                  the shapes, call stack, module, line or phase by which ops are grouped; None if ops are grouped
+ * by name, or if it is not recorded
+ * calls                number of the ops themselves; without those of the backward pass if that is counted with the
+ * ops that created it
+ * host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
+ * runtime_ns           time in runtime calls of the ops themselves
+ * device_*, launches   time and number of kernels, copies and sets; None where nothing ran on a device
+ * idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
+ * began; waits for batches are left out
+ * kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores
+ * tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
+ * allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
+ * recorded; None where none were recorded
+ * allocated_self_bytes   likewise, without the ops inside it
  */
 export interface OperatorRow {
   name: string;
@@ -2817,7 +2990,7 @@ export interface OperatorRow {
   allocated_self_bytes: number | null;
 }
 
-/** Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops. */
+/** Ops grouped by their name and another key. Own times of the rows and of the rest sum to those of all ops. */
 export interface OperatorTable {
   by: "line" | "module" | "name" | "phase" | "shape" | "stack";
   where: "made" | "ran";
@@ -2826,13 +2999,13 @@ export interface OperatorTable {
 }
 
 /**
- * Sums over the steps, which are steps_ns long in all.
- * start_ns, end_ns: when the host is in them. steps: the host's part of each.
- * tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
- * the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
- * layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
- * of the user's code is recorded.
- * Empty in a summary of a release that did not measure ops.
+ * Sums over the steps, whose total length is steps_ns.
+ * start_ns, end_ns: range in which the host is in the steps. steps: the host's part of each.
+ * tables: one for each recorded grouping; if links to the forward pass are recorded, another one in which work of the
+ * backward pass counts for the op that created it. details: of the ops with the most time. folded: modules with
+ * repeated layers as one row; modules: each module, without the more_modules smallest ones. lines: None if no line of
+ * the user's code is recorded.
+ * All are empty in a summary of a release that did not measure ops.
  */
 export interface OperatorsResult {
   start_ns: number;
@@ -2853,10 +3026,11 @@ export interface OperatorsResult {
 
 /**
  * Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
- * shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
- * kernel, short    its name, whole and short
- * why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
- * gain_ns          over the span, at most; formula says how it was computed
+ * shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if the trace does not record them
+ * kernel, short    full and short name of the kernels
+ * why_not, why     id and text of the reason why they do not use them
+ * setting          what to type to change that; None if nothing would
+ * gain_ns          the most that the span would save; formula is its derivation
  */
 export interface Opportunity {
   op: string | null;
@@ -2874,8 +3048,12 @@ export interface Opportunity {
 }
 
 /**
- * ops: on the CPU. shapes: of their inputs; stacks: frames of the user's code; modules: calls of modules; backward:
- * which op of the forward pass made a node of the backward pass.
+ * What a trace has of ops.
+ * ops        ops on the CPU
+ * shapes     shapes of their inputs
+ * stacks     frames of the user's code
+ * modules    calls of modules
+ * backward   which op of the forward pass created a node of the backward pass
  */
 export interface OpsRecorded {
   ops: boolean;
@@ -2887,9 +3065,10 @@ export interface OpsRecorded {
 
 /**
  * An allocation that failed.
- * free_bytes, pieces, largest_bytes: free memory within segments, and of what it consists; None where the allocator
- * did more after it, so that the snapshot does not show it. expandable_helps: whether the pages that hold no block
- * in use would have been enough, and segments may not grow, an estimate; None where that is not known.
+ * free_bytes, pieces, largest_bytes   free memory within segments: its bytes, the number of its parts and the largest
+ * part; None if the allocator did more afterwards, so that the snapshot does not show it
+ * expandable_helps    an estimate: segments may not grow, and if they could, the pages that contain no block in use
+ * would have been enough for the allocation; None if not known
  */
 export interface OutOfMemory {
   time_us: number | null;
@@ -2905,23 +3084,25 @@ export interface OutOfMemory {
 }
 
 /**
- * device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
- * modules launch and allocate themselves, forward and backward, these are all of the steps.
+ * What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
+ * forward and backward, this is the total of the steps.
+ * device_ns         None where nothing ran on a device
+ * allocated_bytes   None where memory was not recorded
  */
 export interface OutsideModules {
   device_ns: number | null;
   allocated_bytes: number | null;
 }
 
-/** What no recorded op launched, in the steps. */
+/** Work in the steps that no recorded op launched. */
 export interface OutsideOps {
   launches: number;
   device_ns: number;
 }
 
 /**
- * ns: outside of ops, calls and waits for batches while the range is open on the thread that trains, mean over the
- * steps.
+ * The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
+ * is open on the training thread.
  */
 export interface OutsideRange {
   name: string;
@@ -2947,13 +3128,12 @@ export interface Overhead {
 
 /**
  * mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
- * tiles come in the order in which they are shown; GPU figures are those of `device`.
- * absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
- * communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
- * wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
- * estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0.
- * steady_step_ns: the median of what steps take without excess, None where they could not be computed; excess: over
- * the steps by kind, the most first.
+ * tiles: in the order of the page; GPU figures are those of `device`. absent: why a part has no length, by its id.
+ * job: the kind of job. communication: None if nothing is exchanged. cut_short: whether the file ends before the trace
+ * does. findings: faults of the recording; repaired ones first, then those that exclude something, then remarks.
+ * not_recorded_ns: estimated GPU time that is missing from the only step if the end of the recording is missing; else
+ * 0. steady_step_ns: the median length of the steps without excess; None if it could not be computed. excess: sums
+ * over the steps by kind, the largest first.
  */
 export interface OverviewResult {
   steps: StepRow[];
@@ -2979,9 +3159,12 @@ export interface OverviewResult {
 }
 
 /**
- * count: number of values; planes: a zero, then width bytes of each value, the low bytes of all values first. The
- * zero makes the Base64 text begin with a letter: text that begins with a slash would be taken for a path
- * (`ingest.private_paths`).
+ * A column of whole numbers as bytes.
+ * count    number of values
+ * width    bytes of each value
+ * planes   a zero, then the bytes of the values: first the low byte of each, then the next one, and so on. The zero
+ * makes the Base64 text begin with a letter, because text that begins with a slash would be taken for a path
+ * (`ingest.private_paths`)
  */
 export interface PackedColumn {
   count: number;
@@ -3011,7 +3194,10 @@ export interface Parts {
   other: number;
 }
 
-/** A pass of a step; row: of the pipeline's rows; kind: place in PASS_KINDS; times from the begin of the picture. */
+/**
+ * A pass of a step in the picture. row: place in `Pipeline.rows`; kind: place in PASS_KINDS; times relative to the
+ * begin of the picture.
+ */
 export interface PassPiece {
   row: number;
   kind: number;
@@ -3022,9 +3208,9 @@ export interface PassPiece {
 }
 
 /**
- * In the order of steps and of start; one entry of each column for each. step: place among the steps of the span;
- * kind: place in PASS_KINDS; stage, micro_batch: as labelled, -1 where no label says; start: relative to the span's
- * origin, us; length: ns, from the begin of its first activity to the end of its last. left_out: passes of later
+ * One entry of each column per pass, ordered by step and start. step: place among the steps of the span. kind:
+ * place in PASS_KINDS. stage, micro_batch: from the label, -1 without one. start: relative to the span's origin, us.
+ * length: from the start of the first activity to the end of the last one, ns. left_out: number of passes of later
  * steps, which are not kept.
  */
 export interface Passes {
@@ -3038,8 +3224,8 @@ export interface Passes {
 }
 
 /**
- * A rank on the deciding path: ns a step by which it arrives at collectives after the median of the others. causes:
- * as of a `LateRank`; empty where late_ns is too little to look for them.
+ * A rank on the deciding path. late_ns: time per step by which it arrives at collectives after the median of the
+ * others. causes: as in `LateRank`; empty where late_ns is too short to look for them.
  */
 export interface PathRank {
   rank: number;
@@ -3048,9 +3234,9 @@ export interface PathRank {
 }
 
 /**
- * Columns of paths between nodes: from the end of `before`, -1 for an instant after the recording's origin, to the
- * start of `after`, which is lag ns later or more; by `after`. Nodes: the begins of all steps, then the collectives in
- * the order of `Exchanges`, then the ends of all steps.
+ * Paths between nodes, sorted by `after`: the node `after` starts at least lag ns after the end of the node
+ * `before`, or after the recording's origin if that is -1. Nodes: the begins of all steps, then the collectives in the
+ * order of `Exchanges`, then the ends of all steps.
  */
 export interface Paths {
   before: PackedColumn;
@@ -3060,9 +3246,11 @@ export interface Paths {
 
 /**
  * Pauses of one cause in the steps.
- * sure: the trace names the cause; otherwise it is inferred from the pattern. name: of the longest one, as in the
- * trace; None if it has none. count, total_ns: over the span; idle_ns: device idle time in them, mean per step;
- * worst_*: the longest one.
+ * sure              the trace names the cause; otherwise it is inferred from the pattern
+ * name              name of the longest pause in the trace; None if it has none
+ * count, total_ns   number and total length over the span
+ * idle_ns           idle time of the device during the pauses, mean per step
+ * worst_*           the longest pause
  */
 export interface Pause {
   cause: "garbage_collection" | "interrupted" | "unexplained";
@@ -3076,7 +3264,10 @@ export interface Pause {
   worst_end_ns: number;
 }
 
-/** Memory at an instant for any batch: constant + batch x per_sample, bytes. row: of the device's curve. */
+/**
+ * Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+ * device's curve.
+ */
 export interface PeakLine {
   constant: number;
   per_sample: number;
@@ -3084,8 +3275,8 @@ export interface PeakLine {
 }
 
 /**
- * A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
- * host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
+ * A phase of the step: the sum of its sites, and what the host spends in it; means per step.
+ * host_ns sums over the phases to the step; idle_ns.total sums over the phases to the device's idle time.
  */
 export interface PhaseRow {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
@@ -3101,8 +3292,9 @@ export interface PhaseRow {
 }
 
 /**
- * A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
- * are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast.
+ * A range of a step that the host spends in one phase; ranges that are too short to be drawn are left out. Times
+ * are relative to the span's origin. inner: this is a part of another range and has a label of its own, such as the
+ * buffer broadcast.
  */
 export interface PhaseSpan {
   phase: "backward" | "data_loading" | "forward" | "optimizer" | "other" | "unknown" | "zero_grad";
@@ -3140,13 +3332,13 @@ export interface Piece {
 }
 
 /**
- * The slowest of the job's chains of stages; chains: how many there are. Mean of `steps` steps, ns.
- * schedule: None where the order of passes is of none that is known, and reason says so. odd_ranks: those that compute
- * in another order than the schedule. micro_batches: of a step. window_ns: from the first begin of a pass to the last
- * end of one: work_ns + the four causes; step_ns = window_ns + other_ns. work_ns: what a stage computes, mean of all,
- * with its own time between passes. perfect_ns: what a step would take without any bubble, est.: as long as its
- * slowest stage works, and other_ns. rows: in the order of stages. shown: a step in the middle of the others; None of
- * more passes than a picture has room for.
+ * The slowest of the job's chains of stages; chains: their number. Means over `steps` steps, ns.
+ * schedule: None, with a reason, where the order of passes is not that of a known schedule. odd_ranks: ranks that
+ * compute in another order than the schedule. micro_batches: number per step. window_ns: from the first begin of a
+ * pass to the last end of one; it is work_ns plus the four causes, and step_ns = window_ns + other_ns. work_ns:
+ * computing time of a stage with its own time between passes, mean over the stages. perfect_ns: estimated length of a
+ * step without any bubble: the work of its slowest stage, and other_ns. rows: in the order of stages. shown: the step
+ * whose window is closest to the median; None if it has too many passes for a picture.
  */
 export interface Pipeline {
   schedule: "1f1b" | "breadth_first" | "gpipe" | "interleaved" | "zero_bubble" | null;
@@ -3170,8 +3362,8 @@ export interface Pipeline {
 }
 
 /**
- * One step on the clock of the first row. shift_ns: of each row what is added to a time of the picture to have one
- * from the origin of its span.
+ * One step on the clock of the first row. shift_ns: for each row, converts times of the picture to times relative
+ * to the origin of its span, by addition.
  */
 export interface PipelineStep {
   name: string;
@@ -3207,11 +3399,14 @@ export interface Problem {
 
 /**
  * Calls of one op on inputs of the same shapes and types, on tensor cores.
- * total_ns           of their kernels over the span
- * tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
- * attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
- * slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
- * gain_ns            over the span, at most; 0 where it is not slow
+ * total_ns             summed length of their kernels over the span
+ * tflops               mean rate, if everything that a mask leaves out is counted as computed
+ * causal               whether there is a causal mask; None if the trace does not show it
+ * attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow; None if not
+ * known, or for convolutions and attention
+ * slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
+ * reason
+ * gain_ns              the most that the span would save; 0 if the calls are not slow
  */
 export interface ProductRate {
   site: KernelSite;
@@ -3237,9 +3432,9 @@ export interface ProductRates {
 }
 
 /**
- * What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
- * 2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
- * segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
+ * What a worker does over time: disjoint segments in time order, relative to the span's origin.
+ * part    0 dataset, 1 collate, 2 transfer (the worker has no other batch to produce meanwhile), 3 wait for a request
+ * batch   number of the segment's batch; -1 for none, and for a segment that stands for several short ones
  */
 export interface ProductionLane {
   loader: number;
@@ -3260,10 +3455,12 @@ export interface Progress {
 }
 
 /**
- * In the step of median length, of the training's thread. outside_ns: when no op, call or loader runs. in_ns: in
- * calls of the function `name`, which hold most of that, their ops too; the first starts at start_ns, the last ends at
- * end_ns. busiest, busiest_ns: what these calls spend more than half of their time in, None and 0 where no one name
- * takes so much.
+ * A function in the step of median length, on the training thread.
+ * start_ns, end_ns   from the start of the first call of the function to the end of the last
+ * outside_ns         time of the step in which no op, call or loader runs; most of it is in calls of the function
+ * in_ns              time in calls of the function, including their ops
+ * busiest, busiest_ns   the name of the calls that take more than half of the function's time, and their time; None
+ * and 0 if no single name does
  */
 export interface PythonFunction {
   step: string;
@@ -3277,10 +3474,13 @@ export interface PythonFunction {
 }
 
 /**
- * The calls of one function on the thread that trains. ns: outside ops, calls and waits and without interruptions,
- * mean over the steps that are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of
- * the longest call. caller: the user's function that calls it, where it is one of another package or of torch, a
- * built-in one or has no name, else None. waits: it waits for something else than a batch.
+ * The calls of one function on the training thread.
+ * caller             the user's function that calls it, if the function belongs to torch or another package, is built
+ * in, or has no name; otherwise None
+ * ns                 time outside ops, calls and waits and without interruptions, mean over the steps that are judged
+ * start_ns, end_ns   of the longest call
+ * steps              steps with a call; empty if nearly all have one
+ * waits              the function waits for something other than a batch
  */
 export interface PythonWork {
   name: string;
@@ -3312,9 +3512,12 @@ export interface QueueLevel {
 
 /**
  * A named range of the host (record_function and the like) within the ranges around it; means per step.
- * path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
- * is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
- * inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
+ * path        the names from the outermost range to this one; a path that occurs in two phases has two rows
+ * host_ns     time in which the range is open, added up over the threads
+ * self_ns     the part of it in which no range inside it is open
+ * device_ns   time in which work that was launched inside it runs (union over streams and devices)
+ * idle_ns     idle time of the devices that this work ends
+ * launches    number of device activities launched inside it
  */
 export interface RangeRow {
   path: string[];
@@ -3355,14 +3558,14 @@ export interface RankMatrix {
 }
 
 /**
- * One rank. key: what the caller calls its span; host: None where its worker's name tells none. steps: of the job's
- * steps, those that it recorded. cut_short: its file ends before the recording does.
- * Of its matched collectives, sums over `JobRanks.matched_steps`: matched: how many; transfer_ns + wait_ns is what
- * they take on this rank, wait_ns until the last rank had arrived; exposed_wait_ns: of wait_ns, at most so much no
- * computation hides. last: at how many this rank arrived last; caused_ns: waits of the others that end with its
- * arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched. tokens_sent,
- * tokens_received: as of `RoutedTokens`; None where not known.
- * clock_offset_ns: what is added to this rank's times to have those of the first rank; None where that is not known.
+ * One rank. key: the caller's name for its span. host: None where the worker's name does not contain it. steps: how
+ * many of the job's steps it recorded. cut_short: whether its file ends before the recording does.
+ * Sums over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched: matched: their number;
+ * wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
+ * the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
+ * caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
+ * sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known.
+ * clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
  */
 export interface RankRow {
   rank: number;
@@ -3413,9 +3616,11 @@ export interface RanksPage {
 }
 
 /**
- * exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
- * them, and of a recording that has none. passes: those of micro-batches, of a rank of a pipeline; else empty.
- * reduced: what the recording's own work lets them begin by; empty without work on a device.
+ * What a recording contributes to the view of its job.
+ * exchanges   the collectives of the steps, up to a maximum number; empty if there are none, and in summaries of
+ * releases that did not match them
+ * passes      the passes of micro-batches if this is a rank of a pipeline; else empty
+ * reduced     when the recording's own work lets the collectives begin; empty without work on a device
  */
 export interface RanksResult {
   exchanges: Exchanges;
@@ -3444,9 +3649,10 @@ export interface Reason {
 }
 
 /**
- * captures: number of captures of work that is captured more than once, including the first time. steps: how many
- * steps contain one of them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None if
- * there are no others.
+ * Captures of work that is captured more than once, and the steps that contain them.
+ * captures   number of these captures, including the first one of each work
+ * steps      number of steps that contain one of them
+ * step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
  */
 export interface Recaptures {
   captures: number;
@@ -3456,9 +3662,11 @@ export interface Recaptures {
 }
 
 /**
- * Of the mean step. calls: checkpoints; ns: work on devices of what is computed again, or without any the time of
- * its ops; kept_bytes: what keeping it instead would take, on the main device, at most; None where memory is not
- * recorded.
+ * Recomputation in the mean step.
+ * calls        number of checkpoints
+ * ns           device time of what is computed again; without a device the time of its ops
+ * kept_bytes   the most memory on the main device that keeping the results instead would take; None if memory is not
+ * recorded
  */
 export interface Recomputed {
   calls: number;
@@ -3467,20 +3675,27 @@ export interface Recomputed {
 }
 
 /**
- * The recorder's data about the batches that the span's steps received; ns are means per batch, None if no batch
- * has the value.
- * main: the loader with the most waiting; every field is about it except lanes, queues, workers and slowest batches.
- * loaders, and their workers, lanes and queues, are in the order of the table of loaders.
- * sampled: how many of the batches the recorder sampled; cpu_share, core_wait_share, kind and bytes are of these. kind
- * is None if they are too few.
- * production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
- * until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
- * stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
- * of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
- * steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
- * `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
- * a loader without workers, of which call stacks in the trace show more. held_ns: how long a produced batch waits
- * in its worker, because Python code of the dataset holds the interpreter; None where it does not.
+ * The recorder's data about the batches that the span's steps received. Times are means per batch in ns; a field is
+ * None if no batch has the value.
+ * main              the loader with the most waiting; all fields are about it, except lanes, queues, workers and
+ * slowest
+ * loaders           in the order of the table of loaders, as are workers, lanes and queues
+ * sampled           number of batches that the recorder sampled
+ * cpu_share, core_wait_share, kind, bytes   of the sampled batches; kind is None if these are too few
+ * production_ns     = dataset_ns + collate_ns, see `settled_batches`
+ * transfer_ns       from the end of the batch in the worker until it is an object of the main process (and pinned)
+ * ready_ns          from then until the training loop requests it
+ * wait_ns           wait of the training loop
+ * consumer_ns       a step without waits for late batches
+ * late_ns           these waits; consumer_ns is None and late_ns 0 if the steps contain no mark of this loader
+ * batches_per_step  in steps whose batches are recorded
+ * steps, marks_ns   steps that begin in the window [start_ns, end_ns) of the lanes, and when each does
+ * overhead_ns       time to receive a batch that is ready, see `_receiving_ns`
+ * sampler_ns        the part of it in which the indices of a later batch are drawn
+ * files             number of the recorder's files that were used
+ * lines             None for a loader without workers, about which call stacks in the trace show more
+ * held_ns           how long a produced batch waits in its worker because Python code of the dataset holds the
+ * interpreter; None if that does not happen
  */
 export interface Recorded {
   files: number;
@@ -3519,9 +3734,11 @@ export interface Recorded {
 }
 
 /**
- * A line as frames name it, "data.py(41): __getitem__": the innermost one outside torch and Python's library.
- * share: of the time of batch production, est.; error: one standard deviation of it, as bursts differ (between
- * clusters, Cochran, Sampling Techniques, 3rd ed., 9A.1); ns_per_batch: that share of a batch.
+ * The innermost line outside torch and Python's library, as frames name it: "data.py(41): __getitem__".
+ * share          estimated share of the time in which batches are produced
+ * error          one standard deviation of share, from the differences between bursts (between clusters, Cochran,
+ * Sampling Techniques, 3rd ed., 9A.1)
+ * ns_per_batch   share of the time of a batch
  */
 export interface RecordedLine {
   line: string;
@@ -3531,8 +3748,10 @@ export interface RecordedLine {
 }
 
 /**
- * lines: longest first; empty with why. samples, bursts: that they rest on. whole: of the whole recording, because
- * there are too few in the span.
+ * The lines of source code in which workers spend their time.
+ * lines             those with the most time first; empty with why
+ * samples, bursts   number of samples, and of bursts of samples, that they are based on
+ * whole             they cover the whole recording, because the span has too few samples
  */
 export interface RecordedLines {
   lines: RecordedLine[];
@@ -3583,9 +3802,14 @@ export interface RecordedWorker {
 }
 
 /**
- * every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
- * others, or where steps vary that at the place of what they do; outside_ns: of this, after ops and in none. name: the
- * op that takes most of what they call more often, "" without any; more: how many more calls of it each has.
+ * Steps at equal distances that do extra work.
+ * every        distance from one such step to the next
+ * steps        their names
+ * excess_ns    their mean length minus the median length of the other steps; where steps vary, only the difference at
+ * the place of the extra work
+ * outside_ns   the part of it after ops and in no op
+ * name         the op that takes most of the extra time, "" if there is none
+ * more         how many more calls of that op each of these steps has
  */
 export interface RecurringWork {
   every: number;
@@ -3600,13 +3824,13 @@ export interface RecurringWork {
  * The graph of one rank, reduced to its exchanges. It is empty if the recording has no work on a device, no
  * collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
  * host's work from its waits.
- * unexplained: share of the recording that no edge explains, or of the work of devices whose launch is not recorded,
+ * unexplained: share of the recording that no edge explains, or share of device work without a recorded launch,
  * whichever is larger.
- * began, ended: of its steps, as recorded, relative to the origin, ns: what the host does first and last in them, and
- * the last of all work that they launched; 0 of a step without any.
- * recorded: as it is; instant_host: with a host that takes no time; no_loader: without waits for batches;
- * uninterrupted: without what single calls and kernels take longer than all others like them. The last two are empty
- * where there is nothing of that.
+ * began, ended: recorded times of its steps relative to the origin, ns: the first begin on the host, and the last end
+ * of anything on the host or launched by the step; 0 for a step without any.
+ * recorded: the paths as recorded; instant_host: with a host that takes no time; no_loader: without waits for batches;
+ * uninterrupted: without the excess of single calls and kernels over all others like them. The last two are empty if
+ * the recording has no such waits or excess.
  */
 export interface Reduced {
   unexplained: number;
@@ -3619,11 +3843,13 @@ export interface Reduced {
 }
 
 /**
- * Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
- * searches: number of searches for unused parameters, search_ns: the host's time for them, idle_search_ns: the part of
- * it in which no device works. map_ns: for each search, the length of the median all-reduce of the used parameters in
- * which nothing computes: it follows other all-reduces, which waited for late ranks. parameters: number in that
- * all-reduce, all_used: whether each of them got a gradient in each step; None where the trace does not tell.
+ * Means per step, times in ns. copies: number of gradients copied out of buckets; copies_ns: the host's time for
+ * them.
+ * searches: number of searches for unused parameters; search_ns: the host's time for them; idle_search_ns: the part of
+ * it in which no device works. map_ns: the exposed time of the all-reduces that tell which parameters were used, for
+ * each search that of the median one; such an all-reduce does not wait for late ranks, because it follows others that
+ * did. parameters: number of parameters in it; all_used: whether each of them got a gradient in each step; both None
+ * where the trace does not show it.
  */
 export interface Reducer {
   copies: number;
@@ -3642,7 +3868,10 @@ export interface Residual {
   ns: number;
 }
 
-/** TFLOP/s for a type of inputs. tensor_cores: FP32 inputs have two roofs. */
+/**
+ * The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
+ * without them.
+ */
 export interface Roof {
   dtype: string;
   tensor_cores: boolean;
@@ -3650,9 +3879,12 @@ export interface Roof {
 }
 
 /**
- * The roofline of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded;
- * unknown_ns: kernel time in ops without a formula, or without recorded inputs. Collectives compute nothing, so their
- * time is not in it.
+ * The roofline of a device.
+ * memory_gbs   peak bandwidth of its memory in GB/s; None where the peaks of the GPU are not known
+ * dots         those with the most time
+ * more_dots, more_ns   number and kernel time of all other dots, which are not shown
+ * unknown_ns   kernel time of ops without a formula, or without recorded inputs. Collectives are left out, since they
+ * compute nothing
  */
 export interface Roofline {
   memory_gbs: number | null;
@@ -3665,17 +3897,21 @@ export interface Roofline {
 
 /**
  * Calls of one op on inputs of the same shapes and types, whose longest kernel is the same.
- * kernel, short      the longest one; kernel_count: kernels of a call, as a mean
- * calls, total_ns    of all their kernels, over the span
- * flops, bytes       of one call; bytes at least
- * tensor_cores       the longest kernel runs on them
- * roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
- * efficiency         time at the roof / time
- * above              why that is more than 1: a kernel of the convolution says that it needs fewer operations
- * (Winograd, Fourier), caches may hold the inputs, or expanded ones be smaller than their shapes,
- * the clock may be higher than the data sheet says, or none of these; None: it is not
- * bound              what bounds it; None: the roofs are not known
- * gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
+ * shapes, dtype      the shapes of the inputs as compact JSON, and the type that the roof is chosen by
+ * kernel, short      full and short name of the longest kernel
+ * kernel_count       number of kernels that one call launches, as a mean
+ * calls, total_ns    number of calls in the span, and the summed length of their kernels
+ * flops, bytes       operations of one call, and the bytes that it moves at least
+ * tensor_cores       the longest kernel runs on tensor cores
+ * roof_tflops        peak rate for the type of the inputs; None where the data sheet of the GPU or the type is unknown
+ * efficiency         time that the calls would take at the roof / time that their kernels take
+ * above              why the efficiency is more than 1; None where it is not. The name of a kernel may show an
+ * algorithm that needs fewer operations (Winograd, Fourier), caches may hold the inputs, expanded
+ * inputs may take less memory than their shapes suggest, or the clock may be higher than in the
+ * data sheet
+ * bound              what limits the calls; None where the roofs are not known
+ * gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 where
+ * the roofs are not known
  */
 export interface RooflineDot {
   op: string;
@@ -3697,10 +3933,11 @@ export interface RooflineDot {
 }
 
 /**
- * Tokens that the ranks of a group exchange with their experts, sums over `steps` steps and `calls` all-to-alls to
- * the experts; those back are not counted. By rank, in the order of ranks: sent: to the experts of any rank, its own
- * included; received: for its own experts. Over all ranks of the group both have the same sum. hidden: elements of a
- * token.
+ * Tokens that the ranks of a group exchange with their experts: sums over `steps` steps and `calls` all-to-alls to
+ * the experts, without those back.
+ * hidden     number of elements of a token
+ * sent       tokens that each rank sends, including those for its own experts; in the order of ranks
+ * received   tokens that each rank receives for its own experts; the sum over the group is that of sent
  */
 export interface RoutedTokens {
   group: string | null;
@@ -3807,11 +4044,15 @@ export interface Scalars {
 }
 
 /**
- * The events of the whole span with some words in their name.
- * tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
- * are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
- * or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
- * parts of [bins_from_ns, bins_to_ns), which all events span.
+ * The events of the whole span whose names contain the searched words.
+ * tracks            one entry for each track with such events
+ * count, total_ns   number and length of the events of the requested track, or of all tracks; nested events are added
+ * up as well
+ * hits              a part of these events
+ * first             number of the first event in hits, counted from 0 in time order
+ * next              number of the first event that begins at the requested instant or later; count if none does
+ * bins              number of events that begin in each of equal parts of [bins_from_ns, bins_to_ns), the range of all
+ * events
  */
 export interface SearchPage {
   count: number;
@@ -3826,8 +4067,8 @@ export interface SearchPage {
 }
 
 /**
- * A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
- * step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs.
+ * A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
+ * sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
  */
 export interface Segment {
   id: string;
@@ -3840,8 +4081,8 @@ export interface Segment {
 }
 
 /**
- * A segment with free memory that blocks in use keep. pieces: of free memory; kept_by: the line of the largest
- * block in use.
+ * A segment whose free memory is kept by blocks in use. pieces: number of its free parts; kept_by: the line that
+ * allocated the largest block in use.
  */
 export interface SegmentRow {
   address: string;
@@ -3854,8 +4095,13 @@ export interface SegmentRow {
 }
 
 /**
- * A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
- * batches; exchanges between ranks; waits of calls for devices; the first two together.
+ * The length of a step in ns if one part took no time.
+ * host            the host's own time
+ * device          the work of devices, without exchanges between ranks
+ * loader          waits for batches
+ * communication   exchanges between ranks
+ * blocking        waits of calls for devices
+ * host_and_device   the first two together
  */
 export interface Sensitivity {
   host: number;
@@ -3880,9 +4126,12 @@ export interface Series {
 }
 
 /**
- * runtime: CUDA or ROCm with its version, None if not recorded. with_*: what was recorded, each of which slows the
- * host. first_inputs: of the first products and convolutions of a step, empty if no op has them. half_share: share of
- * the calls of products and convolutions whose first input has 16 bits; None if no op has types.
+ * The environment of a job and the options of its recording.
+ * runtime        CUDA or ROCm with its version; None if not recorded
+ * with_stack, with_shapes, with_memory   options of the profiler; each of them slows the host
+ * first_inputs   inputs of the first products and convolutions of a step; empty if no op has recorded inputs
+ * half_share     share of the calls of products and convolutions whose first input has 16 bits; None if no op has
+ * recorded types
  */
 export interface Setup {
   runtime: string | null;
@@ -3893,7 +4142,13 @@ export interface Setup {
   half_share: number | null;
 }
 
-/** concurrency: mean number of devices at work while any works. busy_ns by device, per step. */
+/**
+ * How the devices of a process work together.
+ * concurrency     mean number of devices that work, over the time in which any works
+ * busy_ns         time per step in which each device works
+ * union_busy_ns   time per step in which any works
+ * blockers        the ops that block, the most idle time first
+ */
 export interface SeveralDevices {
   devices: number[];
   concurrency: number;
@@ -3917,13 +4172,17 @@ export interface SidebarShare {
 }
 
 /**
- * From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
- * All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
- * by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
- * behind a blocking call (see BlockingRow); split_ns: what of it is late while few launches lie between two calls
- * that wait (`split_late_ns`). each_ns: the median of the activities launched here, without exchanges between ranks;
- * None where there are no others. run_ahead_p50_ns, starved_share: None without launches. examples: the longest gaps
- * that the host is late for, else the longest of any reason.
+ * A place within a phase from which work is launched, such as the buffer broadcast of the forward pass; means per
+ * step.
+ * device_ns          time in which work that was launched here runs (union over streams)
+ * idle_ns            idle time, by reason, that ended with an activity launched here
+ * bubble_ns          the part of it that a blocking call causes (see BlockingRow)
+ * split_ns           the part of it in which the host is late while it launches little between two calls that wait
+ * (`split_late_ns`)
+ * each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
+ * no others
+ * run_ahead_p50_ns, starved_share   None without launches
+ * examples           the longest gaps for which the host is late, else the longest for any reason
  */
 export interface SiteRow {
   site: string;
@@ -4022,8 +4281,8 @@ export interface SnapshotPage {
 }
 
 /**
- * A file. lost: numbers of entries that could not be read, by kind. growth: since an earlier snapshot, if one was
- * given.
+ * A snapshot file. lost: number of entries that could not be read, by kind. growth: what grew since an earlier
+ * snapshot, if one was given.
  */
 export interface SnapshotSummary {
   path: string;
@@ -4149,8 +4408,12 @@ export interface SplitStep {
 }
 
 /**
- * A rank of the pipeline; stages: which it computes. ns a step, which sum to step_ns: forward_ns, backward_ns: its
- * passes; other_ns: what it does besides, such as the optimizer; and what it is idle, by cause.
+ * A rank of the pipeline; times in ns per step.
+ * stages                     the stages that the rank computes
+ * forward_ns, backward_ns    its passes
+ * other_ns                   its other work, such as the optimizer
+ * schedule_ns, imbalance_ns, ordering_ns, transfer_ns   its idle time by cause
+ * All these times sum to step_ns.
  */
 export interface StageRow {
   rank: number;
@@ -4202,9 +4465,10 @@ export interface StepMark {
 }
 
 /**
- * Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
- * that one of them is longer by more than steps differ from each other. plain_p1_ns: 1st percentile of the plain
- * steps, but no less than the second shortest.
+ * Median lengths of a job's steps, in ns, that were recorded and that were not.
+ * recorded, plain   number of steps behind each median
+ * differ            the 95 % intervals of the medians do not overlap, so that one is longer by more than chance
+ * plain_p1_ns       1st percentile of the steps that were not recorded, no less than the second shortest
  */
 export interface StepPace {
   recorded_ns: number;
@@ -4216,11 +4480,11 @@ export interface StepPace {
 }
 
 /**
- * One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
- * gpu_busy_ns is the time in which any device works; None in a trace without device activity.
- * before_recording_ns to profiler_ns are in the step, and left out of verdicts, of means behind gains and of cards:
- * the main device runs work from before the recording; it is idle while the host does what comes once; nothing of it
- * follows; it is idle while the profiler itself works. steady_ns: what is left without excess; excess_ns: by kind.
+ * One step. parts_ns sums to duration_ns. start_ns: relative to the span's origin; slow: whether it is an outlier.
+ * gpu_busy_ns: time in which any device works; None in a trace without device activity. Times of the step that are
+ * left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
+ * once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
+ * profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
  */
 export interface StepRow {
   name: string;
@@ -4239,9 +4503,12 @@ export interface StepRow {
 }
 
 /**
- * A segment. free_bytes: free while blocks of it are in use, 0 where none is. offset, size: columns, of each block,
- * bytes; used: whether it is in use, or other streams may still use it; line: place in `lines` of what allocated it,
- * -1 where that is not recorded. more_blocks: at the end, left out.
+ * A segment and the blocks in it.
+ * free_bytes     free memory in it while blocks of it are in use; 0 if no block is
+ * offset, size   columns: each block's place in the segment and its bytes
+ * used           whether the block is in use, or other streams may still use it
+ * line           place in `lines` of the line that allocated it; -1 if not recorded
+ * more_blocks    number of blocks at the end that are left out
  */
 export interface Strip {
   address: string;
@@ -4283,8 +4550,8 @@ export interface TimedWorker {
 }
 
 /**
- * The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
- * names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+ * The events that touch [start_ns, end_ns), merged where they are narrower than detail_ns.
+ * names: as on the boxes; full_names: as in the trace, "" where that is the same; colours: ids of meanings.
  */
 export interface TimelinePage {
   start_ns: number;
@@ -4298,7 +4565,7 @@ export interface TimelinePage {
   queue: Depth | null;
 }
 
-/** first_ns, last_ns: from the first event to the end of the last one. */
+/** The time span of the timeline. first_ns: start of the first event; last_ns: end of the last one. */
 export interface TimelineResult {
   first_ns: number;
   last_ns: number;
@@ -4313,11 +4580,10 @@ export interface TimelineStep {
 }
 
 /**
- * One track of the picture. rows: nesting levels, at least one.
+ * One track of the picture. rows: number of nesting levels, at least one.
  * group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
- * pinned: it is among those that a reader wants in sight whatever else is: steps, phases, what does not repeat, the
- * loader, the busiest streams.
- * all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
+ * pinned: whether it stays in sight when the picture is scrolled: steps, phases, excess, the loader, and the busiest
+ * streams. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
  */
 export interface Track {
   id: number;
@@ -4329,7 +4595,7 @@ export interface Track {
   all_rows: number;
 }
 
-/** How many events of a track were found, and how long they are in all. */
+/** The number of events found on a track, and their total length. */
 export interface TrackHits {
   track: number;
   count: number;
@@ -4372,8 +4638,8 @@ export interface TrendsPage {
 }
 
 /**
- * origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not, but
- * of a GPU's counters those that were sampled.
+ * The result of the trends view. origin_ns: epoch time of the span's t = 0; series: every metric of the catalogue,
+ * measurable or not, except GPU counters that were not sampled.
  */
 export interface TrendsResult {
   origin_ns: number;
@@ -4400,9 +4666,14 @@ export interface Tried {
 export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" | "ns" | "number" | "text";
 
 /**
- * unused, all: nodes of forward ops in those steps that have unused ones, per step. steps: names of these steps.
- * name: the op that takes most of the time of the ops that created unused nodes; ns: the time of them all, mean over
- * all steps. start_ns, end_ns: from the first to the last one in the step in which that takes longest.
+ * Nodes of the backward pass that no backward pass runs.
+ * unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use
+ * steps              names of these steps
+ * name               the op with the most time, among those that created the unused nodes
+ * ns                 time of all these ops, mean over all steps
+ * start_ns, end_ns   from the first to the last of these ops, in the step in which they take longest
+ * Ops after the last node of the recording do not count, since their backward pass may not be recorded; nor does what
+ * a checkpoint computes again inside a node.
  */
 export interface UnusedGraph {
   unused: number;
@@ -4425,7 +4696,7 @@ export interface ViewMeaning {
   share: string;
 }
 
-/** What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps. */
+/** The causes of the mean exposed wait. starts: None if no epoch begins in the steps. */
 export interface WaitCauses {
   shares: WaitShares;
   starts: EpochStarts | null;
@@ -4433,7 +4704,7 @@ export interface WaitCauses {
   overhead: Overhead | null;
 }
 
-/** Long gaps in which the host does the same thing: how many, and how late they are together, over the span. */
+/** Long gaps in which the host does the same thing. count, late_ns: their number and late time over the span. */
 export interface WaitName {
   name: string | null;
   compiled: boolean;
@@ -4464,9 +4735,8 @@ export interface Waiting {
 }
 
 /**
- * Kernels with the same fault, per step. name: the one with most of the gain, and site where it comes from; None if
- * there is none.
- * gain_ns   at most, if the fault were fixed
+ * Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any; site:
+ * where it is launched. gain_ns: the largest possible gain if the fault were fixed.
  */
 export interface Waste {
   name: string | null;
@@ -4484,26 +4754,26 @@ export interface Waterfall {
 }
 
 /**
- * The steady step of a recording and what changes would make of it, those that help most first.
- * median_step_ns    what is called the steady step everywhere else: the median of what steps take without excess
- * steady_step_ns    the recorded step of middle length without its excess, replayed: as it follows itself again and
- * again, it is longer than the median where a few steps wait for the batches of all
- * replayed_step_ns  the same step as it was recorded, with its excess, replayed
- * recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
- * device_ns         the work of the device with most of it in the steady step, without exchanges
- * device_curve      the step in ns without (n / last) ** 2 of it, for n from 0 to the last
- * pace              what sets the pace by the sensitivity: the value of a `Bound`
- * wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
+ * The length of a recording's steady step after changes. changes: the largest gain first.
+ * median_step_ns    the steady step as in all other views: the median length of the steps without excess
+ * steady_step_ns    the replayed step of median length without its excess. It follows itself again and again, so it is
+ * longer than the median where a few steps wait for the batches of all
+ * replayed_step_ns  the same step with its excess, replayed
+ * recorded_step_ns  the recorded step, from its start to that of the next one; the mean where a loader sets the pace
+ * device_ns         work of the busiest device in the steady step, without exchanges
+ * device_curve      length of the step without (n / last) ** 2 of that work, for n from 0 to the last
+ * pace              what sets the pace according to the sensitivity: the value of a `Bound`
+ * wait_error        relative difference of replayed and recorded blocking calls; None without such calls
  * unexplained       share of the steady step that no edge explains
- * unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
- * trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
- * its pace
- * holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
- * half_host_ns      the steady step if it has; 0 where a device sets the pace in any case
- * for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
- * one of this rank, so it takes none of this away
- * sets              every set of the changes that help most, those among them that help only after the others; none
- * of a replay that is not to be trusted
+ * unlinked          share of device work without a recorded launch, apart from work from before the recording
+ * trusted           whether the replay reproduces the recorded step, covers most of the mean step, and shows what sets
+ * the pace
+ * holds_unprofiled  whether the pace is the same if profiling has doubled the host's time
+ * half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
+ * for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
+ * affect this rank alone, so these waits remain
+ * sets              all sets of the changes with the largest gains, including changes that help only after others;
+ * empty if the replay is not trusted
  */
 export interface WhatIf {
   recorded_step_ns: number;
@@ -4538,10 +4808,13 @@ export interface WhatIfTexts {
 }
 
 /**
- * repetitions: how many are recorded; first, last: the tokens of one text that they compute, added: how many of
- * these are new. ns: what computing the earlier tokens takes in a step; None where it cannot be told. by_slope: that
- * follows from how much longer repetitions take with more tokens, and not from the work of products. is_causal:
- * whether all attention ops say that no token depends on later ones; None where one does not say it.
+ * Repeated computation of earlier tokens.
+ * repetitions   number of recorded repetitions
+ * first, last   number of tokens of one text that the first and the last repetition computes
+ * added         number of new tokens among these
+ * ns            time of a step in which earlier tokens are computed; None if it cannot be determined
+ * by_slope      ns is derived from how much longer repetitions with more tokens take, not from the work of products
+ * is_causal     whether no token depends on later ones in any attention op; None if an op does not show it
  */
 export interface WithoutCache {
   repetitions: number;
@@ -4554,12 +4827,17 @@ export interface WithoutCache {
 }
 
 /**
- * Step time against number of workers.
- * measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
- * the number to set, 0 where workers would cost more than they bring; floor_ns: the step that it leaves; gain_ns:
- * measured less floor, 0 where no more workers are needed; needed: without regard to cores. epochs_ns: in each point
- * and in the measured step, for epochs that begin. batches: that a step takes. cores: of the recording machine, where
- * a recorder says it; limits: what may keep the curve from coming true.
+ * Step time by number of workers.
+ * measured_workers   0 for a loader in the main process
+ * measured_step_ns   the mean step of this span
+ * recommended        the number of workers to set; 0 if workers would cost more than they save
+ * floor_ns           the step with that number
+ * gain_ns            measured_step_ns - floor_ns; 0 if no more workers are needed
+ * needed             number of workers that keep up with the step, whatever the number of cores
+ * epochs_ns          time for epochs that begin, in each point and in the measured step
+ * batches            number of batches per step
+ * cores              cores of the recording machine, if a recorder states them
+ * limits             reasons why the real step may differ from the curve
  */
 export interface WorkerCurve {
   points: CurvePoint[];

@@ -23,7 +23,7 @@ from tb_steptime.trace.steps import find_steps
 
 
 class ComparedStep(msgspec.Struct, frozen=True):
-    """A step. whole: it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step."""
+    """A step. whole: whether it is compared. phases_ns: in the order of CompareResult.phases; they sum to the step."""
 
     name: str
     whole: bool
@@ -31,12 +31,12 @@ class ComparedStep(msgspec.Struct, frozen=True):
 
 
 class CompareResult(msgspec.Struct, frozen=True):
-    """What is compared of a span. Sums of kernels and ops are those of its whole steps.
+    """The figures of a span that are compared. Sums of kernels and ops are those of its whole steps.
 
-    phases: labels, in order. kernels: of the main device, by where they come from; more_kernels_ns: those of all other
-    places. ops: on the host. blocking, copies: by where they come from. All empty in a summary of a release that did
-    not compare. known_products: of the time of the main device's products, that of those whose operations are known;
-    None where there are none.
+    phases: labels, in order. kernels: of the main device, by place of origin; more_kernels_ns: time of all other
+    places. ops: on the host. blocking, copies: by place of origin. All are empty in a summary of a release that did not
+    compare. known_products: share of the time of the main device's products whose operations are known; None without
+    products.
     """
 
     setup: Setup = Setup()

@@ -47,7 +47,7 @@ ACTIVITY_ROWS = 6
 
 
 class WaitCauses(msgspec.Struct, frozen=True):
-    """What the mean exposed wait is for. starts: where epochs begin, None where none does in these steps."""
+    """The causes of the mean exposed wait. starts: None if no epoch begins in the steps."""
 
     shares: WaitShares
     starts: EpochStarts | None
@@ -56,8 +56,8 @@ class WaitCauses(msgspec.Struct, frozen=True):
 
 
 class LoaderActivities(msgspec.Struct, frozen=True):
-    """The longest activities of a loader in the main process; more folds the rest, more_ns its time. slow_lines: those
-    of the dataset, where call stacks are recorded."""
+    """The longest activities of a loader in the main process. more, more_ns: number and time of the others. slow_lines:
+    lines of the dataset, if call stacks are recorded."""
 
     rows: list[Activity]
     more: int
@@ -66,14 +66,14 @@ class LoaderActivities(msgspec.Struct, frozen=True):
 
 
 class DataLoadingResult(msgspec.Struct, frozen=True):
-    """unknown says why no waits are known (no loader events); all figures are then None or empty, but what a recorder
-    knows of a loader that another thread reads.
+    """unknown: why no waits are known. Figures are then None or empty, except those that a recorder has of a loader
+    that another thread reads.
 
-    main_loader: the row of loaders that is waited for most, see `most_waited`. These are of it: multiprocess, None
-    where the iterator's name does not say; batch_ns, what one process needs for one batch; consumer_ns: what the steps
-    take without late batches, per batch; batches_per_step; needed_workers; why_unknown: why there is no number of
-    workers and no curve; burst: of a multi-process loader.
-    recorded: None without a recorder's files; recorder_notes: of files that were not used, too.
+    main_loader: place in `loaders` of the one with the longest total wait (`most_waited`). Figures of this loader:
+    multiprocess, None where the iterator's name does not show it; batch_ns: time that one process needs for a batch;
+    consumer_ns: time per batch of the steps without late batches; batches_per_step; needed_workers; why_unknown: why
+    there is no number of workers and no curve; burst: if it has several processes.
+    recorded: None without a recorder's files; recorder_notes: including files that were not used.
     """
 
     unknown: Reason | None = None
@@ -157,7 +157,7 @@ def _notes(trace: Trace) -> list[Note]:
 
 
 def _unknown(trace: Trace, recorded: Recorded | None) -> DataLoadingResult:
-    """Returns the result where waits of the loop are not known; what was recorded of a loader is kept."""
+    """Returns the result if the loop's waits are not known. It has what was recorded of a loader."""
     elsewhere = recorded is not None or reads_elsewhere(trace)
     why = Reason("loader_on_other_thread") if elsewhere else Reason("no_loader_events")
     if recorded is None:

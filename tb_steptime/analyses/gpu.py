@@ -21,6 +21,7 @@ from tb_steptime.metrics.roofline.dots import Roofline, roofline
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
 from tb_steptime.text import Reason
 from tb_steptime.trace.host_ranges import named_ranges, short_range
+from tb_steptime.trace.intervals import equal_bins
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
@@ -67,7 +68,7 @@ class MetricLevels(msgspec.Struct, frozen=True):
 
 
 class KernelGrouping(msgspec.Struct, frozen=True):
-    """Groups with most time; more_* fold the others: groups, their launches, their time."""
+    """The groups with the most time. more_rows, more_count, more_ns: number, launches and time of the other groups."""
 
     by: By
     rows: list[KernelGroup]
@@ -77,9 +78,14 @@ class KernelGrouping(msgspec.Struct, frozen=True):
 
 
 class IdleTime(msgspec.Struct, frozen=True):
-    """share: of the window. reason: that of most of the idle time, as in IdleNs, where those for which the host is late
-    are one ("host_late"); None where the device is busy. range: of a device that waits for data, the named range that
-    holds most of its other idle time; None where none holds much."""
+    """Idle time of a device.
+
+    share    idle time / window
+    reason   the reason of most of it, as in IdleNs, but with one id ("host_late") for all reasons for which the host is
+             late; None if the device is busy
+    range    if the device waits for data, the named range with most of its other idle time; None if no range has much
+             of it
+    """
 
     share: float
     reason: str | None
@@ -87,13 +93,12 @@ class IdleTime(msgspec.Struct, frozen=True):
 
 
 class DeviceGpu(msgspec.Struct, frozen=True):
-    """One device. tiles: figures of the window and its steps, and behind them shares that the GPU measured of itself,
-    where these were sampled. split: its kernel time, of which every table is a
-    grouping: rows and the rest sum to split.kernel_ns. Those by line are there where call stacks are
-    recorded, kernels of modules where modules are.
+    """One device. tiles: figures of the window and its steps, then shares from the GPU's own counters if they were
+    sampled. split: its kernel time; the rows and the rest of each table sum to split.kernel_ns. There are tables by
+    line if call stacks were recorded, and of modules if modules were.
 
-    idle, roofline: None in a summary of before they were measured. kineto_zero_fraction:
-    share of kernel time for which Kineto wrote an occupancy of 0 that cannot be.
+    idle, roofline: None in a summary that is older than they are. kineto_zero_fraction: share of kernel time for which
+    Kineto wrote an impossible occupancy of 0.
     """
 
     device: int
@@ -110,7 +115,7 @@ class DeviceGpu(msgspec.Struct, frozen=True):
 
 
 class GpuResult(msgspec.Struct, frozen=True):
-    """start_ns, end_ns: the window of all figures. unknown says why there is no device."""
+    """The result of the GPU view. start_ns, end_ns: the window of all figures; unknown: why there is no device."""
 
     unknown: Reason | None
     start_ns: int
@@ -133,9 +138,9 @@ def analyse(trace: Trace) -> GpuResult:
     )
 
 
-def _groupings(said: OpsRecorded) -> list[By]:
+def _groupings(facts: OpsRecorded) -> list[By]:
     """Returns the groupings for which something is recorded; by module always, as earlier releases did."""
-    lacking = {"name,module": not said.modules, "name,line": not said.stacks, "line": not said.stacks}
+    lacking = {"name,module": not facts.modules, "name,line": not facts.stacks, "line": not facts.stacks}
     return [by for by in TABLE_ROWS if not lacking.get(by)]
 
 
@@ -179,7 +184,7 @@ def _time_bins(trace: Trace, device: int, values: int) -> list[MetricLevels]:
     if high <= low:
         return []
     levels = _levels(high - low, values)
-    edges = _edges(low, high, FINER ** (levels - 1))
+    edges = equal_bins(low, high, COARSEST_BINS * FINER ** (levels - 1))[1]
     return [_metric_levels(metric.id, found, edges, levels) for metric, found in metrics_in_bins(trace, device, edges)]
 
 
@@ -192,13 +197,6 @@ def _levels(window_ns: int, values: int) -> int:
         if size > values or window_ns < bins * FINEST_BIN_NS:
             return levels
         levels += 1
-
-
-def _edges(low: int, high: int, finest_per_coarsest: int) -> Int64:
-    """Returns the edges of equal bins of whole ns; the last bin ends with the window."""
-    bins = COARSEST_BINS * finest_per_coarsest
-    bin_ns = -(-(high - low) // bins)
-    return np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
 
 
 def _metric_levels(metric: str, finest: Bins, edges: Int64, levels: int) -> MetricLevels:

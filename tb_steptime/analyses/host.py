@@ -53,10 +53,10 @@ from tb_steptime.trace.steps import find_steps
 
 
 class HostStep(msgspec.Struct, frozen=True):
-    """A step. idle_ns is that of the main device by reason: it sums to duration_ns less that device's busy time.
+    """A step. idle_ns: idle time of the main device by reason, which sums to the step minus its busy time.
 
-    launches: kernels, copies and sets that start in it. left_out_ns: what of it verdict and cards leave out.
-    phase_spans: when the host is in which phase, in time order.
+    launches: number of kernels, copies and sets that start in it. left_out_ns: the part that verdicts and cards leave
+    out. phase_spans: when the host is in which phase, in time order.
     """
 
     name: str
@@ -80,23 +80,27 @@ class DeviceIdle(msgspec.Struct, frozen=True):
 
 
 class HostResult(msgspec.Struct, frozen=True):
-    """device: the one that is busy longest, whose figures stand for the span; None where nothing ran on a GPU, then
-    `unknown` says so, and only steps, phases and ranges of the host are measured.
+    """device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
+    steps, phases and ranges of the host are measured.
 
-    segments sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine. blocking and copies:
-    most bubble (time) first; more_blocking: how many rows were folded away. device_levels: what the device does, in
-    the bins of the queue. figures: by metric id, what says whether the CPU limits the step. full_queue_ns: time a
-    step in which launch calls wait for room in the full queue. bucket_copies: copies a step of gradients out of the
-    buckets of DistributedDataParallel; bucket_late_ns: idle time a step until these are launched. long_gaps: by
-    place, those before which the host does one thing for long. with_stack: recorded with call stacks. cpu_unrecorded:
-    only its launch calls are in the recording. cpu: what ops compute; between_ops_ns: of the mean step, with a named
-    range and no op; python_function: which takes the time in which no op runs; python_work: functions that compute no
-    ops; outside_range: the named range that holds most of the time without an op; held_interpreter: another thread that
-    runs Python then; all where nothing ran on a GPU. recaptures: graphs that are captured again and again. recurring:
-    steps at equal distances that do more. growing: a backward pass that grows from step to step. unused_graph: nodes
-    that no backward pass runs. recomputed: what checkpoints compute again. without_cache: generation that computes all
-    earlier tokens again. anomaly: what autograd's anomaly detection costs; None where it is off. whatif: a steady step
-    replayed, as it is and after changes; None where none can be.
+    segments: sum to mean_step_ns. queue: time bins over [start_ns, end_ns), coarse to fine; device_levels: activity of
+    the device in the same bins. figures: by metric id, figures that show whether the CPU limits the step. blocking: the
+    largest bubble first; more_blocking: number of rows beyond BLOCKING_ROWS. copies: the most time first.
+    full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
+    of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
+    launched. long_gaps: by place, gaps before which the host does one thing for a long time. with_stack: whether call
+    stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU but launch calls.
+
+    Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
+    outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
+    without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
+    runs Python meanwhile.
+
+    None if there is no such thing: recaptures: graphs that are captured repeatedly; recurring: steps at equal distances
+    that do more; growing: a backward pass that grows from step to step; unused_graph: nodes that no backward pass runs;
+    recomputed: what checkpoints compute again; without_cache: generation that computes all earlier tokens again;
+    anomaly: the cost of autograd's anomaly detection; whatif: the replay of a steady step, as recorded and after
+    changes.
     """
 
     unknown: Reason | None

@@ -11,7 +11,7 @@ from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.by_op import MOST_OPS, OpMemory, memory_by_op
 from tb_steptime.metrics.memory.churn import ChurnRow, churn
 from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices, memory_name
-from tb_steptime.metrics.memory.fit.asked import DeviceFit, fits
+from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
 from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
@@ -30,7 +30,7 @@ _ALLOCATOR_CALL = expression(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:
 
 
 class MemoryStep(msgspec.Struct, frozen=True):
-    """A step by the host's own marks: memory is allocated when the host asks for it."""
+    """A step by the host's marks, because memory is allocated when the host requests it."""
 
     name: str
     start_ns: int
@@ -39,7 +39,7 @@ class MemoryStep(msgspec.Struct, frozen=True):
 
 
 class AllocatorCall(msgspec.Struct, frozen=True):
-    """A call with which the caching allocator asks the driver for memory, or gives it back."""
+    """A call by which the caching allocator requests memory from the driver, or returns it."""
 
     name: str
     start_ns: int
@@ -47,12 +47,16 @@ class AllocatorCall(msgspec.Struct, frozen=True):
 
 
 class DeviceMemory(msgspec.Struct, frozen=True):
-    """A device whose memory was recorded. device: its number, None for the CPU; type: torch's number of its kind.
+    """A device whose memory was recorded.
 
-    whole: allocated is all that the device has; False where the file has no totals: then it counts from the first
-    event, and categories, rows and makers are not known. categories: what is alive at the peak; they sum to it; None
-    with why_unknown. largest: of these, most bytes first. step_peaks: of each step. by_op: over the recording. fit: the
-    peak at other batches, and the largest that fits into total_bytes.
+    device, type   its number, None for the CPU; torch's number of its type
+    whole          the allocated bytes include all memory of the device. Otherwise the file has no totals: bytes count
+                   from the first event, and categories and the largest allocations are not known
+    step_peaks     the peak of each step
+    categories     of the allocations that are alive at the peak; they sum to it; None with why_unknown
+    largest        the largest of these allocations, the largest first
+    by_op          over the whole recording
+    fit            the peak at other batches, and the largest batch that fits into total_bytes
     """
 
     type: int
@@ -78,8 +82,12 @@ class DeviceMemory(msgspec.Struct, frozen=True):
 
 
 class MemoryResult(msgspec.Struct, frozen=True):
-    """devices: GPUs first; none where memory was not recorded, and then `unknown` says so. calls: of the allocator to
-    the driver, the first ones; more_calls: how many others there are. [start_ns, end_ns): what the curves show."""
+    """The result of the memory view.
+
+    devices              GPUs first; empty with `unknown` if memory was not recorded
+    calls, more_calls    the first calls of the allocator to the driver, and the number of the others
+    start_ns, end_ns     the range of the curves
+    """
 
     unknown: Reason | None = Reason("older_release")
     start_ns: int = 0

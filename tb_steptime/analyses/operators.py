@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_steptime.analyses.base import Analysis, TimelineStep
-from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, find_lines, sums_of
@@ -31,8 +30,8 @@ OPENED_OPS = 40
 
 
 class OperatorRest(msgspec.Struct, frozen=True):
-    """What the rows of a table leave out. device_self_ns: None where nothing ran on a device;
-    allocated_self_bytes: where memory was not recorded."""
+    """Sums over the rows that a table leaves out. device_self_ns: None where nothing ran on a device;
+    allocated_self_bytes: None where memory was not recorded."""
 
     rows: int = 0
     calls: int = 0
@@ -43,7 +42,7 @@ class OperatorRest(msgspec.Struct, frozen=True):
 
 
 class OperatorTable(msgspec.Struct, frozen=True):
-    """Ops grouped by their name and one more; own times of the rows and of the rest sum to those of all ops."""
+    """Ops grouped by their name and another key. Own times of the rows and of the rest sum to those of all ops."""
 
     by: By
     where: Where
@@ -52,11 +51,11 @@ class OperatorTable(msgspec.Struct, frozen=True):
 
 
 class LineTable(msgspec.Struct, frozen=True):
-    """What each line of the user's code costs by itself; rows, rest and elsewhere sum to the whole.
+    """The cost of each line of the user's code by itself. rows, rest and elsewhere sum to the whole.
 
-    line_of: what a line is, that where a function begins or one that ran; where: for which line work of the backward
-    pass counts. host_ns: the steps on the thread that trains. more: how many lines `rest` has; elsewhere: what no line
-    is around.
+    line_of: whether a line is the one on which a function begins, or one that was executed. where: for which line work
+    of the backward pass counts. host_ns: length of the steps on the training thread. more: number of lines in `rest`;
+    elsewhere: cost outside any line.
     """
 
     line_of: LineOf
@@ -69,23 +68,23 @@ class LineTable(msgspec.Struct, frozen=True):
 
 
 class OutsideOps(msgspec.Struct, frozen=True):
-    """What no recorded op launched, in the steps."""
+    """Work in the steps that no recorded op launched."""
 
     launches: int = 0
     device_ns: int = 0
 
 
 class OperatorsResult(msgspec.Struct, frozen=True):
-    """Sums over the steps, which are steps_ns long in all.
+    """Sums over the steps, whose total length is steps_ns.
 
-    start_ns, end_ns: when the host is in them. steps: the host's part of each.
+    start_ns, end_ns: range in which the host is in the steps. steps: the host's part of each.
 
-    tables: one for each grouping for which something is recorded, and where the links to the forward pass are, one with
-    the work of the backward pass where it was made. details: of the ops with most time. folded: modules, repeated
-    layers as one; modules: each by itself, of which the smallest more_modules are left out. lines: None where no line
-    of the user's code is recorded.
+    tables: one for each recorded grouping; if links to the forward pass are recorded, another one in which work of the
+    backward pass counts for the op that created it. details: of the ops with the most time. folded: modules with
+    repeated layers as one row; modules: each module, without the more_modules smallest ones. lines: None if no line of
+    the user's code is recorded.
 
-    Empty in a summary of a release that did not measure ops.
+    All are empty in a summary of a release that did not measure ops.
     """
 
     start_ns: int = 0
@@ -105,8 +104,8 @@ class OperatorsResult(msgspec.Struct, frozen=True):
 
 
 def analyse(trace: Trace) -> OperatorsResult:
-    (low, high), said = host_window(trace), recorded(trace)
-    groupings = _groupings(said)
+    (low, high), facts = host_window(trace), recorded(trace)
+    groupings = _groupings(facts)
     tables = [
         _table(grouping, rows) for grouping, rows in zip(groupings, operator_tables(trace, groupings), strict=True)
     ]
@@ -116,9 +115,9 @@ def analyse(trace: Trace) -> OperatorsResult:
         start_ns=low,
         end_ns=high,
         steps=[TimelineStep(step.name, step.host_start_ns, step.host_end_ns) for step in find_steps(trace).steps],
-        steps_ns=int(step_lengths(trace).sum()),
+        steps_ns=int(find_steps(trace).duration_ns.sum()),
         has_device=len(find_launches(trace).activity) > 0,
-        recorded=said,
+        recorded=facts,
         tables=tables,
         outside=OutsideOps(len(outside.place), int(outside.costs(trace, "device").sum())),
         outside_modules=outside_modules(trace, found.calls),
@@ -130,13 +129,13 @@ def analyse(trace: Trace) -> OperatorsResult:
     )
 
 
-def _groupings(said: OpsRecorded) -> list[OpGrouping]:
+def _groupings(facts: OpsRecorded) -> list[OpGrouping]:
     """Returns the ways in which the recorded data can group ops; the first one is by name, where work ran."""
     there: dict[By, bool] = {
-        "name": True, "shape": said.shapes, "stack": said.stacks, "module": said.modules, "line": said.stacks,
+        "name": True, "shape": facts.shapes, "stack": facts.stacks, "module": facts.modules, "line": facts.stacks,
         "phase": True,
     }  # fmt: skip
-    ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
+    ways: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
     return [OpGrouping(by, where) for where in ways for by, is_there in there.items() if is_there]
 
 

@@ -34,12 +34,12 @@ from tb_steptime.trace.steps import find_steps
 
 
 class StepRow(msgspec.Struct, frozen=True):
-    """One step. parts_ns sums to duration_ns. start_ns is relative to the span's origin; slow: an outlier.
+    """One step. parts_ns sums to duration_ns. start_ns: relative to the span's origin; slow: whether it is an outlier.
 
-    gpu_busy_ns is the time in which any device works; None in a trace without device activity.
-    before_recording_ns to profiler_ns are in the step, and left out of verdicts, of means behind gains and of cards:
-    the main device runs work from before the recording; it is idle while the host does what comes once; nothing of it
-    follows; it is idle while the profiler itself works. steady_ns: what is left without excess; excess_ns: by kind.
+    gpu_busy_ns: time in which any device works; None in a trace without device activity. Times of the step that are
+    left out of verdicts, gains and cards: before_recording_ns: the main device runs work from before the recording;
+    once_ns: it is idle during one-time work of the host; after_recording_ns: no more work of it is recorded;
+    profiler_ns: it is idle while the profiler itself works. steady_ns: the step without excess; excess_ns: by kind.
     """
 
     name: str
@@ -77,13 +77,12 @@ class DeviceFigures(msgspec.Struct, frozen=True):
 class OverviewResult(msgspec.Struct, frozen=True):
     """mean_parts_ns sums to mean_duration_ns; works_ns (device parts) + waits_ns = mean_duration_ns.
 
-    tiles come in the order in which they are shown; GPU figures are those of `device`.
-    absent says why a part is a dash and not a length, by the part's id. job: what kind of job was recorded.
-    communication: None where nothing is exchanged. cut_short: the file ends before the trace does. findings: what is
-    wrong with the recording; repaired first, then what was left out, then what is only said. not_recorded_ns: an
-    estimate of the GPU time that the only step lacks, where the end of the recording is missing; else 0.
-    steady_step_ns: the median of what steps take without excess, None where they could not be computed; excess: over
-    the steps by kind, the most first.
+    tiles: in the order of the page; GPU figures are those of `device`. absent: why a part has no length, by its id.
+    job: the kind of job. communication: None if nothing is exchanged. cut_short: whether the file ends before the trace
+    does. findings: faults of the recording; repaired ones first, then those that exclude something, then remarks.
+    not_recorded_ns: estimated GPU time that is missing from the only step if the end of the recording is missing; else
+    0. steady_step_ns: the median length of the steps without excess; None if it could not be computed. excess: sums
+    over the steps by kind, the largest first.
     """
 
     steps: list[StepRow]
@@ -154,11 +153,8 @@ def _step_rows(trace: Trace) -> list[StepRow]:
     parts = step_breakdown(trace)
     device = main_device(trace)
     outlier, excluded = slow(judged_ns(trace, device)), excluded_time(trace, device)
-    left_out = {
-        field: getattr(excluded, reason).overlap_ns(steps.start_ns, steps.end_ns).tolist()
-        for field, reason in _LEFT_OUT.items()
-    }
-    busy = device_busy(trace).overlap_ns(steps.start_ns, steps.end_ns).tolist()
+    left_out = {field: steps.overlap_ns(getattr(excluded, reason)).tolist() for field, reason in _LEFT_OUT.items()}
+    busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)
     steady, excess = steady_ns(trace, device).tolist(), step_excess(trace, device)
     return [
@@ -196,7 +192,7 @@ def _device_figures(trace: Trace) -> list[DeviceFigures]:
 
 
 def _absent(trace: Trace, mean: Parts) -> dict[str, Reason]:
-    """Returns the reasons why parts have no length at all: nothing of their kind is in this trace."""
+    """Returns by id why parts have no length: this trace has nothing of their kind."""
     reasons = {
         "communication": Reason("no_collective"),
         "data_loader": Reason("no_loader_events_in_steps"),

@@ -1,4 +1,4 @@
-"""How far a recording can be trusted: the notes that stand above a view's pictures, most serious first."""
+"""The notes above a view's pictures, which say how far a recording can be trusted. The most serious come first."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def notes(trace: Trace) -> list[Note]:
         *_cpu_only(trace),
         *_launches_only(trace),
         *find_steps(trace).notes,
-        *_told_apart(trace),
+        *_too_many_to_list(trace),
         *_left_out(trace),
         *_profiling_slows(trace),
         *_call_stacks(trace),
@@ -80,7 +80,7 @@ def _launches_only(trace: Trace) -> list[Note]:
     return [Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []
 
 
-def _told_apart(trace: Trace) -> list[Note]:
+def _too_many_to_list(trace: Trace) -> list[Note]:
     """Returns notes about more loaders, or kinds and groups of collectives, than a page has room for."""
     loaders, exchanges = len(loader_iterators(trace)), how_many_alike(trace)
     many = (("many_loaders", loaders, MOST_LOADERS), ("many_collectives", exchanges, MOST_ROWS))
@@ -102,10 +102,10 @@ def _left_out(trace: Trace) -> list[Note]:
         ("once", excluded.once),
         ("after_recording", excluded.after_recording),
     ):
-        left_out = when.overlap_ns(steps.start_ns, steps.end_ns)
+        left_out = steps.overlap_ns(when)
         if id == "after_recording" and "end_missing" in known:
             continue  # the finding says why
-        if (left_out >= LEFT_OUT_FRACTION * (steps.end_ns - steps.start_ns)).any() and left_out.any():
+        if (left_out >= LEFT_OUT_FRACTION * steps.duration_ns).any() and left_out.any():
             notes.append(Note(id, _values_of(trace, device, id, left_out), ("overview", "host", "trends")))
     return notes
 

@@ -13,9 +13,13 @@ from tb_steptime.trace.model import Trace
 
 
 class RanksResult(msgspec.Struct, frozen=True):
-    """exchanges: every collective of the steps, up to a number; empty in a summary of a release that did not match
-    them, and of a recording that has none. passes: those of micro-batches, of a rank of a pipeline; else empty.
-    reduced: what the recording's own work lets them begin by; empty without work on a device."""
+    """What a recording contributes to the view of its job.
+
+    exchanges   the collectives of the steps, up to a maximum number; empty if there are none, and in summaries of
+                releases that did not match them
+    passes      the passes of micro-batches if this is a rank of a pipeline; else empty
+    reduced     when the recording's own work lets the collectives begin; empty without work on a device
+    """
 
     exchanges: Exchanges = Exchanges()
     passes: Passes = Passes()

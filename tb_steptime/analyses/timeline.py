@@ -13,7 +13,7 @@ _AT_ONCE = 1 << 18
 
 
 class TimelineResult(msgspec.Struct, frozen=True):
-    """first_ns, last_ns: from the first event to the end of the last one."""
+    """The time span of the timeline. first_ns: start of the first event; last_ns: end of the last one."""
 
     first_ns: int
     last_ns: int

@@ -62,8 +62,8 @@ class SlowStep(msgspec.Struct, frozen=True):
 
 
 class TrendsResult(msgspec.Struct, frozen=True):
-    """origin_ns: epoch time of the span's t = 0. series holds every metric of the catalogue, measurable or not, but
-    of a GPU's counters those that were sampled."""
+    """The result of the trends view. origin_ns: epoch time of the span's t = 0; series: every metric of the catalogue,
+    measurable or not, except GPU counters that were not sampled."""
 
     origin_ns: int
     steps: list[StepMark]

@@ -41,8 +41,13 @@ class Progress:
 
 @dataclass(frozen=True)
 class Dump:
-    """The contents of one rank's dump. members: by group, if the file has them; purposes: what the groups are for, as
-    the job named them; calls: those that had not finished, the oldest first."""
+    """The contents of one rank's dump.
+
+    members    ranks of each group, if the file has them
+    purposes   what each group is for, in the words of the job
+    progress   the rank's progress in each group
+    calls      calls that had not finished, the oldest first
+    """
 
     rank: int
     members: dict[str, tuple[int, ...]]

@@ -18,8 +18,13 @@ from tb_steptime.hangs.dumps import Dump
 
 
 class Behind(msgspec.Struct, frozen=True):
-    """A rank in a group. others_finished, others_begun: the most of any other member. why: what it has not done. call:
-    the oldest call that it has not finished there; line: where it was called."""
+    """A rank that is behind the others in a group.
+
+    others_finished, others_begun   the greatest number of any other member
+    why    what the rank has not done
+    call   the oldest call that it has not finished in this group
+    line   the source line of that call
+    """
 
     rank: int
     group: str
@@ -34,8 +39,13 @@ class Behind(msgspec.Struct, frozen=True):
 
 
 class Hang(msgspec.Struct, frozen=True):
-    """A job. ranks: of whom there are dumps; missing: members of groups without a dump; behind: the ranks that block
-    the others, each in the group that shows it best; waiting: ranks that wait, for them or for each other."""
+    """What the dumps of a job show.
+
+    ranks     ranks with a dump
+    missing   members of groups without a dump
+    behind    the ranks that block the others, each in the group that shows it best
+    waiting   ranks that wait, for these ranks or for each other
+    """
 
     ranks: list[int]
     missing: list[int]

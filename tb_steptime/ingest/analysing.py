@@ -51,7 +51,8 @@ Found = dict[str, Any]
 
 
 class _Shares(NamedTuple):
-    """What this process measures, and what whoever is free takes."""
+    """The views by the process that measures them: `here` are measured by this process; each of `either` is taken by
+    the process that is free first."""
 
     here: list[Analysis[Any]]
     either: list[Analysis[Any]]
@@ -93,7 +94,7 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
 
 
 def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
-    """Returns None where one of the two processes would have nothing to do."""
+    """Splits the views between the two processes; None where one of them would have nothing to do."""
     here = sorted((each for each in wanted if each.id in _HERE), key=lambda each: _HERE.index(each.id))
     either = [each for each in wanted if each.id not in _HERE]
     either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
@@ -113,19 +114,20 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         except OSError:
             return {}
         child = fork_child(
-            lambda: _say(trace, _taken(shares.either, places), lambda: excess.give(find_excess(trace))),
+            lambda: _run_second(trace, _taken(shares.either, places), lambda: excess.give(find_excess(trace))),
             (places, *excess.files),
         )
         if child is None:
             return {}
-        after.callback(_end, child)
+        after.callback(_end_child, child)
         with promised(trace, find_excess, excess.take):
             found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
-        return found | _said(child, shares.either)
+        return found | _results_of(child, shares.either)
 
 
-def _end(child: Child) -> None:
-    """In one function, so that an interrupt between two calls never leaves a running child to be waited for."""
+def _end_child(child: Child) -> None:
+    """Kills the second process. One function does both calls, so that an interrupt between them never leaves a running
+    child to be waited for."""
     child.kill()
     child.wait()
 
@@ -138,41 +140,42 @@ class _ExcessFile:
 
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         try:
-            self._is_there, self._says = os.pipe()
+            self._until_ready, self._ready = os.pipe()
         except OSError:
             self._file.close()
             raise
 
     @property
     def files(self) -> tuple[int, ...]:
-        return self._file.fileno(), self._says
+        return self._file.fileno(), self._ready
 
     def give(self, excess: Excess) -> None:
-        """Only the process that was forked may give."""
+        """Writes the excess to the file. Only the forked process may call this."""
         for column in msgspec.structs.astuple(excess):
             np.save(self._file, column, allow_pickle=False)
         self._file.flush()
-        os.write(self._says, b".")
+        os.write(self._ready, b".")
 
     def take(self) -> Excess | None:
-        """None where the other process ended before it gave anything. Only the process that forked may take."""
-        self._close_says()
-        if not os.read(self._is_there, 1):
+        """Waits for the excess and reads it; None where the forked process ended before it wrote any. Only the process
+        that forked may call this."""
+        self._close_ready()
+        if not os.read(self._until_ready, 1):
             return None
         self._file.seek(0)
         return Excess(*(np.load(self._file, allow_pickle=False) for _ in Excess.__struct_fields__))
 
-    def _close_says(self) -> None:
-        if self._says >= 0:
-            os.close(self._says)
-            self._says = -1
+    def _close_ready(self) -> None:
+        if self._ready >= 0:
+            os.close(self._ready)
+            self._ready = -1
 
     def __enter__(self) -> _ExcessFile:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close_says()
-        os.close(self._is_there)
+        self._close_ready()
+        os.close(self._until_ready)
         self._file.close()
 
 
@@ -191,39 +194,39 @@ def _taken(views: Sequence[Analysis[Any]], places: int) -> Iterator[Analysis[Any
         yield views[place[0]]
 
 
-def _say(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callable[[], None]) -> None:
+def _run_second(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callable[[], None]) -> None:
     """Runs the second process. It returns nothing for a view that fails, and ends as soon as nobody reads its output
     any more."""
-    threading.Thread(target=_end_unheard, daemon=True).start()
+    threading.Thread(target=_end_when_unread, daemon=True).start()
     logging.disable()
     with contextlib.suppress(Exception):  # then the first process finds and reports the error
         give_first()
-    said = {
+    by_view = {
         view: msgspec.msgpack.encode(result)
         for view, result in _analysed_here(trace, views).items()
         if _is_result(result)
     }
     with os.fdopen(os.dup(1), "wb") as out:
-        out.write(msgspec.msgpack.encode(said))
+        out.write(msgspec.msgpack.encode(by_view))
 
 
 def _is_result(result: object) -> bool:
     return not isinstance(result, Exception)
 
 
-def _end_unheard() -> None:
-    listened = select.poll()
-    listened.register(1, 0)  # poll() always reports a closed other end, without being asked
-    listened.poll()
+def _end_when_unread() -> None:
+    output = select.poll()
+    output.register(1, 0)  # poll() reports a closed other end also if no event is requested
+    output.poll()
     os._exit(1)
 
 
-def _said(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
+def _results_of(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
     """Returns what the second process has measured; nothing if it failed."""
     assert child.stdout is not None
-    said = _all_of(child.stdout)
+    content = _all_of(child.stdout)
     try:
-        by_view = msgspec.msgpack.decode(said, type=dict[str, bytes])
+        by_view = msgspec.msgpack.decode(content, type=dict[str, bytes])
         return {
             each.id: msgspec.msgpack.decode(by_view[each.id], type=each.result) for each in wanted if each.id in by_view
         }
@@ -231,6 +234,6 @@ def _said(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
         return {}
 
 
-def _all_of(said: IO[bytes]) -> bytes:
-    with said:
-        return said.read()
+def _all_of(stream: IO[bytes]) -> bytes:
+    with stream:
+        return stream.read()

@@ -70,11 +70,11 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
         found = _labelled(trace, other)
         if found is None:
             continue
-        said = replace(found.trace, named_from=_named_from(path, other, found, places), memo={})
+        named = replace(found.trace, named_from=_named_from(path, other, found, places), memo={})
         if found.labelled_fraction:
-            return said
+            return named
         if nearest is None or nearest.named_from is None or found.named_fraction > nearest.named_from.named_fraction:
-            nearest = said
+            nearest = named
     return nearest or trace
 
 

@@ -15,12 +15,15 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 class SpanFacts(msgspec.Struct, frozen=True):
-    """What a recording says of itself, whichever view is open.
+    """What a recording states about itself, which every view shows.
 
-    file_bytes is the size on disk, json_bytes that of its JSON text; origin_ns the epoch time of t = 0; steps_by says
-    what marks the steps. rank, world_size and sm_count are None where the file does not say, simulated is the
-    simulator's statement or None for a recording. gaps: by id of the view whose analysis failed, the kind of error; its
-    result has no values, and a note says so.
+    file_bytes, json_bytes   size of the file on disk, and of its JSON text
+    origin_ns                epoch time of t = 0
+    rank, world_size, sm_count   None where the file does not state them
+    simulated                what the simulator states about a simulated trace; None for a recording
+    steps_by                 what marks the steps
+    gaps                     kind of error, by id of the view whose analysis failed; the result of such a view has no
+                             values, and a note tells the user
     """
 
     file: str
@@ -45,9 +48,10 @@ class SpanFacts(msgspec.Struct, frozen=True):
 class GraphNames(msgspec.Struct, frozen=True):
     """Whether and from where the kernels in CUDA graphs were named (see `ingest.graph_names`).
 
-    graphs: the trace has such kernels; wanted: they take much of the kernel time, and no eager recording named them.
-    folder, file, bytes, digest describe the recording that named them: its folder relative to the trace's, `digest_of`
-    its name, its size, and its `TraceStamp.digest`; empty where none did.
+    graphs   the trace has such kernels
+    wanted   they take much of the kernel time, and no eager recording named them
+    folder, file, bytes, digest   the recording that named them: its folder relative to the trace's, `digest_of` its
+             name, its size, and its `TraceStamp.digest`; empty or 0 if there is none
     """
 
     graphs: bool = False
@@ -59,11 +63,13 @@ class GraphNames(msgspec.Struct, frozen=True):
 
 
 class MeasuredSpan(msgspec.Struct, frozen=True):
-    """Everything that is known of a span. records: the recorder's files that it was measured with. keeps_paths: files
-    have their whole paths. names: where the names of the kernels in CUDA graphs come from.
+    """Everything that is known of a span.
 
-    results by view id. Those of a span that was just measured are in memory; those of a summary file are read from it
-    on each access (`ingest.summaries.reading.StoredResults`, which says what it raises).
+    results       by id of the view. Those of a span that was just measured are in memory; those of a summary file are
+                  read from it on each access (see `ingest.summaries.reading.StoredResults` for what it raises)
+    records       the recorder's files that the span was measured with
+    keeps_paths   the results contain whole paths of source files, not shortened ones
+    names         where the names of the kernels in CUDA graphs come from
     """
 
     facts: SpanFacts

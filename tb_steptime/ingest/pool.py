@@ -135,13 +135,13 @@ class ReadingQueue:
         try:
             folder = job.events or self._fallback()
             if reader:
-                said = self._said(job, reader, folder)
-                if said or self.closed:
-                    return self._ended(job, reader, said)
+                outcome = self._read(job, reader, folder)
+                if outcome or self.closed:
+                    return self._ended(job, reader, outcome)
                 reader.close()  # whatever ended it, a new process may succeed
                 reader = None
             reader = ReaderProcess(job, folder)
-            return self._ended(job, reader, self._said(job, reader, folder))
+            return self._ended(job, reader, self._read(job, reader, folder))
         except (OSError, msgspec.MsgspecError) as error:
             logger.exception("tb_steptime could not read %s", job.trace)
             if reader:
@@ -149,26 +149,26 @@ class ReadingQueue:
                 reader.close()
             return Problem(f"The process that reads traces did not work: {error}", job.file, REPORT), None
 
-    def _said(self, job: Job, reader: ReaderProcess, folder: Path) -> Done | Refused | None:
+    def _read(self, job: Job, reader: ReaderProcess, folder: Path) -> Done | Refused | None:
         job.process = reader.process
         if self.closed:  # the process was started while close() was ending the others
             reader_process.end(reader.process)
         return reader.read(job, folder)
 
     def _ended(
-        self, job: Job, reader: ReaderProcess, said: Done | Refused | None
+        self, job: Job, reader: ReaderProcess, outcome: Done | Refused | None
     ) -> tuple[AnyPath | Problem, ReaderProcess | None]:
-        goes_on = said is not None and not self.closed and _is_small(job)
+        goes_on = outcome is not None and not self.closed and _is_small(job)
         code = None if goes_on else reader.end()
         words, kept = reader.last_words(), reader if goes_on else None
         if not kept:
             reader.close()
-        if isinstance(said, Done):
+        if isinstance(outcome, Done):
             if words.strip():
                 logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, words.strip())
-            return any_path(said.path), kept
-        if isinstance(said, Refused):
-            return Problem(said.problem, job.file, said.hint), kept
+            return any_path(outcome.path), kept
+        if isinstance(outcome, Refused):
+            return Problem(outcome.problem, job.file, outcome.hint), kept
         assert code is not None
         if not self.closed:
             logger.error("tb_steptime could not read %s (exit code %s):\n%s", job.trace, code, words)

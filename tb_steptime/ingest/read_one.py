@@ -4,8 +4,8 @@ WHAT is one of "summary", which goes into the folder if it can be written neithe
 user's cache; "events", the event file of the timeline, "slice", some steps as a trace of their own; or "snapshot", the
 columns of a memory snapshot, which TRACE is then. The last three go into the folder. Options: with "recording" the
 whole recording is one step, and its summary goes only into the folder, because the one next to the trace is the summary
-of its steps. With "keep-paths" a summary has the whole paths of files. With "asked" the user requested the summary by a
-command, so it goes next to the trace even if that is under version control. "steps=3-4" are the steps of a slice.
+of its steps. With "keep-paths" a summary has the whole paths of files. With "by-command" the user requested the summary
+by a command, so it goes next to the trace even if that is under version control. "steps=3-4" are the steps of a slice.
 "processes=4" lets that many processes read the trace together. An eager recording that names the kernels in CUDA graphs
 is looked for in the log directory "within=FOLDER", or only in "names=PATH" if the user named that. With "more" the
 process does not end afterwards: it waits on stdin for the next trace, a line of JSON with the same words.
@@ -43,7 +43,7 @@ NICENESS = 5
 _SECONDS_BETWEEN_MESSAGES = 0.1
 
 #: The options (see above). That of a slice ends in the numbers of its first and last step, as `steps_option` writes it.
-RECORDING, KEEP_PATHS, ASKED, MORE = "recording", "keep-paths", "asked", "more"
+RECORDING, KEEP_PATHS, BY_COMMAND, MORE = "recording", "keep-paths", "by-command", "more"
 _STEPS, _PROCESSES, _WITHIN, _NAMES = "steps=", "processes=", "within=", "names="
 
 #: Number of new objects between garbage collections; most of them belong to modules and stay.
@@ -161,7 +161,7 @@ def _summary(
         processes=_processes(options),
         names=_name_places(options),
     )
-    usual = places_to_write(trace, asked=ASKED in options)
+    usual = places_to_write(trace, by_command=BY_COMMAND in options)
     places = [place for place in (*usual, fallback / before.digest) if not is_newer(place)]
     if RECORDING in options:
         places = [fallback / f"{before.digest}.recording"]
@@ -263,8 +263,8 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
 def _listen(only_waits: Callable[[], None], further: SimpleQueue[list[str]]) -> None:
     only_waits()
     begun = b""
-    while said := os.read(0, 65536):
-        *lines, begun = (begun + said).split(b"\n")
+    while received := os.read(0, 65536):
+        *lines, begun = (begun + received).split(b"\n")
         for line in lines:
             further.put(_ORDERS.decode(line))
     with _WRITING:

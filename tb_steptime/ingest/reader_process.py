@@ -20,7 +20,7 @@ import msgspec
 import tb_steptime
 from tb_steptime.files.paths import AnyPath, address
 from tb_steptime.ingest.read_one import (
-    ASKED,
+    BY_COMMAND,
     KEEP_PATHS,
     MORE,
     RECORDING,
@@ -53,11 +53,18 @@ REPORT = "Please report it with the message in TensorBoard's log; the other trac
 
 @dataclass(eq=False)
 class Job:
-    """One trace to read. file is its name as shown to the user, relative to the log directory. events: the folder for
-    its event file, or for a slice if steps are given; None if it is read for its summary. whole_recording: read it as
-    one step. keep_paths: its summary has the whole paths of files. asked: the user asked for its summary by a command
-    (see `read_one`). processes: how many processes may read it together. log_directory: the one that the trace lies in,
-    if known. names_from: where the user wants the kernels in its CUDA graphs to be named from."""
+    """One trace to read.
+
+    file              the trace as shown to the user: its path relative to the log directory
+    events            folder for its event file, or for a slice if steps are given; None if it is read for its summary
+    steps             first and last step of the slice
+    whole_recording   read it as one step
+    keep_paths        keep the whole paths of source files in its summary
+    by_command        the user requested its summary by a command (see `read_one`)
+    processes         the maximum number of processes that read it together
+    log_directory     the log directory that contains the trace, if known
+    names_from        where to look for names of the kernels in its CUDA graphs, if the user named a place
+    """
 
     id: str
     trace: AnyPath
@@ -67,7 +74,7 @@ class Job:
     snapshot: bool = False
     whole_recording: bool = False
     keep_paths: bool = False
-    asked: bool = False
+    by_command: bool = False
     processes: int = 1
     log_directory: AnyPath | None = None
     names_from: AnyPath | None = None
@@ -132,8 +139,8 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
     yield address(job.trace.absolute())
     yield "slice" if job.steps else "snapshot" if job.snapshot else "events" if job.events else "summary"
     yield str(folder)
-    asked = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, ASKED: job.asked, MORE: True}
-    yield from (option for option, wanted in asked.items() if wanted)
+    options = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, BY_COMMAND: job.by_command, MORE: True}
+    yield from (option for option, wanted in options.items() if wanted)
     if job.steps:
         yield steps_option(*job.steps)
     if job.log_directory is not None:

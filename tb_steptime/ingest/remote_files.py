@@ -102,7 +102,7 @@ class RemoteFiles(msgspec.Struct):
             found: Mapping[str, Any] = system.find(inner, detail=True, **limit(system, LIST_LIMIT_SECONDS))
             system.invalidate_cache()
         top = inner.rstrip("/") + "/" if inner.strip("/") else inner
-        files = {name[len(top) :]: told for name, told in found.items() if name.startswith(top)}
+        files = {name[len(top) :]: info for name, info in found.items() if name.startswith(top)}
         shown = [file for file in files if not any(part.startswith(".") for part in file.split("/"))]
         stats = {file: RemoteStat.of(files[file]) for file in shown if matters(posixpath.basename(file))}
         return _tree(shown, stats), stats

@@ -84,14 +84,8 @@ def ratio_figure(part: Float64 | Int64, whole: Float64 | Int64, reason: Reason |
 
 def share_of_step(trace: Trace, values: Int64 | Float64) -> Figure:
     """values[i] / length of step i, ns; the span's share weighs steps by their length."""
-    part, whole = [np.concatenate(([column.sum()], column)) for column in (values, step_lengths(trace))]
+    part, whole = [np.concatenate(([column.sum()], column)) for column in (values, find_steps(trace).duration_ns)]
     return ratio_figure(part, whole, None)
-
-
-def step_lengths(trace: Trace) -> Int64:
-    """Length of each step in ns."""
-    steps = find_steps(trace)
-    return steps.end_ns - steps.start_ns
 
 
 def unknown(trace: Trace, reason: Reason) -> Figure:

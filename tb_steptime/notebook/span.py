@@ -32,7 +32,7 @@ from tb_steptime.text import did_you_mean
 from tb_steptime.text.printer import GAP, counted, duration, plain
 
 if TYPE_CHECKING:
-    from tb_steptime.metrics.memory.fit.asked import DeviceFit
+    from tb_steptime.metrics.memory.fit.predictions import DeviceFit
     from tb_steptime.notebook.events import Events
     from tb_steptime.replay.whatif import WhatIf
     from tb_steptime.trace.model import Trace
@@ -205,7 +205,7 @@ class Span:
         """The peak of each device's memory at these batches, and the largest batch that fits into `memory`, such as
         "24GB"; estimates. Empty where allocations were not recorded; ValueError for what is no batch or no size. Reads
         the trace, and keeps it in memory."""
-        from tb_steptime.metrics.memory.fit.asked import fits, size_of
+        from tb_steptime.metrics.memory.fit.predictions import fits, size_of
 
         return fits(self._trace, batches, size_of(memory) if isinstance(memory, str) else memory)
 

@@ -45,8 +45,8 @@ def start_child(module: str, arguments: Sequence[object], passed: Sequence[int])
     """Starts a child. module: its full name; passed: the numbers of the open files that it keeps. The child is in a
     session of its own, because a keyboard interrupt is for this process, whose end also ends the child. Raises
     OSError."""
-    spelled = [str(argument) for argument in arguments]
-    return _forked(module, spelled, passed) if _has_one_thread() else _started(module, spelled, passed)
+    texts = [str(argument) for argument in arguments]
+    return _forked(module, texts, passed) if _has_one_thread() else _started(module, texts, passed)
 
 
 def fork_child(main: Callable[[], None], passed: Sequence[int] = ()) -> Child | None:
@@ -111,7 +111,7 @@ def _forked(module: str, arguments: list[str], passed: Sequence[int]) -> Child:
 
 
 def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
-    said, says = os.pipe()
+    answer, says = os.pipe()
     if _WAITING:
         warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on, raised for any thread
     # Held back, because Python would ignore a KeyboardInterrupt raised in a function that runs after each fork.
@@ -121,7 +121,7 @@ def _fork(main: Callable[[], None], passed: Sequence[int]) -> Child:
         if not pid:
             _run(main, says, passed, mask)
         os.close(says)
-        child = _Forked(pid, os.fdopen(said, "rb"))
+        child = _Forked(pid, os.fdopen(answer, "rb"))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return child

@@ -72,7 +72,7 @@ def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
 
 
 def _add(total: Arrivals, found: Matched, meeting: Bool) -> None:
-    """meeting: (m,), the collectives that count."""
+    """Adds the collectives of a group to the total. meeting: (m,), which of them count."""
     length, members, step = found.length[meeting], found.members, found.step[meeting]
     if not len(length):
         return

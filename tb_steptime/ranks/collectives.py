@@ -13,9 +13,10 @@ import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.links import Links
-from tb_steptime.ranks.matching import Matched
-from tb_steptime.ranks.result import GroupRow, JobCollective, Role
+from tb_steptime.ranks.matching import Matched, bytes_of
+from tb_steptime.ranks.result import ExchangeTime, GroupRow, JobCollective, Role
 from tb_steptime.ranks.roles import full_name, role_of_class, role_of_group
 from tb_steptime.ranks.routing import routes_tokens
 from tb_steptime.ranks.spans import RankSpan
@@ -29,6 +30,8 @@ _NANOSECONDS = 1e9
 #: A call stalls if it takes at least STALL_TIMES the median of at least _FEWEST_CALLS calls, and STALL_NS longer than
 #: it.
 STALL_TIMES, _FEWEST_CALLS, STALL_NS = 10, 5, 5_000_000
+#: Metrics of computing time: kernels where there is a GPU, else ops.
+_COMPUTING = ("kernel_time", "cpu_exec_time")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +55,8 @@ def group_rows(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[Gr
     rows = []
     for found in matched:
         role, shown_by = role_of_group(_name(found), _counts(found), routes_tokens(found, spans))
-        ranks = [spans[place].rank for place in found.members.tolist()]
         size = found.group.size or len(found.group.ranks) or None
-        rows.append(GroupRow(found.group.name or "", size, ranks, role, shown_by))
+        rows.append(GroupRow(found.group.name or "", size, found.ranks(spans), role, shown_by))
     return sorted(rows, key=lambda row: (-len(row.ranks), row.name, row.ranks))
 
 
@@ -102,7 +104,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
     transfer, ranks = length.min(axis=1), len(found.members)
     transferred = int(found.transfer_ns[each.rows].sum())
-    size = np.array([-1 if one.bytes is None else one.bytes for one in found.classes], np.int64)[found.of[each.rows]]
+    size = bytes_of(found.classes)[found.of[each.rows]]
     bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
     peak = links.peak([spans[place].host for place in found.members.tolist()])
@@ -112,7 +114,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         label=KIND_LABELS[first.kind],
         group=found.group.name,
         ranks=ranks,
-        members=[spans[place].rank for place in found.members.tolist()],
+        members=found.ranks(spans),
         dtype=first.dtype,
         bytes=int(np.median(size)) if (size >= 0).all() else None,
         role=each.role,
@@ -138,7 +140,7 @@ def group_roles(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[R
 
 
 def stalled_ns(found: Matched) -> Int64:
-    """Returns how much longer each transfer takes than others of its kind, if it takes far longer than they do, else
+    """Returns for each transfer its time beyond that of others of its kind, if it takes far longer than they do; else
     0."""
     stalled = np.zeros(len(found.of), np.int64)
     for each in _alike(found):
@@ -147,8 +149,8 @@ def stalled_ns(found: Matched) -> Int64:
 
 
 def _stalled_ns(transfer: Int64) -> Int64:
-    """Returns how much longer than the median each transfer takes, if that is far longer, else 0: such a transfer waits
-    for something that no rank recorded, and fewer bytes would not shorten it.
+    """Returns for each transfer its time beyond the median, if that is far longer; else 0. Such a transfer waits for
+    something that no rank recorded, and fewer bytes would not shorten it.
 
     >>> _stalled_ns(np.array([3_000, 441_000, 4_000, 3_500, 5_000]) * 1_000).tolist()
     [0, 437000000, 0, 0, 0]
@@ -166,11 +168,36 @@ def _rate(size: Int64, transfer: Int64) -> float | None:
     return float(np.median(size / np.maximum(transfer, 1))) * _NANOSECONDS
 
 
-# How fast a collective is, as nccl-tests define it.
+def exchange_time(
+    spans: Sequence[RankSpan], found: Arrivals, rows: Sequence[JobCollective], steps: int
+) -> ExchangeTime:
+    """Returns the time that a step of the job spends in exchanges. rows: of the whole table, over this many steps."""
+    cells = max(1, steps * len(spans))
+    exposed, waits = sum(row.exposed_ns for row in rows), int(found.exposed_wait_ns.sum())
+    hidden_ns = sum(row.hidden_ns for row in rows) // cells
+    return ExchangeTime(
+        exposed_transfer_ns=(exposed - waits) // cells,
+        exposed_stall_ns=sum(row.stalled_exposed_ns for row in rows) // cells,
+        exposed_wait_ns=waits // cells,
+        hidden_ns=hidden_ns,
+        free_compute_ns=max(0, _computing_ns(spans) - hidden_ns),
+    )
+
+
+def _computing_ns(spans: Sequence[RankSpan]) -> int:
+    """Returns the computing time of the median rank in the mean step; 0 where it is not measured."""
+    for metric in _COMPUTING:
+        means = [float(np.nanmean(span.figures[metric])) for span in spans if metric in span.figures]
+        if means and np.median(means) > 0:
+            return round(float(np.median(means)))
+    return 0
+
+
+# The bandwidths of a collective, as nccl-tests define them.
 #
 # algorithm bandwidth   bytes / time of the transfer
-# bus bandwidth         that times the share of the bytes that each link carries: it is comparable with a link's peak,
-#                       whatever the number of ranks
+# bus bandwidth         that times the share of the bytes that each link carries; it can be compared with a link's peak
+#                       for any number of ranks
 #
 # all-reduce       2 (n - 1) / n       each rank sends and receives all but its own part, twice
 # all-gather, reduce-scatter, all-to-all   (n - 1) / n     once

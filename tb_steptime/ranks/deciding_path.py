@@ -75,32 +75,27 @@ def deciding_path(
     meets, met = _columns(matched, len(spans))
     total, counted = _Walk(), 0
     for step in steps.tolist():
-        ends = [_end(span, names[step]) for span in spans]
-        lengths = [length for _, length in ends]
-        if not max(lengths):
-            continue
-        place = int(np.argmax(lengths))
-        _follow(total, meets, met, place, *ends[place])
-        counted += 1
+        place, end, length = _slowest(spans, names[step])
+        if length:
+            _follow(total, meets, met, place, end, length)
+            counted += 1
     return _mean(total, spans, counted) if counted else None
 
 
 def path_of_step(matched: Sequence[Matched], spans: Sequence[RankSpan], name: str) -> tuple[list[PathPiece], list[int]]:
     """Returns the path in time order, and the meetings that it passes, by their places among those of all groups one
     after another. matched: collectives of this step alone. Both are empty where no rank recorded the step."""
-    walk, ends = _Walk(), [_end(span, name) for span in spans]
-    place = max(range(len(ends)), key=lambda at: ends[at][1])
-    _follow(walk, *_columns(matched, len(spans)), place, *ends[place])
+    walk = _Walk()
+    _follow(walk, *_columns(matched, len(spans)), *_slowest(spans, name))
     return walk.pieces[::-1], walk.met[::-1]
 
 
-def _end(span: RankSpan, name: str) -> tuple[int, int]:
-    """Returns the end (epoch time) and length of a step; 0 for both where the rank did not record it."""
-    if name not in span.step_names:
-        return 0, 0
-    row = span.step_names.index(name)
-    length = int(span.step_ns[row])
-    return span.origin_ns + int(span.step_start_ns[row]) + length, length
+def _slowest(spans: Sequence[RankSpan], name: str) -> tuple[int, int, int]:
+    """Returns the place of the rank on which the step takes longest, the end (epoch time) and the length of the step on
+    it; a length of 0 where no rank recorded it."""
+    windows = [span.step_window(name) for span in spans]
+    place = max(range(len(windows)), key=lambda at: windows[at][1])
+    return place, sum(windows[place]), windows[place][1]
 
 
 def _columns(matched: Sequence[Matched], ranks: int) -> tuple[_Meetings, list[_Met]]:

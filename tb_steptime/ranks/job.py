@@ -12,13 +12,12 @@ import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, arrivals
 from tb_steptime.ranks.clocks import align
-from tb_steptime.ranks.collectives import collective_rows, group_rows
+from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
 from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
 from tb_steptime.ranks.delays.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
 from tb_steptime.ranks.delays.together import late_group
 from tb_steptime.ranks.delays.turns import causes_of_turns
-from tb_steptime.ranks.exchange_time import exchange_time
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
 from tb_steptime.ranks.links import Links, user_links
 from tb_steptime.ranks.matching import Matched, Matching, match
@@ -120,7 +119,8 @@ def _row(span: RankSpan) -> RankRow:
 
 
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
-    """step_ns: (ranks,), NaN where a rank did not record the step; at least one rank did."""
+    """A step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one rank
+    did."""
     there = np.flatnonzero(~np.isnan(step_ns))
     lengths = step_ns[there]
     slowest, fastest = there[int(lengths.argmax())], there[int(lengths.argmin())]
@@ -156,6 +156,20 @@ class _Exchanged:
     def steps(self) -> Int64:
         """Places of the steps in which something is matched."""
         return distinct(np.concatenate([np.empty(0, np.int64), *(each.step for each in self.matching.matched)]))
+
+    @cached_property
+    def step_names(self) -> list[str]:
+        """Names of these steps."""
+        return [self.names[step] for step in self.steps.tolist()]
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The place of each rank among the spans."""
+        return {span.rank: place for place, span in enumerate(self.spans)}
+
+    def causes(self, rank: int, delay_ns: int) -> list[Cause]:
+        """Why this rank delays the others by so much a step."""
+        return causes(self.spans, self.place[rank], delay_ns, self.step_names)
 
     @cached_property
     def messages(self) -> list[Matched]:
@@ -197,8 +211,7 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         path = msgspec.structs.replace(path, ranks=[_routed(each, tokens, each.rank) for each in path.ranks])
     balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
     late_together = group if balance == "late_ranks" else None
-    foretold = _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)])
-    job = _with_what_if(job, foretold)
+    job = _with_what_if(job, _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)]))
     what_if = job.what_if
     return msgspec.structs.replace(
         job,
@@ -216,19 +229,21 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         tokens_reason=tokens_reason,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=[_worth(each, what_if, path, [each.rank]) for each in late],
-        late_group=_worth(late_together, what_if, path, late_together.ranks) if late_together else None,
+        late=[_with_gain(each, what_if, path, [each.rank]) for each in late],
+        late_group=_with_gain(late_together, what_if, path, late_together.ranks) if late_together else None,
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, path) if balance == "imbalance" else 0,
-        imbalance_causes=_turns(found) if balance == "imbalance" else [],
+        imbalance_causes=causes_of_turns(found.spans, found.arrivals.exposed_ns, found.steps)
+        if balance == "imbalance"
+        else [],
         path=path,
         notes=[*job.notes, *_stalls(collectives)],
     )
 
 
-def _with_what_if(job: JobRanks, foretold: JobReplay | Reason) -> JobRanks:
-    if isinstance(foretold, Reason):
-        return msgspec.structs.replace(job, what_if_reason=foretold)
-    return msgspec.structs.replace(job, what_if=foretold)
+def _with_what_if(job: JobRanks, replay: JobReplay | Reason) -> JobRanks:
+    if isinstance(replay, Reason):
+        return msgspec.structs.replace(job, what_if_reason=replay)
+    return msgspec.structs.replace(job, what_if=replay)
 
 
 def _unmatched(ranks: Sequence[Instances]) -> Reason:
@@ -242,7 +257,8 @@ def _unmatched(ranks: Sequence[Instances]) -> Reason:
 
 
 def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
-    """groups: ranks to make as fast as the ranks beside them."""
+    """The replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as the
+    others."""
     if not found.whole_steps.size:
         return _unmatched(found.ranks)
     job = ReplayedJob.of(found.spans, found.names, found.matching.matched, found.messages, found.whole_steps)
@@ -291,7 +307,7 @@ def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | No
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _worth(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
+def _with_gain(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
     """Adds how much the job gains if these ranks are as fast as the others: from the replay, else from the waits for
     them."""
     if what_if is not None and what_if.trusted:
@@ -310,20 +326,14 @@ def _routed(late: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
 def _late(found: _Exchanged) -> list[LateRank]:
     """Returns the late ranks with their causes."""
     late = late_ranks(found.arrivals, found.spans, found.steps, found.waits)
-    place = {span.rank: number for number, span in enumerate(found.spans)}
-    steps = [found.names[step] for step in found.steps.tolist()]
-    return [
-        msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.wait_ns, steps))
-        for each in late
-    ]
+    return [msgspec.structs.replace(each, causes=found.causes(each.rank, each.wait_ns)) for each in late]
 
 
 def _straggles(found: _Exchanged, late: Sequence[LateRank]) -> bool:
     if not late:
         return False
-    place = next(place for place, span in enumerate(found.spans) if span.rank == late[0].rank)
     cause = next(iter(late[0].causes), None)
-    excess = None if cause is None else excess_ns(cause, found.spans, place, found.steps)
+    excess = None if cause is None else excess_ns(cause, found.spans, found.place[late[0].rank], found.steps)
     return is_straggler(late[0], found.arrivals, excess, found.steps)
 
 
@@ -335,12 +345,11 @@ def _late_group(found: _Exchanged) -> LateGroup | None:
         return None
     spans = [span for span in found.spans if span.rank == group.first or span.rank not in group.ranks]
     place = next(place for place, span in enumerate(spans) if span.rank == group.first)
-    steps = [found.names[step] for step in found.steps.tolist()]
-    return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, steps))
+    return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, found.step_names))
 
 
 #: Minimum share of the deciding path by which a rank is late for its causes to be looked for.
-_WORTH_ASKING = 0.05
+_WORTH_EXPLAINING = 0.05
 
 
 def _path(found: _Exchanged) -> DecidingPath | None:
@@ -348,19 +357,13 @@ def _path(found: _Exchanged) -> DecidingPath | None:
     path = deciding_path(found.matching.matched, found.spans, found.names, found.steps)
     if path is None:
         return None
-    place = {span.rank: number for number, span in enumerate(found.spans)}
-    steps = [found.names[step] for step in found.steps.tolist()]
     ranks = [
         each
-        if each.late_ns < _WORTH_ASKING * path.step_ns
-        else msgspec.structs.replace(each, causes=causes(found.spans, place[each.rank], each.late_ns, steps))
+        if each.late_ns < _WORTH_EXPLAINING * path.step_ns
+        else msgspec.structs.replace(each, causes=found.causes(each.rank, each.late_ns))
         for each in path.ranks
     ]
     return msgspec.structs.replace(path, ranks=ranks)
-
-
-def _turns(found: _Exchanged) -> list[Cause]:
-    return causes_of_turns(found.spans, found.arrivals.exposed_ns, found.steps)
 
 
 def _with_waits(row: RankRow, of: Arrivals, place: int, offset_ns: int | None) -> RankRow:

@@ -40,8 +40,8 @@ class Links(msgspec.Struct, frozen=True):
             return self.network
         if len(known) == 1 and None not in hosts:
             return self.machine
-        told = [rate for rate in (self.machine, self.network) if rate is not None]
-        return told[0] if len(told) == 1 else None
+        rates = [rate for rate in (self.machine, self.network) if rate is not None]
+        return rates[0] if len(rates) == 1 else None
 
 
 def user_links() -> Links:

@@ -33,6 +33,7 @@ import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.ranks.instances import GroupKey, Instances
+from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.table import Bool, Int64, distinct
 
@@ -71,10 +72,14 @@ class Matched:
         same: Bool = (self.bytes == self.bytes[:, :1]).all(axis=1)
         return same
 
+    def ranks(self, spans: Sequence[RankSpan]) -> list[int]:
+        """The numbers of the n ranks. spans: of the job."""
+        return [spans[place].rank for place in self.members.tolist()]
+
     @cached_property
     def transfer_ns(self) -> Int64:
-        """(m, n), the part of each length that is no wait: what it takes on the rank on which it is shortest, which
-        arrived last; of ranks that exchange different numbers of bytes, on that one of those with as many or more."""
+        """(m, n), the part of each length that is no wait: the length on the rank on which it is shortest, which
+        arrived last. Where ranks exchange different numbers of bytes, only ranks with as many or more are compared."""
         transfer = np.repeat(self.length.min(axis=1)[:, None], self.length.shape[1], axis=1)
         unequal = np.flatnonzero(~self.alike)
         transfer[unequal] = _least_of_as_many(self.length[unequal], self.bytes[unequal])
@@ -99,9 +104,14 @@ def _least_of_as_many(length: Int64, size: Int64) -> Int64:
 
 @dataclass(frozen=True)
 class Matching:
-    """matched: one for each group of which at least two ranks were recorded. unlike: number of collectives, in steps
-    that all ranks of the group have, that some ranks lack or that differ over ranks in kind or bytes; alone: those of
-    groups with one recorded rank; shifted: those of groups whose ranks number their steps differently."""
+    """The collectives of a job, matched over its ranks.
+
+    matched   one for each group of which at least two ranks were recorded
+    unlike    number of collectives, in steps that all ranks of the group have, that some ranks lack or that differ
+              between ranks in kind or bytes
+    alone     number of collectives in groups with one recorded rank
+    shifted   number of collectives in groups whose ranks number their steps differently
+    """
 
     matched: list[Matched]
     unlike: int
@@ -200,6 +210,11 @@ def _out_of_order(of: list[_Rows], sequence: Int64, steps: int) -> Bool:
     return odd
 
 
+def bytes_of(classes: Sequence[ExchangeClass]) -> Int64:
+    """The bytes of each class; -1 where not recorded."""
+    return np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)
+
+
 def _have_numbers(of: list[_Rows]) -> bool:
     return all((each.sequence[rows] >= 0).any() for each, rows in of)
 
@@ -223,7 +238,7 @@ def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, 
     the bytes of each rank, -1 where they are not recorded."""
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(one.kind for one in classes))}
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
-    size = np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)[numbers]
+    size = bytes_of(classes)[numbers]
     uneven = np.array([one.kind in UNEVEN for one in classes], bool)[numbers[:, 0]]
     one_kind, alike = (kind == kind[:, :1]).all(axis=1), (size == size[:, :1]).all(axis=1)
     return one_kind & (alike | uneven), size

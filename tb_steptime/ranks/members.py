@@ -15,8 +15,12 @@ MOST_RANKS = 2**17
 
 @dataclass(frozen=True)
 class Members:
-    """spans: by rank, one for each. missing: ranks below world_size without a recording. world_size: None where no file
-    states it."""
+    """The recorded ranks of a job.
+
+    spans        one span for each rank, by rank
+    missing      ranks below world_size without a recording
+    world_size   None if no file states it
+    """
 
     spans: list[RankSpan]
     missing: list[int]

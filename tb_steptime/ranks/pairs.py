@@ -2,8 +2,8 @@
 receives from it, where both have equally many of the same bytes.
 
     rank 0   send to 1         |====|      |====|       transfer: the shorter of both
-    rank 1   receive from 0  |------|      |====|       what it takes longer on the other side is that side's wait:
-                             rank 1 waits 2 for rank 0  the receiver was ready before the sender, or the sender before
+    rank 1   receive from 0  |------|      |====|       the additional time on the other side is its wait: it was ready
+                             rank 1 waits 2 for rank 0  before its partner
 
 Each rank numbers its own sends and receives in a group ("Seq"), so the numbers of two ranks are unrelated. But a gap in
 a rank's own numbers means that its recording lost a message of unknown kind: the steps next to the gap are not matched.
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tb_steptime.ranks.instances import GroupKey, Instances
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import Matched, bytes_of
 from tb_steptime.ranks.result import MessagePair
 from tb_steptime.trace.table import Bool, Int64, distinct
 
@@ -127,13 +127,13 @@ def _of_steps(side: _Side, wanted: Bool) -> _Side:
 
 
 def _bytes(each: Instances, rows: Int64) -> Int64:
-    return np.array([-1 if one.bytes is None else one.bytes for one in each.classes], np.int64)[each.of[rows]]
+    return bytes_of(each.classes)[each.of[rows]]
 
 
 def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> list[MessagePair]:
     """Returns one pair for each size."""
     size, step = _bytes(*sides[0]), sides[0][0].step[sides[0][1]]
-    length, exposed = ([column(each)[rows] for each, rows in sides] for column in (_length, _exposed))
+    length, exposed = ([getattr(each, name)[rows] for each, rows in sides] for name in ("length", "exposed"))
     steps = len(distinct(step))
     transfer = np.minimum(*length)
     return [
@@ -151,11 +151,3 @@ def _pairs(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -
         )
         for one in distinct(size).tolist()
     ]
-
-
-def _length(each: Instances) -> Int64:
-    return each.length
-
-
-def _exposed(each: Instances) -> Int64:
-    return each.exposed

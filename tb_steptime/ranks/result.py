@@ -51,16 +51,16 @@ class RankMatrix(msgspec.Struct, frozen=True):
 
 
 class RankRow(msgspec.Struct, frozen=True):
-    """One rank. key: what the caller calls its span; host: None where its worker's name tells none. steps: of the job's
-    steps, those that it recorded. cut_short: its file ends before the recording does.
+    """One rank. key: the caller's name for its span. host: None where the worker's name does not contain it. steps: how
+    many of the job's steps it recorded. cut_short: whether its file ends before the recording does.
 
-    Of its matched collectives, sums over `JobRanks.matched_steps`: matched: how many; transfer_ns + wait_ns is what
-    they take on this rank, wait_ns until the last rank had arrived; exposed_wait_ns: of wait_ns, at most so much no
-    computation hides. last: at how many this rank arrived last; caused_ns: waits of the others that end with its
-    arrival. Over all ranks, wait_ns and caused_ns have the same sum. All 0 where nothing is matched. tokens_sent,
-    tokens_received: as of `RoutedTokens`; None where not known.
+    Sums over its matched collectives in `JobRanks.matched_steps`, 0 where nothing is matched: matched: their number;
+    wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
+    the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
+    caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
+    sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known.
 
-    clock_offset_ns: what is added to this rank's times to have those of the first rank; None where that is not known.
+    clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
     """
 
     rank: int
@@ -82,9 +82,9 @@ class RankRow(msgspec.Struct, frozen=True):
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """A step over the ranks that recorded it. slowest, fastest: ranks; late: the rank that makes the others wait most
-    in it, None where nothing is matched; late_ns: these waits, summed over the others and over collectives, which may
-    run at the same time."""
+    """A step over the ranks that recorded it. ranks: their number; slowest, fastest: ranks; late: the rank for which
+    the others wait longest, None where nothing is matched; late_ns: these waits, summed over the other ranks and over
+    collectives, which may run at the same time."""
 
     name: str
     ranks: int
@@ -98,8 +98,13 @@ class JobStep(msgspec.Struct, frozen=True):
 
 
 class GroupRow(msgspec.Struct, frozen=True):
-    """A process group. ranks: its members among the job's ranks, ascending; size: as recorded, None where it is not.
-    role: what it exchanges for; shown_by: what of its collectives shows that, as a reason's code."""
+    """A process group.
+
+    ranks      its members among the job's ranks, ascending
+    size       the recorded number of members; None if not recorded
+    role       the purpose of the group
+    shown_by   the reason why this purpose is assumed
+    """
 
     name: str
     size: int | None
@@ -109,16 +114,20 @@ class GroupRow(msgspec.Struct, frozen=True):
 
 
 class JobCollective(msgspec.Struct, frozen=True):
-    """Matched collectives of one kind, size and type in one group. Sums over matched_steps and over the group's ranks.
+    """Matched collectives of one kind, size and type in one group; sums over matched_steps and over the group's ranks.
 
-    members: its ranks, ascending. bytes: of the larger of what one rank sends and receives in one of them; None where
-    not recorded, and then without bandwidths. count: how many in all, over matched_steps. transfer_ns + wait_ns =
-    running_ns = exposed_ns + hidden_ns. transfer_p50_ns: median length on the rank that arrived last.
-    algorithm_rate, bus_rate: bytes a second of the median, as nccl-tests define them: bytes / transfer, and that
-    times what each link carries of it, 2 (n-1)/n for an all-reduce. of_peak: bus_rate / the link's peak that the user
-    told, else None. prefetched: for all-gathers of FSDP the share that computation hides, else None. stalled: calls
-    that take far longer than the others, on all ranks; stalled_ns: what they take beyond the median, of transfer_ns;
-    stalled_exposed_ns: and of exposed_ns.
+    members           the group's ranks, ascending
+    bytes             bytes of one collective: the larger of the amounts that one rank sends and receives; None if not
+                      recorded, and then there are no bandwidths
+    count             number of these collectives in matched_steps
+    transfer_ns, wait_ns, running_ns, exposed_ns, hidden_ns   transfer + wait = running = exposed + hidden
+    transfer_p50_ns   median length on the rank that arrives last
+    algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
+                               times the share that each link carries, 2 (n-1)/n for an all-reduce
+    of_peak           bus_rate / peak of the link; None if the user does not state the peak
+    prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
+    stalled           number of collectives that take far longer than the others on all ranks
+    stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns
     """
 
     kind: str
@@ -146,10 +155,10 @@ class JobCollective(msgspec.Struct, frozen=True):
 
 
 class ExchangeTime(msgspec.Struct, frozen=True):
-    """What the matched collectives take a step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
-    exposed_wait_ns: time of transfers, and of waits for the last rank, that no computation hides; hidden_ns: beside
-    computation. exposed_stall_ns: of exposed_transfer_ns, what calls take beyond the usual length, and nothing recorded
-    says why. free_compute_ns: computing time of the median rank less hidden_ns, which could hide more."""
+    """Time of the matched collectives per step, ns, as a mean over ranks and matched steps. exposed_transfer_ns,
+    exposed_wait_ns: transfers, and waits for the last rank, that no computation hides; hidden_ns: both beside
+    computation. exposed_stall_ns: the part of exposed_transfer_ns by which calls are longer than usual for no recorded
+    reason. free_compute_ns: computing time of the median rank minus hidden_ns; it could hide more."""
 
     exposed_transfer_ns: int
     exposed_stall_ns: int
@@ -159,9 +168,9 @@ class ExchangeTime(msgspec.Struct, frozen=True):
 
 
 class Messages(msgspec.Struct, frozen=True):
-    """Sends and receives of one size, of all ranks, whether or not the other side is known (`MessagePair`). Their time
-    includes the wait for it. Sums over `ranks` ranks, those with any of this size, and over `steps` steps, those in
-    which any rank sends or receives anything."""
+    """Sends and receives of one size on all ranks, whether or not the other side is known (`MessagePair`). Their time
+    includes the wait for the other side. Sums over the `ranks` ranks that have any of this size, and over the `steps`
+    steps in which any rank sends or receives anything."""
 
     group: str | None
     bytes: int | None
@@ -174,11 +183,11 @@ class Messages(msgspec.Struct, frozen=True):
 
 
 class MessagePair(msgspec.Struct, frozen=True):
-    """Sends of one size from a rank to another, each with the receive that takes it. Messages that one kernel exchanges
-    in both directions count as one of all their bytes, sent by the rank with the lower number. Sums over `steps` steps,
-    those in which messages of the two are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
-    receiver_wait_ns: what it takes longer at that side. exposed_ns: of both sides, at most 2 transfer_ns and the waits,
-    what no computation hides."""
+    """Sends of one size from a rank to another, each with its receive. Messages that one kernel exchanges in both
+    directions count as one message with all their bytes, sent by the rank with the lower number. Sums over the `steps`
+    steps in which messages of the two ranks are matched. transfer_ns: the shorter of both sides; sender_wait_ns,
+    receiver_wait_ns: the additional time on that side. exposed_ns: the part of both sides that no computation hides, at
+    most 2 x transfer_ns and the waits."""
 
     group: str | None
     source: int
@@ -193,10 +202,13 @@ class MessagePair(msgspec.Struct, frozen=True):
 
 
 class RoutedTokens(msgspec.Struct, frozen=True):
-    """Tokens that the ranks of a group exchange with their experts, sums over `steps` steps and `calls` all-to-alls to
-    the experts; those back are not counted. By rank, in the order of ranks: sent: to the experts of any rank, its own
-    included; received: for its own experts. Over all ranks of the group both have the same sum. hidden: elements of a
-    token."""
+    """Tokens that the ranks of a group exchange with their experts: sums over `steps` steps and `calls` all-to-alls to
+    the experts, without those back.
+
+    hidden     number of elements of a token
+    sent       tokens that each rank sends, including those for its own experts; in the order of ranks
+    received   tokens that each rank receives for its own experts; the sum over the group is that of sent
+    """
 
     group: str | None
     ranks: list[int]
@@ -208,23 +220,25 @@ class RoutedTokens(msgspec.Struct, frozen=True):
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """Whether times of different ranks can be shown beside each other. residual_ns: by how much ends of collectives
-    that end together still differ in 19 of 20 cases, once offsets are taken off. reason: why times are not shown, and
-    then no offset is given; None where they are."""
+    """Whether times of different ranks can be shown on one clock. residual_ns: 95th percentile of the difference
+    between ends of collectives that end together, after the offsets are subtracted; None without enough collectives.
+    reason: why times are not shown, and no offset is given; None where they are."""
 
     residual_ns: int | None
     reason: Reason | None
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """Why a rank is late. own_ns, others_ns: what it takes a step in this, and the median of the other ranks; metric:
-    of the catalogue, None where it is about kernels. name: of the kernel or op that shows it most, None for none.
-    share: excess of own over others / what this rank makes another wait a step. factor: how many times longer the same
-    kernels take on it (slower_kernels), how much more work it has (more_work), or how many times as much as the others
-    it exchanges in all-to-alls (more_received); else None. cpu_interrupted,
-    gpu_interrupted: most of the excess is in calls or kernels that take far longer than others like them. tokens,
-    others_tokens: what its experts receive a step, and the median of the other ranks (more_received); None where the
-    trace does not tell."""
+    """Why a rank is late. With cpu_interrupted and gpu_interrupted most of the excess is in calls or kernels that take
+    far longer than others like them.
+
+    own_ns, others_ns: time per step of this rank, and median time of the other ranks. metric: of the catalogue, None if
+    the cause is about kernels. name: of the kernel or op that shows the cause most, None for none. share: excess of
+    own_ns over others_ns / time per step that another rank waits for this one. factor: how many times as long the same
+    kernels take (slower_kernels), as much work there is (more_work), or as much is exchanged in all-to-alls
+    (more_received), compared with the other ranks; else None. tokens, others_tokens: tokens that its experts receive
+    per step, and the median of the other ranks (more_received); None where the trace does not show them.
+    """
 
     id: CauseId
     own_ns: int
@@ -238,13 +252,13 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class LateRank(msgspec.Struct, frozen=True):
-    """A rank that makes others wait. last_share: of its matched collectives, those at which it arrived last.
+    """A rank for which others wait. last_share: share of its matched collectives at which it arrived last.
 
-    late_steps: steps in which it makes the others wait most, of `steps`. caused_share: of the waits of all ranks, what
-    ends with its arrival. wait_ns: what each of the others waits for it a step and no computation hides, as a mean over
-    them and over steps; own_wait_ns: what it so waits itself a step. gain_ns: in the median step at most, if it arrived
-    together with the next to last rank: the least of the others' exposed waits. causes: most first; empty where its own
-    figures are like those of the others.
+    late_steps: number of the `steps` steps in which the others wait longest for it. caused_share: share of all ranks'
+    waits that end with its arrival. wait_ns: exposed wait of each other rank for it, as a mean over ranks and steps;
+    own_wait_ns: its own exposed wait per step. gain_ns: at most, in the median step, if it arrived together with the
+    next to last rank: the shortest of the others' exposed waits. causes: the largest first; empty where its own figures
+    are like those of the others.
     """
 
     rank: int
@@ -259,10 +273,11 @@ class LateRank(msgspec.Struct, frozen=True):
 
 
 class LateGroup(msgspec.Struct, frozen=True):
-    """Ranks that are late together, ascending: each other rank waits for one or another of them. host: where they are
-    all that were recorded of one host. late_steps: steps in which most of the others' waits end when one of them
-    arrives, of `steps`; caused_share: of the waits of all others. wait_ns, own_wait_ns, gain_ns as of a `LateRank`;
-    first: the one of them that makes the others wait most; causes: why that one is late, against all others.
+    """Ranks that are late together, ascending: each other rank waits for one of them. host: their common host, if they
+    are all of its recorded ranks; else None. late_steps: number of the `steps` steps in which most of the others' waits
+    end when one of them arrives; caused_share: share of all others' waits that do. wait_ns, own_wait_ns, gain_ns: as in
+    `LateRank`. first: the one of them for which the others wait longest; causes: why it is late, compared with the
+    ranks outside the group.
     """
 
     ranks: list[int]
@@ -278,8 +293,8 @@ class LateGroup(msgspec.Struct, frozen=True):
 
 
 class PathRank(msgspec.Struct, frozen=True):
-    """A rank on the deciding path: ns a step by which it arrives at collectives after the median of the others. causes:
-    as of a `LateRank`; empty where late_ns is too little to look for them."""
+    """A rank on the deciding path. late_ns: time per step by which it arrives at collectives after the median of the
+    others. causes: as in `LateRank`; empty where late_ns is too short to look for them."""
 
     rank: int
     late_ns: int
@@ -287,12 +302,12 @@ class PathRank(msgspec.Struct, frozen=True):
 
 
 class DecidingPath(msgspec.Struct, frozen=True):
-    """What decides how long a step is, followed back from the end of its slowest rank through all matched collectives
-    to the rank that arrived last at each: mean of so many steps, ns.
+    """What decides the length of a step. The path is followed back from the end of the slowest rank through all matched
+    collectives, to the rank that arrived last at each of them. Means over `steps` steps, ns.
 
-    work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: a rank's own time that it is not late by: kernels,
-    idle time that all ranks have, and what is exchanged in other ways. ranks: most late first, one may be several
-    times on the path.
+    work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
+    kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
+    times.
     """
 
     steps: int
@@ -310,20 +325,21 @@ class DecidingPath(msgspec.Struct, frozen=True):
 class JobRanks(msgspec.Struct, frozen=True):
     """A job over the ranks that were recorded at the same time.
 
-    ranks: ascending; missing: ranks that world_size says there are and no recording is of. world_size: None where no
-    file says it. steps: that any of the ranks recorded, in order. metrics: ids of the catalogue that some rank
-    measured, of which `matrices.rank_matrix` makes a matrix; step_time is the first of them, ns.
-    matched_steps: the steps whose collectives are matched over ranks; of three or more not the first, in which ranks
-    wait for each other's profiler to start. unmatched: why nothing is matched, else None.
-    balance: None where unmatched. late: the ranks that make others wait, most first, at most five; a straggler is the
-    first. late_group: with balance "late_ranks" those that are late together, else None. exchange: None where
-    unmatched. imbalance_gain_ns: a step at most, if all arrived with the median rank; 0 but of an imbalance.
-    imbalance_causes: what takes the late rank of each step longer than the median of the others in it, most first.
-    tokens: of each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
-    path: None where unmatched, and where ranks send to each other, whose waits no collective shows.
-    pipeline: of ranks that are the stages of one, else None. what_if: what a step would take after changes, else None,
-    with what_if_reason.
-    notes: what is missing, twice, cut off, or could not be matched, with counts. on_device: kernels ran on some rank.
+    ranks: ascending. missing: ranks below world_size without a recording. world_size: None where no file states it.
+    steps: those that any rank recorded, in order. metrics: ids of the catalogue that some rank measured; each has a
+    matrix (`matrices.rank_matrix`), that of step_time, in ns, is here.
+    matched_steps: number of steps whose collectives are matched over ranks; with three steps or more the first one is
+    left out, in which ranks wait for each other's profiler to start. unmatched: why nothing is matched, else None.
+    balance, exchange: None where unmatched. late: at most five ranks for which others wait, the latest first; a
+    straggler is the first. late_group: with balance "late_ranks" the ranks that are late together, else None.
+    imbalance_gain_ns: at most, per step, if all arrived with the median rank; 0 without an imbalance. imbalance_causes:
+    what takes the late rank of each step longer than the median of the others in it, the largest first.
+    tokens: for each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
+    path: None where unmatched, and where ranks send to each other, because no collective shows those waits.
+    pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
+    what_if_reason.
+    notes: what is missing, recorded twice, cut off or not matched, with counts. on_device: whether kernels ran on any
+    rank.
     """
 
     world_size: int | None

@@ -1,5 +1,5 @@
-"""How many tokens each rank sends to experts on other ranks, and how many its own experts receive: of all-to-alls that
-come in pairs, to the experts and back.
+"""The number of tokens that each rank sends to experts, and that its own experts receive. They are counted in
+all-to-alls that come in pairs, to the experts and back.
 
     rank 0   sends 512, receives 204   [experts]   sends 204, receives 512       204 tokens for the experts of rank 0
     rank 1   sends 512, receives 820   [experts]   sends 820, receives 512       820 for rank 1: 4 times as many
@@ -75,7 +75,7 @@ def _tokens(found: Matched, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
         return Reason("tokens_do_not_return")
     return RoutedTokens(
         group=found.group.name,
-        ranks=[spans[place].rank for place in found.members.tolist()],
+        ranks=found.ranks(spans),
         hidden=int(width.max()),
         steps=len(np.unique(found.step[there])),
         calls=len(there),

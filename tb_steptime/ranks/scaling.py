@@ -17,7 +17,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.ranks.instances import FEWEST_STEPS
 from tb_steptime.ranks.result import DecidingPath, JobRanks
 from tb_steptime.ranks.spans import RankSpan
@@ -45,8 +44,11 @@ _PARTS: dict[PartId, tuple[str, ...]] = {
 
 
 class ScalingPart(msgspec.Struct, frozen=True):
-    """A part of the mean step of the mean rank, ns. transfers, waits: no computation hides them. lost_ns: how much
-    longer it is than it would be in the ideal step. kind: of transfers, what is exchanged in most of them."""
+    """A part of the mean step of the mean rank, in ns. Transfers and waits are those that no computation hides.
+
+    lost_ns   how much longer the part is than in the ideal step
+    kind      for transfers, the kind of collective with most of the time
+    """
 
     id: PartId
     base_ns: int
@@ -56,11 +58,13 @@ class ScalingPart(msgspec.Struct, frozen=True):
 
 
 class Scaling(msgspec.Struct, frozen=True):
-    """From base_ranks to ranks. step_ns: the mean step, of three or more without the first; parts sum to the steps, and
-    lost_ns to step_ns - ideal_ns.
+    """The change of the step from base_ranks to ranks.
 
-    efficiency: ideal_ns / step_ns; None, with the reason, where it is not known whether ranks do the same work.
-    base_path, path: what decides the step of each of the two jobs; None as of a `JobRanks`.
+    base_step_ns, step_ns   the mean step of each job, without the first one if there are three or more; the parts sum
+                            to these
+    ideal_ns          the step if nothing were lost; the lost_ns of the parts sum to step_ns - ideal_ns
+    efficiency        ideal_ns / step_ns; None, with the reason, if it is not known whether ranks do the same work
+    base_path, path   what decides the step of each job; None as in a `JobRanks`
     """
 
     base_ranks: int
@@ -115,9 +119,7 @@ class ScaledJob:
 
     def inputs(self) -> list[str]:
         """The shapes of the first matrix products of a step, empty where they are not recorded."""
-        compared = self.spans[0].results.get("compare", CompareResult())
-        assert isinstance(compared, CompareResult)
-        return [each.shapes for each in compared.setup.first_inputs]
+        return [each.shapes for each in self.spans[0].compare_result.setup.first_inputs]
 
 
 def scaling(base: ScaledJob, job: ScaledJob) -> Scaling:

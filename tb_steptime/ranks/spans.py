@@ -1,5 +1,5 @@
-"""One rank's recording in the form that the job needs: figures of every step, in columns. A job may have a thousand of
-these."""
+"""One rank's recording in the form that the analysis of a job needs: columns with the figures of every step. A job may
+have a thousand ranks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
+from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.trace.table import Float64, Int64
@@ -19,11 +20,15 @@ _NUMBER = re.compile(r"(\d+)$")
 
 @dataclass(frozen=True, eq=False)
 class RankSpan:
-    """A measured span of one rank. results: by view id, read on access; key: the caller's name for the span.
+    """A measured span of one rank.
 
-    gap: its exchanges or steps could not be computed. origin_ns: epoch time of its t = 0. step_names, step_start_ns,
-    step_ns: (steps,). figures: by metric of the catalogue, (steps,), NaN where it is not measurable; only those that
-    are measurable in some step.
+    key          the caller's name for the span
+    results      by view id, read on access
+    gap          its exchanges or steps could not be computed
+    origin_ns    epoch time of its t = 0
+    step_names, step_start_ns, step_ns   name, start relative to the origin, and length of each step
+    figures      by metric of the catalogue, for each step; NaN where a metric is not measurable; only metrics that are
+                 measurable in some step
     """
 
     key: str
@@ -51,6 +56,21 @@ class RankSpan:
         result = self.results.get("ranks", RanksResult())
         assert isinstance(result, RanksResult)
         return result
+
+    @property
+    def compare_result(self) -> CompareResult:
+        """What was measured for the comparison of recordings; empty where it was not. Raises what reading results
+        raises."""
+        result = self.results.get("compare", CompareResult())
+        assert isinstance(result, CompareResult)
+        return result
+
+    def step_window(self, name: str) -> tuple[int, int]:
+        """When a step begins (epoch time, ns) and its length; 0 for both where the rank did not record it."""
+        if name not in self.step_names:
+            return 0, 0
+        row = self.step_names.index(name)
+        return self.origin_ns + int(self.step_start_ns[row]), int(self.step_ns[row])
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,8 @@ class Arrival:
 
 @dataclass(frozen=True, eq=False)
 class StepLanes:
-    """Times are ns from the first begin of the step on any rank, on the clock of the first rank. path: in time order;
-    adjacent pieces of one rank are joined."""
+    """The picture of a step. Times are ns since its first begin on any rank, on the clock of the first rank. path: in
+    time order; adjacent segments of one rank are joined."""
 
     step: str
     length_ns: int
@@ -64,11 +64,11 @@ class StepLanes:
 def step_lanes(
     matched: Sequence[Matched], spans: Sequence[RankSpan], offsets: Sequence[int], name: str, step: int
 ) -> StepLanes:
-    """offsets: convert each rank's times to those of the first; name, step: the step's name and its place among the
-    job's; something is matched in it."""
+    """Draws one step, in which something must be matched. offsets: convert each rank's times to those of the first
+    rank; name, step: the step's name, and its place among those of the job."""
     own = [_of_step(found, step) for found in matched]
-    begins = [_begin(span, name) for span in spans]
-    zero = min(begin + offset for (begin, length), offset in zip(begins, offsets, strict=True) if length)
+    windows = [span.step_window(name) for span in spans]
+    zero = min(begin + offset for (begin, length), offset in zip(windows, offsets, strict=True) if length)
     shifts = [offset - zero for offset in offsets]
     lanes = [_lane(own, place, shifts[place], span, name) for place, span in enumerate(spans)]
     pieces, met = path_of_step(own, spans, name)
@@ -90,14 +90,6 @@ def _of_step(found: Matched, step: int) -> Matched:
     return replace(found, **columns)
 
 
-def _begin(span: RankSpan, name: str) -> tuple[int, int]:
-    """Returns the step's begin (epoch time) and length; 0 for both where the rank did not record it."""
-    if name not in span.step_names:
-        return 0, 0
-    row = span.step_names.index(name)
-    return span.origin_ns + int(span.step_start_ns[row]), int(span.step_ns[row])
-
-
 def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, name: str) -> Lane:
     waits, transfers = Intervals.empty(), Intervals.empty()
     for found in matched:
@@ -109,7 +101,7 @@ def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, na
             waits |= Intervals.union(seen, arrived)
             transfers |= Intervals.union(np.maximum(seen, arrived), end)
     waits = waits - transfers
-    begin, length_ns = _begin(span, name)
+    begin, length_ns = span.step_window(name)
     last = max((int(each.end[-1]) for each in (waits, transfers) if len(each)), default=0)
     whole = Intervals.of((begin + shift, max(begin + shift + length_ns, last))) if length_ns else Intervals.empty()
     return Lane(whole - (waits | transfers), waits, transfers, -shift - span.origin_ns)
@@ -126,7 +118,7 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
 
 
 def _arrivals(matched: Sequence[Matched], met: Sequence[int], shifts: Int64) -> list[Arrival]:
-    """met: places among the meetings of all groups, one after another."""
+    """The arrivals at some meetings. met: places among the meetings of all groups, one group after another."""
     places = [(found, row) for found in matched for row in np.flatnonzero(waited_for(found)).tolist()]
     return [_arrival(*places[each], shifts) for each in met]
 

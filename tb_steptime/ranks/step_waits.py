@@ -18,7 +18,8 @@ from tb_steptime.trace.table import Float64, Int64
 
 @dataclass(frozen=True, eq=False)
 class StepWaits:
-    """waits, caused: (ranks, steps), ns; NaN in steps whose collectives are not matched."""
+    """The waits of each rank in each step, and the waits that it caused: (ranks, steps), ns; NaN in steps whose
+    collectives are not matched."""
 
     waits: Float64
     caused: Float64
@@ -31,7 +32,7 @@ class StepWaits:
 
 
 def step_waits(found: Arrivals, steps: Int64) -> StepWaits:
-    """steps: places of the matched steps."""
+    """The waits in some steps. steps: places of the matched steps."""
     others = max(1, int((found.matched > 0).sum()) - 1)
     return StepWaits(_of(found.waited_ns, steps), _of(found.exposed_ns / others, steps))
 

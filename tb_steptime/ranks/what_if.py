@@ -30,8 +30,13 @@ MOST_UNEXPLAINED = 0.2
 
 
 class JobChange(msgspec.Struct, frozen=True):
-    """ranks: of late_ranks, else empty. step_ns: what a step of the job would take, est.; gain_ns: how much less;
-    usual_gain_ns: in the median step, if that is less."""
+    """A change of the job.
+
+    ranks            the ranks that change, for late_ranks; otherwise empty
+    step_ns          estimated length of the job's step after the change
+    gain_ns          how much shorter that is
+    usual_gain_ns    the gain in the median step, if it is smaller
+    """
 
     id: JobChangeId
     ranks: list[int]
@@ -41,8 +46,8 @@ class JobChange(msgspec.Struct, frozen=True):
 
 
 class LargerJob(msgspec.Struct, frozen=True):
-    """The same job in so many ranks, each of which does as much as now. step_ns: est.; efficiency: of the step as it is
-    to that."""
+    """The same job on more ranks, each of which does as much as now. ranks: their number; step_ns: estimated;
+    efficiency: the present step / this one."""
 
     ranks: int
     step_ns: int
@@ -53,12 +58,13 @@ class JobReplay(msgspec.Struct, frozen=True):
     """The joint replay of `steps` steps, those whose collectives and messages are matched, on `rank_count` ranks;
     means, ns.
 
-    recorded_step_ns: from the end of a step to the end of the next one, with all work that they launch, on the rank on
-    which that takes longest; of a first step from its begin. Of stages that send to each other it ends with the last of
-    them. replayed_step_ns: the same out of the replay.
-    unexplained: share of the rank on which nothing explains most. trusted: whether the two hardly differ, and little is
-    unexplained. by_device: out of graphs of hosts and devices; else of each rank's own time between its waits.
-    changes: those that make the step shorter, most first; none of a replay that is not to be trusted.
+    recorded_step_ns: from the end of a step to the end of the next one, including all work that they launch, on the
+    rank on which that takes longest; a first step counts from its begin. With stages that send to each other, a step
+    ends with the last of them. replayed_step_ns: the same in the replay.
+    unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the two lengths
+    hardly differ and little is unexplained. by_device: whether it is made of graphs of hosts and devices, or of each
+    rank's own time between its waits.
+    changes: those that shorten the step, the largest gain first; none if the replay is not trusted.
     larger: with twice and four times as many ranks; empty, with larger_reason, where that is not known.
     """
 

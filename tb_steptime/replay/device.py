@@ -15,7 +15,7 @@ from tb_steptime.replay.host import Host, Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Float64, Int64, median
+from tb_steptime.trace.table import Bool, Float64, Int64, median, values_at
 
 #: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
@@ -25,9 +25,14 @@ _NEVER = -(1 << 62)
 
 
 class Activities(msgspec.Struct, frozen=True, eq=False):
-    """Activities in time order, ns. item: the host's item that launched each, previous: the one before on its stream,
-    -1 for none; track: the stream as a row of `Trace.threads`. The first of a stream follows the one before it on any,
-    where its launch is lost and not from before the recording."""
+    """Activities of devices in time order; times in ns.
+
+    row        row of the event table
+    track      the stream, as a row of `Trace.threads`
+    item       the host's item that launched the activity; -1 for none
+    previous   the activity before it on its stream, -1 for none. The first one of a stream follows the activity before
+               it on any stream, if its launch is lost and it was not launched before the recording
+    """
 
     row: Int64
     start_ns: Int64
@@ -62,7 +67,7 @@ def find_activities(trace: Trace, host: Host) -> Activities:
     same = (np.diff(stream[order]) == 0) & (np.diff(device[order]) == 0)
     previous = np.full(len(row), -1, np.int64)
     previous[order[1:][same]] = order[:-1][same]
-    item = np.where(call >= 0, place[call], -1) if len(events) else call
+    item = values_at(place, call)
     start = events.start_ns[row]
     lost = (item < 0) & (previous < 0) & (start > start[item >= 0].min(initial=start.max(initial=0)))
     previous[lost] = np.flatnonzero(lost) - 1
@@ -82,15 +87,15 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     order_lag = np.where(gap < 0, gap, stream_lag)
     called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
     ready = np.maximum(np.where(known, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
-    recorded, told = _dependencies(trace, work)
+    recorded, recorded_waits = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
     delay = np.where(ready > _NEVER, begun - ready, 0)
-    other, crossing = _crossings(work, np.where(told, 0, delay), stream_lag)
+    other, crossing = _crossings(work, np.where(recorded_waits, 0, delay), stream_lag)
     lag = round(float((begun - work.end_ns[other])[crossing].mean())) if crossing.any() else 0
     # gaps inside a graph, and those after work whose launch is not recorded, are as recorded
     inside = known & follows & (work.item[work.previous] == work.item)
     orphan = ~known & follows
-    left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~told, delay, 0)
+    left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
     shared = _beside_others(work) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
@@ -156,9 +161,9 @@ def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
     before, after = before[kept], after[kept]
     gap = work.start_ns[after] - work.end_ns[before]
     lag = np.minimum(np.maximum(gap, 0), LAG_NS)
-    told = np.zeros(len(work), bool)
-    told[after[(gap >= 0) & (gap < LAG_NS)]] = True
-    return edges_of(EdgeKind.DEPENDENCY, before, after, lag), told
+    recorded_waits = np.zeros(len(work), bool)
+    recorded_waits[after[(gap >= 0) & (gap < LAG_NS)]] = True
+    return edges_of(EdgeKind.DEPENDENCY, before, after, lag), recorded_waits
 
 
 def _crossings(work: Activities, delay: Int64, stream_lag: int) -> tuple[Int64, Bool]:

@@ -41,12 +41,12 @@ class Role(enum.IntEnum):
 
 
 class Host(msgspec.Struct, frozen=True, eq=False):
-    """Items of host threads by lane and time; each has a stretch before it. ns.
+    """Items of host threads by lane and time. Before each item there is a stretch of the host's own time. ns.
 
     row        int64, row of the event table
     lane       int64, the thread whose order the item follows
-    begin_ns   where the stretch before it begins, and start_ns where that ends
-    end_ns     when the lane goes on
+    begin_ns   begin of the stretch before it; start_ns: end of that stretch, where the item starts
+    end_ns     when the lane continues
     first      bool: the first item of its lane
     role       uint8, a `Role`
     drains     bool: a call that only waits
@@ -121,9 +121,9 @@ def host_edges(host: Host) -> Edges:
 
 
 def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:
-    """Items that wait for workers, and edges from one to the next. After a wait no batch is ready, so workers make all
-    batches that are taken until the next wait. Waits far apart are accidental; unless two are near each other, the
-    waits do not show a pace."""
+    """The items that wait for workers, and edges from one to the next. When a wait ends no other batch is ready, so all
+    batches that are taken until the next wait are made in between. Waits that are far apart are accidental and show no
+    pace."""
     loads = np.flatnonzero(host.role == Role.LOADER)
     wait = host.end_ns[loads] - host.start_ns[loads]
     apart = (host.end_ns[loads[-1]] - host.end_ns[loads[0]]) / (len(loads) - 1) if len(loads) > 1 else 0.0

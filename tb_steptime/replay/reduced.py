@@ -45,9 +45,9 @@ _MOST_NODES = 1_000_000
 
 
 class Paths(msgspec.Struct, frozen=True):
-    """Columns of paths between nodes: from the end of `before`, -1 for an instant after the recording's origin, to the
-    start of `after`, which is lag ns later or more; by `after`. Nodes: the begins of all steps, then the collectives in
-    the order of `Exchanges`, then the ends of all steps."""
+    """Paths between nodes, sorted by `after`: the node `after` starts at least lag ns after the end of the node
+    `before`, or after the recording's origin if that is -1. Nodes: the begins of all steps, then the collectives in the
+    order of `Exchanges`, then the ends of all steps."""
 
     before: PackedColumn = PackedColumn()
     after: PackedColumn = PackedColumn()
@@ -59,13 +59,13 @@ class Reduced(msgspec.Struct, frozen=True):
     collective of a step there, or more than can be reduced; also if it has no ops, because nothing then separates the
     host's work from its waits.
 
-    unexplained: share of the recording that no edge explains, or of the work of devices whose launch is not recorded,
+    unexplained: share of the recording that no edge explains, or share of device work without a recorded launch,
     whichever is larger.
-    began, ended: of its steps, as recorded, relative to the origin, ns: what the host does first and last in them, and
-    the last of all work that they launched; 0 of a step without any.
-    recorded: as it is; instant_host: with a host that takes no time; no_loader: without waits for batches;
-    uninterrupted: without what single calls and kernels take longer than all others like them. The last two are empty
-    where there is nothing of that.
+    began, ended: recorded times of its steps relative to the origin, ns: the first begin on the host, and the last end
+    of anything on the host or launched by the step; 0 for a step without any.
+    recorded: the paths as recorded; instant_host: with a host that takes no time; no_loader: without waits for batches;
+    uninterrupted: without the excess of single calls and kernels over all others like them. The last two are empty if
+    the recording has no such waits or excess.
     """
 
     unexplained: float = 0.0

@@ -29,8 +29,15 @@ BUSY = 2 / 3
 
 
 class Sensitivity(msgspec.Struct, frozen=True):
-    """A step in ns with one part taking no time: the host's own time; the work of devices without exchanges; waits for
-    batches; exchanges between ranks; waits of calls for devices; the first two together."""
+    """The length of a step in ns if one part took no time.
+
+    host            the host's own time
+    device          the work of devices, without exchanges between ranks
+    loader          waits for batches
+    communication   exchanges between ranks
+    blocking        waits of calls for devices
+    host_and_device   the first two together
+    """
 
     host: int
     device: int
@@ -117,7 +124,7 @@ def without_batches(step: SteadyStep) -> SteadyStep:
     return without(step, EdgeKind.BATCH)
 
 
-def pace_of(trace: Trace, step: SteadyStep, step_ns: int, said: Sensitivity) -> Bound:
+def pace_of(trace: Trace, step: SteadyStep, step_ns: int, lengths: Sensitivity) -> Bound:
     """What sets the pace, by the verdict on its parts and by what is left of one once another is gone.
 
     A host that takes no time is so far ahead that its waits for batches are hidden, too. So the loader comes first if
@@ -129,40 +136,40 @@ def pace_of(trace: Trace, step: SteadyStep, step_ns: int, said: Sensitivity) -> 
     stream 7   kkkkkkkk      kkkk            is the second kernel late because of the one of stream 9, or because the
     stream 9           cccccc                host launched it late, after it had waited for both?
     """
-    found = verdict(step_ns, said, step)
-    if found is Bound.HOST and _loader_first(step, step_ns, said):
+    found = verdict(step_ns, lengths, step)
+    if found is Bound.HOST and _loader_first(step, step_ns, lengths):
         return Bound.INPUT
     if found is not Bound.SYNC:
         return found
     plain = without(step, EdgeKind.CROSSING)
     if verdict(step_length(plain), sensitivity(trace, plain), plain) is found:
         return found
-    return verdict(step_ns, msgspec.structs.replace(said, blocking=step_ns), step)
+    return verdict(step_ns, msgspec.structs.replace(lengths, blocking=step_ns), step)
 
 
-def _loader_first(step: SteadyStep, step_ns: int, said: Sensitivity) -> bool:
+def _loader_first(step: SteadyStep, step_ns: int, lengths: Sensitivity) -> bool:
     """Whether waits for batches limit the step, and cost more than the host's own time does once they are gone."""
-    gain = step_ns - said.loader
+    gain = step_ns - lengths.loader
     if gain <= LIMITS * step_ns:
         return False
-    return gain > said.loader - step_length(without_batches(free(step, ~step.graph.on_device)))
+    return gain > lengths.loader - step_length(without_batches(free(step, ~step.graph.on_device)))
 
 
-def verdict(step_ns: int, said: Sensitivity, step: SteadyStep) -> Bound:
+def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
     """What sets the pace: one part, or a dependency by which host and device wait for each other. Unknown if no part
     that can be replayed does."""
     waits = {
-        Bound.SYNC: step_ns - said.blocking,
-        Bound.INPUT: step_ns - said.loader,
-        Bound.COMMUNICATION: step_ns - said.communication,
+        Bound.SYNC: step_ns - lengths.blocking,
+        Bound.INPUT: step_ns - lengths.loader,
+        Bound.COMMUNICATION: step_ns - lengths.communication,
     }
-    works = {Bound.HOST: step_ns - said.host, Bound.GPU: step_ns - said.device}
+    works = {Bound.HOST: step_ns - lengths.host, Bound.GPU: step_ns - lengths.device}
     wait, best = max(waits, key=waits.__getitem__), max(works, key=works.__getitem__)
     if waits[wait] > LIMITS * step_ns and waits[wait] >= WAITS * works[best]:
         return wait
     if works[best] > LIMITS * step_ns:
         return best
-    if step_ns - said.host_and_device <= CHAIN * step_ns:
+    if step_ns - lengths.host_and_device <= CHAIN * step_ns:
         return Bound.UNKNOWN
     return Bound.GPU if _busiest_ns(step) > BUSY * step_ns else Bound.DEPENDENCY
 

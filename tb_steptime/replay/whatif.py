@@ -39,13 +39,13 @@ RESTS = 0.05
 
 
 class Gain(msgspec.Struct, frozen=True):
-    """What one change gains per step, ns.
+    """The gain of one change per step, ns.
 
-    gain_ns        replay of the step less replay of the changed step; None where too much is unexplained
-    low_ns, high_ns  with and without each inferred kind of edge, and wider by the share by which the replayed step
-                   differs from the recorded one, and by what is unexplained if that is more than 5 %
-    gain_after_ns  what it gains after the changes that are listed before it
-    rests_on       inferred kinds of edges whose absence moves the gain by more than 5 % of the step
+    gain_ns        length of the replayed step minus that of the changed step; None where too much is unexplained
+    low_ns, high_ns  its range with and without each inferred kind of edge. It is widened by the relative difference of
+                   the replayed and the recorded step, and by the unexplained share if that is more than 5 %
+    gain_after_ns  its gain after the changes that are listed before it
+    rests_on       inferred kinds of edges without which the gain differs by more than 5 % of the step
     """
 
     id: str
@@ -71,27 +71,27 @@ class ChangedStep(msgspec.Struct, frozen=True):
 
 
 class WhatIf(msgspec.Struct, frozen=True):
-    """The steady step of a recording and what changes would make of it, those that help most first.
+    """The length of a recording's steady step after changes. changes: the largest gain first.
 
-    median_step_ns    what is called the steady step everywhere else: the median of what steps take without excess
-    steady_step_ns    the recorded step of middle length without its excess, replayed: as it follows itself again and
-                      again, it is longer than the median where a few steps wait for the batches of all
-    replayed_step_ns  the same step as it was recorded, with its excess, replayed
-    recorded_step_ns  that step from its start to the next one's; the mean where a loader sets the pace
-    device_ns         the work of the device with most of it in the steady step, without exchanges
-    device_curve      the step in ns without (n / last) ** 2 of it, for n from 0 to the last
-    pace              what sets the pace by the sensitivity: the value of a `Bound`
-    wait_error        by what share replayed blocking calls differ from recorded ones; None without such calls
+    median_step_ns    the steady step as in all other views: the median length of the steps without excess
+    steady_step_ns    the replayed step of median length without its excess. It follows itself again and again, so it is
+                      longer than the median where a few steps wait for the batches of all
+    replayed_step_ns  the same step with its excess, replayed
+    recorded_step_ns  the recorded step, from its start to that of the next one; the mean where a loader sets the pace
+    device_ns         work of the busiest device in the steady step, without exchanges
+    device_curve      length of the step without (n / last) ** 2 of that work, for n from 0 to the last
+    pace              what sets the pace according to the sensitivity: the value of a `Bound`
+    wait_error        relative difference of replayed and recorded blocking calls; None without such calls
     unexplained       share of the steady step that no edge explains
-    unlinked          share of the work of devices whose launch is not recorded, without that from before the recording
-    trusted           whether the replay gives back the recorded step, is of most of the mean step, and says what sets
-                      its pace
-    holds_unprofiled  whether the pace is the same if profiling has doubled the time of the host
-    half_host_ns      the steady step if it has; 0 where a device sets the pace in any case
-    for_ranks_ns      what its collectives wait for other ranks. The sensitivity is that of all ranks alike; a change is
-                      one of this rank, so it takes none of this away
-    sets              every set of the changes that help most, those among them that help only after the others; none
-                      of a replay that is not to be trusted
+    unlinked          share of device work without a recorded launch, apart from work from before the recording
+    trusted           whether the replay reproduces the recorded step, covers most of the mean step, and shows what sets
+                      the pace
+    holds_unprofiled  whether the pace is the same if profiling has doubled the host's time
+    half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
+    for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
+                      affect this rank alone, so these waits remain
+    sets              all sets of the changes with the largest gains, including changes that help only after others;
+                      empty if the replay is not trusted
     """
 
     recorded_step_ns: int
@@ -140,8 +140,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     step = steady_step(trace, less_excess(graph, find_excess(trace)), as_recorded.number) or as_recorded
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
-    said, unseen = sensitivity(trace, step), unlinked(graph)
-    pace = pace_of(trace, step, length, said)
+    lengths, unseen = sensitivity(trace, step), unlinked(graph)
+    pace = pace_of(trace, step, length, lengths)
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
@@ -155,7 +155,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         steady_step_ns=length,
         replayed_step_ns=replayed,
         pace=pace.value,
-        sensitivity=said,
+        sensitivity=lengths,
         wait_error=wait_error(trace, graph),
         unexplained=unexplained,
         unlinked=unseen,

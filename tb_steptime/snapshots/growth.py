@@ -23,8 +23,11 @@ class LineGrowth(msgspec.Struct, frozen=True):
 
 
 class DeviceGrowth(msgspec.Struct, frozen=True):
-    """more_bytes, more_reserved_bytes: increase of memory in use and reserved at the end over the earlier snapshot.
-    lines: those whose memory differs, the largest changes first."""
+    """What grew on a device between two snapshots.
+
+    more_bytes, more_reserved_bytes   increase of the memory in use and reserved at the end
+    lines                             lines whose memory differs, the largest changes first
+    """
 
     device: int
     more_bytes: int

@@ -16,9 +16,14 @@ MOST_STRIPS, MOST_BLOCKS = 24, 1_000
 
 
 class Strip(msgspec.Struct, frozen=True):
-    """A segment. free_bytes: free while blocks of it are in use, 0 where none is. offset, size: columns, of each block,
-    bytes; used: whether it is in use, or other streams may still use it; line: place in `lines` of what allocated it,
-    -1 where that is not recorded. more_blocks: at the end, left out."""
+    """A segment and the blocks in it.
+
+    free_bytes     free memory in it while blocks of it are in use; 0 if no block is
+    offset, size   columns: each block's place in the segment and its bytes
+    used           whether the block is in use, or other streams may still use it
+    line           place in `lines` of the line that allocated it; -1 if not recorded
+    more_blocks    number of blocks at the end that are left out
+    """
 
     address: str
     bytes: int

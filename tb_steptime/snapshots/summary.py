@@ -24,8 +24,8 @@ MOST_SEGMENTS, MOST_POINTS = 10, 400
 
 
 class SegmentRow(msgspec.Struct, frozen=True):
-    """A segment with free memory that blocks in use keep. pieces: of free memory; kept_by: the line of the largest
-    block in use."""
+    """A segment whose free memory is kept by blocks in use. pieces: number of its free parts; kept_by: the line that
+    allocated the largest block in use."""
 
     address: str
     bytes: int
@@ -39,9 +39,10 @@ class SegmentRow(msgspec.Struct, frozen=True):
 class OutOfMemory(msgspec.Struct, frozen=True):
     """An allocation that failed.
 
-    free_bytes, pieces, largest_bytes: free memory within segments, and of what it consists; None where the allocator
-    did more after it, so that the snapshot does not show it. expandable_helps: whether the pages that hold no block
-    in use would have been enough, and segments may not grow, an estimate; None where that is not known.
+    free_bytes, pieces, largest_bytes   free memory within segments: its bytes, the number of its parts and the largest
+                        part; None if the allocator did more afterwards, so that the snapshot does not show it
+    expandable_helps    an estimate: segments may not grow, and if they could, the pages that contain no block in use
+                        would have been enough for the allocation; None if not known
     """
 
     time_us: int | None
@@ -57,8 +58,8 @@ class OutOfMemory(msgspec.Struct, frozen=True):
 
 
 class Curve(msgspec.Struct, frozen=True):
-    """Columns of equal length: the most in use, and the most reserved, of each of equal groups of entries. time_us: of
-    the first of each group, from that of the oldest entry."""
+    """The course of memory as columns of equal length, one value for each of equal groups of entries: the most in use,
+    and the most reserved. time_us: time of the group's first entry, from that of the oldest entry."""
 
     time_us: list[int]
     in_use_bytes: list[int]
@@ -66,12 +67,16 @@ class Curve(msgspec.Struct, frozen=True):
 
 
 class DeviceSnapshot(msgspec.Struct, frozen=True):
-    """One device. Bytes in use are as they were asked for; reserved ones are those of segments.
+    """One device. Bytes in use are requested sizes; reserved bytes are those of segments.
 
-    entries, first_us, last_us: what the snapshot remembers, in us since 1970; None where times are not recorded.
-    releasable_bytes: of segments without a block in use; kept_bytes: other free memory, in so many pieces;
-    rounding_bytes: what blocks in use are larger than what was asked for. In use, releasable, kept and rounding sum to
-    reserved. peak_by_category: sums to the peak in use.
+    entries, first_us, last_us   number and times of the entries that the snapshot contains, in us since 1970; None
+                       where times are not recorded
+    releasable_bytes   bytes of segments without a block in use
+    kept_bytes         other free memory, in kept_pieces parts
+    rounding_bytes     how much larger blocks in use are than their requested sizes
+    peak_by_category   sums to the peak in use
+
+    In use, releasable, kept and rounding sum to reserved.
     """
 
     device: int
@@ -96,8 +101,8 @@ class DeviceSnapshot(msgspec.Struct, frozen=True):
 
 
 class SnapshotSummary(msgspec.Struct, frozen=True):
-    """A file. lost: numbers of entries that could not be read, by kind. growth: since an earlier snapshot, if one was
-    given."""
+    """A snapshot file. lost: number of entries that could not be read, by kind. growth: what grew since an earlier
+    snapshot, if one was given."""
 
     path: str
     bytes: int
@@ -108,7 +113,8 @@ class SnapshotSummary(msgspec.Struct, frozen=True):
 
 
 def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> SnapshotSummary:
-    """since: an earlier snapshot of the same job."""
+    """The results of a snapshot for each device, with the growth since an earlier snapshot of the same job, if
+    given."""
     lines = Lines(snapshot)
     devices = [_device(snapshot, device, lines) for device in snapshot.devices]
     grown = growth(since, snapshot) if since else []
@@ -144,8 +150,8 @@ def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
 
 
 class _Free(msgspec.Struct, frozen=True):
-    """releasable: bytes of segments without a block in use; kept: bytes of each other free block; rounding: as in
-    `DeviceSnapshot`."""
+    """Free memory of a device. releasable: bytes of segments without a block in use; kept: bytes of each other free
+    block; rounding: as in `DeviceSnapshot`."""
 
     releasable: int
     kept: Int64

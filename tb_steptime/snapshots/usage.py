@@ -55,7 +55,7 @@ def usage(snapshot: Snapshot, device: int) -> Usage:
 
 
 def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64:
-    """at_end: usage after the last entry."""
+    """Usage before the first entry and after each one. at_end: usage after the last entry."""
     sign = np.zeros(len(Action), np.int64)
     for action, by in signs.items():
         sign[action] = by

@@ -27,7 +27,8 @@ from tb_steptime.text.printer import plain
 
 
 class SideReport(msgspec.Struct, frozen=True):
-    """A side: spans of one worker, whose whole steps are compared. run: its name, or that of its folder."""
+    """A side of the comparison: spans of one worker, whose whole steps are compared. run: the run's name, or that of
+    its folder."""
 
     run: str
     worker: str
@@ -37,7 +38,7 @@ class SideReport(msgspec.Struct, frozen=True):
 
 
 class StepChangeReport(msgspec.Struct, frozen=True):
-    """low, high: 95 % interval of the change; distinguishable: 0 is outside of it."""
+    """The change of the step. low, high: its 95 % interval; distinguishable: whether 0 is outside of the interval."""
 
     base: int
     candidate: int
@@ -56,9 +57,12 @@ class ChangeReport(msgspec.Struct, frozen=True):
 
 
 class FigureChangeReport(msgspec.Struct, frozen=True):
-    """Means over the compared steps; null where it is not measurable on that side. low, high: of the change. base_high,
-    candidate_high: upper ends where the figure is only known to lie in a range, which base or candidate begin; change
-    is null then."""
+    """A figure as mean over the compared steps of each side; null where it is not measurable.
+
+    low, high                   interval of the change
+    base_high, candidate_high   upper ends of the ranges, if a figure is only known to lie in a range; then base and
+                                candidate are the lower ends, and change is null
+    """
 
     base: float | None
     candidate: float | None
@@ -70,8 +74,8 @@ class FigureChangeReport(msgspec.Struct, frozen=True):
 
 
 class KernelChangeReport(msgspec.Struct, frozen=True):
-    """base_name or candidate_name is null for a kernel that is only in the other one. Calls are per step. low, high: of
-    the change; status: "changed" is more than noise and more than a microsecond."""
+    """The change of one kernel per step. base_name or candidate_name is null for a kernel that only the other side has.
+    low, high: interval of the change; status: "changed" means more than noise and more than a microsecond."""
 
     base_name: str | None
     candidate_name: str | None
@@ -89,8 +93,8 @@ class KernelChangeReport(msgspec.Struct, frozen=True):
 
 
 class RowChangeReport(msgspec.Struct, frozen=True):
-    """An op with its own time on the host, blocking calls with the time for which they block it, or copies of one way.
-    op, phase, source: from where; null for ops."""
+    """The change of an op by its own time on the host, of blocking calls by the time for which they block it, or of
+    copies of one way. op, phase, source: the place that they come from; null for ops."""
 
     base_name: str | None
     candidate_name: str | None
@@ -109,9 +113,14 @@ class RowChangeReport(msgspec.Struct, frozen=True):
 
 
 class CandidateReport(msgspec.Struct, frozen=True):
-    """A candidate against the base. parts, and idle (with "busy"), each sum to the step on both sides; idle is null
-    where one has no GPU. figures: by metric, those that a side has. text is the headline. changes: what the traces
-    show that the candidate does otherwise. scaling: of all ranks, with --ranks, where one of the two has several.
+    """A candidate against the base.
+
+    text      the headline
+    parts     each side's parts sum to its step
+    idle      by reason, with "busy"; each side's values sum to its step; null if a side has no GPU
+    figures   by metric, those that a side has
+    changes   what the candidate does in another way, as the traces show
+    scaling   with --ranks, of all ranks, if a side has several
     """
 
     run: str

@@ -14,7 +14,7 @@ _TAB, _EXPORT = Surface.TAB, Surface.EXPORT
 
 
 class PlacedModule(NamedTuple):
-    """path: names from the outermost module to its own."""
+    """A module with its place. path: the names from the outermost module to this one."""
 
     path: str
     row: ModuleRow

@@ -19,10 +19,17 @@ _TAB, _TEXT = Surface.TAB, Surface.TEXT
 
 
 class RankReport(msgspec.Struct, frozen=True):
-    """One rank, ns a step. wait_ns: it waits for other ranks and no computation hides it. makes_others_wait_ns: what
-    each of the others so waits for it, as a mean; last_share: of its collectives, those at which it arrived last. All
-    three are null where nothing is matched. tokens_sent, tokens_received: to experts of any rank, and for its own
-    experts; null where not known. clock_offset_ns: to be added to its times; null where it is not known."""
+    """One rank; times in ns per step.
+
+    wait_ns                 its waits for other ranks that no computation hides
+    makes_others_wait_ns    how long each of the others waits for it, as a mean
+    last_share              share of its collectives at which it arrives last
+    tokens_sent, tokens_received   tokens that it sends to experts of any rank, and that its own experts receive; null
+                            if not known
+    clock_offset_ns         what has to be added to its times; null if not known
+
+    The first three are null where nothing is matched.
+    """
 
     rank: int
     worker: str
@@ -38,10 +45,15 @@ class RankReport(msgspec.Struct, frozen=True):
 
 
 class CollectiveReport(msgspec.Struct, frozen=True):
-    """Collectives of one kind, size, type and group, matched over the ranks. members: these, as groups of other ranks
-    may have the same name; count: a step; transfer_ns, wait_ns: a
-    step, mean of the ranks; exposed_share: of both, what no computation hides. Rates are bytes a second, as nccl-tests
-    define them; of_peak: bus_rate / the link's peak, null where TB_STEPTIME_LINKS does not tell it."""
+    """Collectives of one kind, size, type and group, matched over the ranks.
+
+    members                 the ranks of the group, since groups of other ranks may have the same name
+    count                   collectives per step
+    transfer_ns, wait_ns    per step, mean of the ranks
+    exposed_share           share of both that no computation hides
+    algorithm_rate, bus_rate   bytes per second, as nccl-tests define them
+    of_peak                 bus_rate / peak of the link; null if TB_STEPTIME_LINKS does not define it
+    """
 
     kind: str
     role: Role
@@ -60,8 +72,8 @@ class CollectiveReport(msgspec.Struct, frozen=True):
 
 
 class MessagesReport(msgspec.Struct, frozen=True):
-    """Sends of one size from rank source to rank target, each with the receive that takes it. All a step: count;
-    transfer_ns: the shorter of both sides; what it takes longer at one side is that side's wait."""
+    """Sends of one size from rank `source` to rank `target`, each with the receive that takes it. count and times are
+    per step. transfer_ns: the shorter length of the two sides; the additional length of a side is its wait."""
 
     source: int
     target: int

@@ -17,7 +17,7 @@ _ROWS, _EXPORT = Surface.ROWS, Surface.EXPORT
 
 
 class Which(NamedTuple):
-    """The recording that a row is of. path: of its file."""
+    """The recording that a row belongs to. path: path of its file."""
 
     run: str
     worker: str
@@ -42,7 +42,7 @@ WHICH: Table[Which] = Table(
 
 
 class SpanLine(NamedTuple):
-    """A recording. ends_ns: epoch time at which its last step ends; time_from: where that time is from."""
+    """A recording. ends_ns: epoch time at which its last step ends; time_from: what that time is taken from."""
 
     ends_ns: int
     time_from: str

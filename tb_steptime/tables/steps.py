@@ -19,7 +19,8 @@ _ROWS, _EXPORT = Surface.ROWS, Surface.EXPORT
 
 
 class StepLine(NamedTuple):
-    """A step. wait: None where the waits for batches are not known. ends_ns: by the wall clock; None: not requested."""
+    """A step. wait: None if the waits for batches are not known; ends_ns: its end by the wall clock, None if not
+    requested."""
 
     row: StepRow
     wait: LoaderStep | None = None

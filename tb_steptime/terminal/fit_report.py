@@ -9,8 +9,8 @@ import msgspec
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.fit.asked import DeviceFit
 from tb_steptime.metrics.memory.fit.fit import MARGIN
+from tb_steptime.metrics.memory.fit.predictions import DeviceFit
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned, span_heading
 from tb_steptime.text.printer import duration, nbytes, percent, plain, printable, rate

@@ -187,7 +187,7 @@ def _job(id: str, span: FoundSpan, trace: AnyPath, keep_paths: bool, names_from:
         trace.absolute(),
         str(trace),
         keep_paths=keep_paths,
-        asked=True,
+        by_command=True,
         log_directory=span.log_directory,
         names_from=names_from,
     )

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.ingest.sources import said_at, source_text
+from tb_steptime.ingest.sources import source_text, text_at
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, Lines, find_lines, sums_of
 from tb_steptime.metrics.operators.op_tree import Where
@@ -102,7 +102,7 @@ def _texts(found: FoundSpan, trace: Trace, lines: Lines, folders: Sequence[Path]
     texts = {}
     for file in {line.file for line in map(source_line, named) if line}:
         text = source_text(file, named, lines.line_of, beside, folders)
-        texts.update({mark.source: said_at(text.lines, mark) for mark in text.marks if mark.first})
+        texts.update({mark.source: text_at(text.lines, mark) for mark in text.marks if mark.first})
     return texts
 
 

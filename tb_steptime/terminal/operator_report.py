@@ -13,7 +13,6 @@ import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows, paths_of_rows
 from tb_steptime.metrics.operators.modules import find_modules
@@ -26,7 +25,7 @@ from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.terminal.output import csv_table
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import as_one_step
+from tb_steptime.trace.steps import as_one_step, find_steps
 
 #: The steps of the span, or its whole recording as one step.
 Window = Literal["steps", "recording"]
@@ -148,7 +147,7 @@ def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> Sp
         by=choice.by,
         window=choice.window,
         backward=choice.backward,
-        window_ns=int(step_lengths(trace).sum()),
+        window_ns=int(find_steps(trace).duration_ns.sum()),
         operators=[_operator(row, choice.by) for row in rows],
         outside_ops=OutsideReport(len(outside.place), int(outside.costs(trace, "device").sum())),
         modules=_tree(modules),

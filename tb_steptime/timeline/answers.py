@@ -12,12 +12,11 @@ TrackKind = Literal["steps", "phases", "excess", "thread", "loader", "calls", "s
 
 
 class Track(msgspec.Struct, frozen=True):
-    """One track of the picture. rows: nesting levels, at least one.
+    """One track of the picture. rows: number of nesting levels, at least one.
 
     group: the heading above it ("GPU 0", "Process 4711"); label: "Stream 7", "Thread 4711 (pt_autograd_0)".
-    pinned: it is among those that a reader wants in sight whatever else is: steps, phases, what does not repeat, the
-    loader, the busiest streams.
-    all_rows: nesting levels with every Python frame; more than `rows` where frames are folded.
+    pinned: whether it stays in sight when the picture is scrolled: steps, phases, excess, the loader, and the busiest
+    streams. all_rows: number of nesting levels with every Python frame; more than `rows` where frames are folded.
     """
 
     id: int
@@ -32,9 +31,9 @@ class Track(msgspec.Struct, frozen=True):
 class Boxes(msgspec.Struct, frozen=True):
     """Events as columns of equal length, ordered by track, row and start.
 
-    start_ns is relative to the window's start. Events too narrow to see are merged into one box: count says how many,
-    name is that of the longest of them. event: the number to ask for one event's details; of several, the longest.
-    name: place in `names`; colour: place in `colours`.
+    start_ns: relative to the window's start. Events that are too narrow to see are merged into one box. count: number
+    of its events; event: number of the longest one, by which its details are requested; name: place of that one's name
+    in `names`; colour: place in `colours`.
     """
 
     track: list[int]
@@ -48,7 +47,7 @@ class Boxes(msgspec.Struct, frozen=True):
 
 
 class Depth(msgspec.Struct, frozen=True):
-    """Queue depth in bins of the window: mean in thousandths, and peak."""
+    """Queue depth in bins of the window: the mean of each bin in thousandths, and its peak."""
 
     bin_ns: int
     mean_permille: list[int]
@@ -56,9 +55,9 @@ class Depth(msgspec.Struct, frozen=True):
 
 
 class TimelinePage(msgspec.Struct, frozen=True):
-    """The events that touch [start_ns, end_ns), merged where narrower than detail_ns. colours: tokens of meaning.
+    """The events that touch [start_ns, end_ns), merged where they are narrower than detail_ns.
 
-    names: as they are written on boxes; full_names: each as the trace has it, "" where that is the same.
+    names: as on the boxes; full_names: as in the trace, "" where that is the same; colours: ids of meanings.
     """
 
     start_ns: int
@@ -73,7 +72,7 @@ class TimelinePage(msgspec.Struct, frozen=True):
 
 
 class KernelsNamed(msgspec.Struct, frozen=True):
-    """Kernels of one name that begin in a window, with their whole length. name: as it is written on boxes."""
+    """Kernels of one name that begin in a window. name: as on the boxes; their time is that of their whole length."""
 
     name: str
     count: int
@@ -81,10 +80,12 @@ class KernelsNamed(msgspec.Struct, frozen=True):
 
 
 class BusyBins(msgspec.Struct, frozen=True):
-    """How busy [start_ns, end_ns) was, in bins of equal length: bin i begins at start + i x length // bins.
+    """Busy time of [start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins.
 
-    of: the GPUs or, in a recording without one, the host. busy_ns: of each bin, summed over the devices. kernels: that
-    begin in each bin; most: the names with most time of these, longest first.
+    of        whether busy_ns is of the GPUs or, in a recording without one, of the host
+    busy_ns   busy time in each bin, summed over the devices
+    kernels   number of kernels that begin in each bin
+    most      the kernel names with the most time in the window, the longest first
     """
 
     start_ns: int
@@ -97,8 +98,8 @@ class BusyBins(msgspec.Struct, frozen=True):
 
 
 class EventLink(msgspec.Struct, frozen=True):
-    """Another event that this one is tied to: its launch call, the work that it launched, the op around it. row: -1
-    for a Python frame that is folded away."""
+    """An event that is related to another one: its launch call, the work that it launched, the op around it. row: -1
+    for a folded Python frame."""
 
     role: str
     event: int
@@ -110,7 +111,8 @@ class EventLink(msgspec.Struct, frozen=True):
 
 
 class EventFact(msgspec.Struct, frozen=True):
-    """copied: what a press copies, such as the whole path of a file; None where the value is not worth it."""
+    """A property of an event. copied: the text that a press copies, such as the whole path of a file; None for
+    nothing."""
 
     label: str
     value: Quantity
@@ -118,10 +120,14 @@ class EventFact(msgspec.Struct, frozen=True):
 
 
 class EventDetail(msgspec.Struct, frozen=True):
-    """One event. why_gap: why the device was idle before it (device events only; None: it was not idle, or the reason
-    is not known); gap_start_ns: where that idle time begins.
+    """One event.
 
-    name: as the trace has it; short_name: as it is written on its box. kind: what it is ("GPU kernel"); on: the track.
+    name           the name in the trace
+    short_name     the name on the event's box
+    kind           "GPU kernel" and the like
+    on             name of the track
+    gap_start_ns   begin of the idle time of the device before the event
+    why_gap        why the device was idle then; None for host events, without idle time, and for an unknown reason
     """
 
     event: int
@@ -140,8 +146,8 @@ class EventDetail(msgspec.Struct, frozen=True):
 
 
 class Hits(msgspec.Struct, frozen=True):
-    """Events as columns of equal length, in time order; of those that begin together that on the upper track first.
-    start_ns is relative to the span's origin. row: -1 for a Python frame that is folded away."""
+    """Events as columns of equal length, in time order and then by track. start_ns: relative to the span's origin. row:
+    -1 for a folded Python frame."""
 
     track: list[int]
     row: list[int]
@@ -152,7 +158,7 @@ class Hits(msgspec.Struct, frozen=True):
 
 
 class TrackHits(msgspec.Struct, frozen=True):
-    """How many events of a track were found, and how long they are in all."""
+    """The number of events found on a track, and their total length."""
 
     track: int
     count: int
@@ -160,12 +166,16 @@ class TrackHits(msgspec.Struct, frozen=True):
 
 
 class SearchPage(msgspec.Struct, frozen=True):
-    """The events of the whole span with some words in their name.
+    """The events of the whole span whose names contain the searched words.
 
-    tracks: of each track that has any. count, total_ns: of the track that was asked for, else of all; nested events
-    are added up as well. next: number in time order, from 0, of the first that begins at the instant that was asked for
-    or later; count where none does. first: the number of the first one in hits. bins: how many begin in each of equal
-    parts of [bins_from_ns, bins_to_ns), which all events span.
+    tracks            one entry for each track with such events
+    count, total_ns   number and length of the events of the requested track, or of all tracks; nested events are added
+                      up as well
+    hits              a part of these events
+    first             number of the first event in hits, counted from 0 in time order
+    next              number of the first event that begins at the requested instant or later; count if none does
+    bins              number of events that begin in each of equal parts of [bins_from_ns, bins_to_ns), the range of all
+                      events
     """
 
     count: int

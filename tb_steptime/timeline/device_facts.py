@@ -41,12 +41,12 @@ def _annotation_facts(events: EventFile, number: int) -> Iterator[EventFact]:
     stream = int(events.column("noted.stream")[row])
     if stream >= 0:
         yield EventFact("Ran on", text(f"stream {stream}"))
-    said = {name: int(events.column(f"noted.{name}")[row]) for name in ("module", "name", "phase", "text")}
+    rows = {name: int(events.column(f"noted.{name}")[row]) for name in ("module", "name", "phase", "text")}
     labels = {"module": "Module", "name": "Annotated as", "phase": "Annotated phase", "text": "Annotation"}
-    known = said["module"] >= 0 or said["name"] >= 0
+    known = rows["module"] >= 0 or rows["name"] >= 0
     for name, label in labels.items():
-        if said[name] >= 0 and not (name == "text" and known):
-            yield EventFact(label, text(events.string(said[name])))
+        if rows[name] >= 0 and not (name == "text" and known):
+            yield EventFact(label, text(events.string(rows[name])))
 
 
 def _copy_facts(events: EventFile, row: int, length_ns: int) -> Iterator[EventFact]:

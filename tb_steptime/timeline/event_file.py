@@ -46,11 +46,15 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class Head(msgspec.Struct, frozen=True):
-    """tracks in order; line_track, line_row: of each line. levels: details in ns, from fine to coarse.
+    """The head of an event file.
 
-    all_lines: number of lines that show every event once; after them come the lines of tracks whose stacks are folded.
-    track_thread: tracks of one host thread have the same number; -1: not of a thread. first_ns, last_ns: the time span
-    of the events.
+    tracks                  in their order
+    track_thread            a number that tracks of one host thread share; -1 for tracks of no thread
+    line_track, line_row    track of each line, and its row there
+    all_lines               number of lines that show every event once; after them come the lines of tracks whose stacks
+                            are folded
+    levels                  lengths of details in ns, from fine to coarse
+    first_ns, last_ns       time span of the events
     """
 
     tracks: list[Track]

@@ -25,8 +25,13 @@ _Place = Literal["before", "in", "after"]
 
 
 class EvidenceEvent(msgspec.Struct, frozen=True):
-    """An event of a range. place: before, in or after it. track: its stream or thread. start_ns is relative to the
-    span's origin; covers_ns: how much of the range it covers."""
+    """An event of a range.
+
+    place       before the range, in it or after it
+    track       the event's stream or thread
+    start_ns    relative to the span's origin
+    covers_ns   how much of the range the event covers
+    """
 
     place: _Place
     name: str

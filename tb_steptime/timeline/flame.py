@@ -66,10 +66,10 @@ def totals_of(page: FlamePage) -> dict[Measure, Int64]:
     return {measure: numbers_of(values) for measure, values in columns.items() if values is not None}
 
 
-def flame_choices(said: OpsRecorded) -> list[tuple[FlameBy, Where]]:
+def flame_choices(facts: OpsRecorded) -> list[tuple[FlameBy, Where]]:
     """The trees that a recording has."""
-    there: dict[FlameBy, bool] = {"stack": said.stacks, "module": said.modules, "op": said.ops}
-    ways: tuple[Where, ...] = ("ran", "made") if said.backward else ("ran",)
+    there: dict[FlameBy, bool] = {"stack": facts.stacks, "module": facts.modules, "op": facts.ops}
+    ways: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
     return [(by, where) for where in ways for by, is_there in there.items() if is_there]
 
 

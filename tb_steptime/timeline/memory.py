@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns, sizes
 from tb_steptime.metrics.memory.at_an_instant import (
     INCONSISTENT,
     MOST_ROWS,
@@ -60,7 +60,7 @@ class AliveAt(msgspec.Struct, frozen=True):
 
 
 class MemoryPage(msgspec.Struct, frozen=True):
-    """A device in a window; alive: at the instant that was asked for."""
+    """The memory of a device in a window. alive: the allocations at the requested instant."""
 
     device: int
     curve: MemoryBins
@@ -87,7 +87,7 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
     columns.add("alive.device", device_of)
     columns.add("alive.start", trace.memory.ts[found.born])
     columns.add("alive.end", ends_ns(trace))
-    columns.add("alive.bytes", trace.memory.bytes[found.born])
+    columns.add("alive.bytes", sizes(trace))
     columns.add("alive.category", categories(trace))
     columns.add("alive.phase", born.phase)
     columns.add("alive.step", born.step)
@@ -101,8 +101,8 @@ def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
     """Write the modules and lines of the allocations, and the names of the steps."""
     made, numbers = makers(trace, births(trace).op), dict[str, int]()
     for name, texts in (("module", made.modules), ("line", made.lines)):
-        said = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
-        columns.add(f"alive.{name}", np.array(said, np.int32))
+        rows = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
+        columns.add(f"alive.{name}", np.array(rows, np.int32))
     steps = [step.name for step in find_steps(trace).steps]
     columns.add(
         "alive.step_names", np.array([names + numbers.setdefault(each, len(numbers)) for each in steps], np.int32)

@@ -88,7 +88,8 @@ def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
 
 
 def _write_annotations(trace: Trace, columns: Columns, strings: _Strings) -> None:
-    """stream: on which an activity ran that is shown on another lane; -1 for others."""
+    """Write the annotations of activities, and for an activity that is shown on another lane the stream on which it
+    ran; -1 for others."""
     of, texts = trace.annotations, trace.annotation_texts.strings
     if len(of):
         columns.add("noted.event", of.event.astype(np.int32))

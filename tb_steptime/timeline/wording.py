@@ -46,7 +46,7 @@ class IdlePart:
 
 
 def idle_sentence(parts: Sequence[IdlePart]) -> Phrase:
-    """parts: the longest first; at least one."""
+    """Why the device was idle, in a sentence. parts: the longest first; at least one."""
     values: dict[str, Quantity] = {"gap": ns(sum(part.ns for part in parts))}
     clauses = []
     for index, part in enumerate(parts):

@@ -16,6 +16,7 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
@@ -48,16 +49,16 @@ def backward_nodes(trace: Trace) -> Nodes:
     forward = np.full(len(numbered), -1, np.int32)
     known = _named_for_ops(trace, table.event[numbered])
     forward[known] = _creators(trace, numbered[known])
-    events = distinct_in(np.concatenate((_engine_rows(trace), table.event[numbered]))).astype(np.int32)
+    events = distinct_in(np.concatenate((rows_named(trace, (Kind.CPU_OP,), _is_node), table.event[numbered]))).astype(
+        np.int32
+    )
     result = np.full(len(events), -1, np.int32)
     result[np.searchsorted(events, table.event[numbered])] = forward
     return Nodes(events, result)
 
 
-def _engine_rows(trace: Trace) -> Int64:
-    rows = trace.events.rows(Kind.CPU_OP)
-    is_node = np.array([name.startswith(NODE) for name in trace.strings.strings], bool)
-    return rows[is_node[trace.events.name[rows]]] if len(rows) else rows
+def _is_node(name: str) -> bool:
+    return name.startswith(NODE)
 
 
 def _named_for_ops(trace: Trace, rows: Int32) -> Bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 import numpy as np
 
+from tb_steptime.text.notes import MOST_RANGES
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.table import EventTable, Float64, Int32, Int64
 
@@ -127,11 +128,28 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         return self._before(end, covered) - self._before(start, covered)
 
     def _before(self, instants: Int64, covered: Int64) -> Int64:
-        """covered: cumulative covered time at the end of each interval."""
+        """Covered time before each instant. covered: cumulative covered time at the end of each interval."""
         if not len(self):
             return np.zeros(len(instants), np.int64)
         row = np.searchsorted(self.start, instants, side="right") - 1
         return np.where(row < 0, 0, covered[row] - np.maximum(self.end[row] - instants, 0))
+
+
+def equal_bins(low: int, high: int, most: int) -> tuple[int, Int64]:
+    """The length and the edges of at most `most` equal bins of whole ns. The last bin ends at `high` and may be
+    shorter.
+
+    >>> equal_bins(0, 10, 4)[1].tolist()
+    [0, 3, 6, 9, 10]
+    """
+    bin_ns = max(1, -(-(high - low) // most))
+    return bin_ns, np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
+
+
+def longest_ranges(start: Int64, end: Int64) -> tuple[tuple[int, int], ...]:
+    """The longest of these time ranges, up to MOST_RANGES, the longest first."""
+    order = np.argsort(start - end, kind="stable")[:MOST_RANGES]
+    return tuple(zip(start[order].tolist(), end[order].tolist(), strict=True))
 
 
 def partition(window: Intervals, layers: Iterable[Intervals]) -> list[Intervals]:

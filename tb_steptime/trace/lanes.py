@@ -22,7 +22,7 @@ RowsOf = Callable[[Trace], Int64]
 
 
 class Lane(msgspec.Struct, frozen=True, eq=False):
-    """rows: int32, rows of the event table, ascending; start, end: int64, of each row, in ns."""
+    """The events of a lane. rows: int32, rows of the event table, ascending; start, end: int64, of each row, in ns."""
 
     rows: Int32
     start: Int64

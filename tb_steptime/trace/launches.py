@@ -21,6 +21,10 @@ class Launches(msgspec.Struct, frozen=True, eq=False):
     activity: Int32
     call: Int32
 
+    def calls_of(self, activities: Int32 | Int64) -> Int64:
+        """The row of the call that launched each of these device activities, which are rows too; -1 for none."""
+        return self.call[np.searchsorted(self.activity, activities)].astype(np.int64)
+
 
 @shared
 def find_launches(trace: Trace) -> Launches:

@@ -127,8 +127,12 @@ class LineSamples(msgspec.Struct, frozen=True, eq=False):
 
 
 class Pace(NamedTuple):
-    """Median time from one batch to the next, in ns: inside the recording, with the profiler, and in the rest of the
-    job, nearly all without it. inside, outside: the number of batches of each."""
+    """How fast batches follow each other with and without the profiler.
+
+    inside_ns, outside_ns   median time from one batch to the next inside the recording, and in the rest of the job,
+                            which runs nearly all without the profiler
+    inside, outside         the number of batches inside the recording, and in the rest of the job
+    """
 
     inside_ns: int
     inside: int

@@ -18,7 +18,7 @@ from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.lanes import RowsOf, lane, lane_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int32, Int64, distinct_in
+from tb_steptime.trace.table import Int32, Int64, distinct_in, values_at
 
 
 class Nesting(NamedTuple):
@@ -73,6 +73,36 @@ def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
     inside = parent >= 0
     children = np.bincount(parent[inside], weights=length[inside], minlength=len(length))
     return length - np.rint(children).astype(np.int64)
+
+
+def with_inner(values: Int64, parent: Int64) -> Int64:
+    """Each entry's value with those of all entries below it. A parent comes before its children; -1 stands for none.
+
+    >>> with_inner(np.array([1, 2, 4]), np.array([-1, 0, 1])).tolist()
+    [7, 6, 4]
+    """
+    total, above = values.tolist(), parent.tolist()
+    for place in range(len(total) - 1, -1, -1):
+        if above[place] >= 0:
+            total[above[place]] += total[place]
+    return np.array(total, np.int64)
+
+
+def depth_first(parent: Int64, order: Int64) -> list[int]:
+    """The entries in `order`, each before those below it and siblings as `order` has them. Entries whose parent is not
+    in `order` are left out.
+
+    >>> depth_first(np.array([-1, 0, -1, 0]), np.array([2, 3, 0, 1]))
+    [2, 0, 3, 1]
+    """
+    inside: dict[int, list[int]] = {}
+    for place in order.tolist():
+        inside.setdefault(int(parent[place]), []).append(place)
+    found, waiting = list[int](), inside.get(-1, [])[::-1]
+    while waiting:
+        found.append(waiting.pop())
+        waiting += inside.get(found[-1], [])[::-1]
+    return found
 
 
 def self_times(trace: Trace, rows: Int64) -> Int64:
@@ -171,7 +201,7 @@ def open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
         return _open_at(start, end, instants)
     near = _near(start, end, instants)
     place = _open_at(start[near], end[near], instants)
-    return np.where(place >= 0, near[place], -1) if len(near) else place
+    return values_at(near, place)
 
 
 def _open_at(start: Int64, end: Int64, instants: Int64) -> Int64:
@@ -232,7 +262,7 @@ def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
         if len(here) * _FEW <= len(mine):
             near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
             mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open
-        root = _roots(parents(events.start_ns[mine], events.ends(mine)))
+        root = roots(parents(events.start_ns[mine], events.ends(mine)))
         result[here] = mine[root[np.searchsorted(mine, rows[here])]]
     return result
 
@@ -246,9 +276,14 @@ def _top(parent: Int32, place: Int64) -> Int64:
     return place
 
 
-def _roots(parent: Int32) -> Int32:
-    """Follow parents to the top, doubling the distance in each round."""
-    root = np.where(parent < 0, np.arange(len(parent), dtype=np.int32), parent)
-    while not np.array_equal(further := root[root], root):
-        root = further
-    return root
+def roots(parent: Int32) -> Int32:
+    """For each entry the place of the outermost one above it, or its own."""
+    return followed(np.where(parent < 0, np.arange(len(parent), dtype=np.int32), parent))
+
+
+def followed(owner: Int32) -> Int32:
+    """For each entry the last place that its owners lead to, doubling the distance in each round. An entry that has no
+    other owner is its own."""
+    while not np.array_equal(further := owner[owner], owner):
+        owner = further
+    return owner

@@ -27,7 +27,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in, values_at
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
@@ -169,7 +169,8 @@ def _node(trace: Trace, rows: Rows) -> Int64:
 
 
 def _again(trace: Trace, rows: Rows, node: Int64) -> Bool:
-    """node: the innermost node of each row. A module call that begins later lies inside that node."""
+    """Which rows run in a module call inside their node: there the forward pass is computed again. node: the innermost
+    node of each row."""
     again: Bool = innermost(trace, module_frames, np.where(node >= 0, rows, -1)) > node
     return again
 
@@ -190,7 +191,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
     op must contain the launch; and if no launch is known, the id must differ from the correlation id.
     """
     events = trace.events
-    op = _numbered(trace, ops, np.where(rows >= 0, events.external_id[rows], -1))
+    op = _numbered(trace, ops, values_at(events.external_id, rows))
     launched = events.start_ns[np.where(call >= 0, call, rows)]
     holds = (op >= 0) & (events.start_ns[op] <= launched)
     in_thread = (events.thread[op] == events.thread[call]) & (launched <= events.start_ns[op] + events.dur_ns[op])
@@ -201,8 +202,8 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id[ops]
-    asked = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
-    ops, numbers = ops[asked], numbers[asked]
+    wanted = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
+    ops, numbers = ops[wanted], numbers[wanted]
     if not len(ops):
         return np.full(len(ids), -1, np.int64)
     distinct, first = np.unique(numbers, return_index=True)

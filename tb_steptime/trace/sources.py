@@ -17,7 +17,7 @@ from tb_steptime.trace.lanes import RowsOf
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in
+from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in, values_at
 
 
 class Words(msgspec.Struct, frozen=True, eq=False):
@@ -55,28 +55,28 @@ def modules(trace: Trace, rows: Rows) -> Words:
     """The innermost nn.Module around each op or call: "Linear_3". Call stacks of ops do not contain it; ops of
     TorchScript may name it."""
     if not len(module_frames(trace)) and len(trace.hierarchies):
-        return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
+        return _from_op_texts(trace, trace.hierarchies, trace.hierarchy_texts, rows, innermost_module)
     return _of_frames(trace, module_frames, rows, module_name)
 
 
 def hierarchies(trace: Trace, rows: Rows) -> Words:
     """The modules of TorchScript around each op, as the op names them."""
-    return _said_by_ops(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
+    return _from_op_texts(trace, trace.hierarchies, trace.hierarchy_texts, rows, str)
 
 
 def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], str]) -> Words:
     found = innermost(trace, frames, rows.astype(np.int64))
-    name = np.where(found >= 0, trace.events.name[found], -1).astype(np.int32)
+    name = values_at(trace.events.name, found).astype(np.int32)
     return words_of(name, trace.strings.strings, shown)
 
 
 def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) -> Words:
     """The result of `shown` for the call stack of the op, or of the innermost op around it that has one: frames
     separated by ";", innermost first."""
-    return _said_by_ops(trace, trace.stacks, trace.stack_texts, rows, shown)
+    return _from_op_texts(trace, trace.stacks, trace.stack_texts, rows, shown)
 
 
-def _said_by_ops(
+def _from_op_texts(
     trace: Trace, table: StackTable, texts: StringTable, rows: Rows, shown: Callable[[str], str | None]
 ) -> Words:
     op = op_at(trace, rows.astype(np.int64))
@@ -89,8 +89,8 @@ def _said_by_ops(
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
     """A text for each number. Each distinct text is processed once."""
-    asked = distinct_in(number[number >= 0]).tolist()
-    words = {text: shown(texts[text]) for text in asked}
+    distinct_numbers = distinct_in(number[number >= 0]).tolist()
+    words = {text: shown(texts[text]) for text in distinct_numbers}
     distinct = list(dict.fromkeys(word for word in words.values() if word is not None))
     place = {word: index for index, word in enumerate(distinct)}
     new = np.full(len(texts) + 1, -1, np.int32)  # the last means none

@@ -8,6 +8,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
@@ -23,9 +24,8 @@ MEANINGLESS_FRACTION = 0.05
 @shared
 def all_marks(trace: Trace) -> Int64:
     """Rows of all step marks, whatever they enclose; no two at the same time."""
-    is_mark = np.array([STEP_MARK.match(name) is not None for name in trace.strings.strings], bool)
-    rows = trace.events.rows(Kind.USER)
-    return _one_at_a_time(trace, rows[is_mark[trace.events.name[rows]]]) if len(rows) else rows
+    rows = rows_named(trace, (Kind.USER,), STEP_MARK.match)
+    return _one_at_a_time(trace, rows) if len(rows) else rows
 
 
 @shared

@@ -6,9 +6,12 @@ import msgspec
 
 
 class StepPace(msgspec.Struct, frozen=True):
-    """Medians of the steps of a job, ns. recorded, plain: of how many. differ: their 95 % intervals do not overlap, so
-    that one of them is longer by more than steps differ from each other. plain_p1_ns: 1st percentile of the plain
-    steps, but no less than the second shortest."""
+    """Median lengths of a job's steps, in ns, that were recorded and that were not.
+
+    recorded, plain   number of steps behind each median
+    differ            the 95 % intervals of the medians do not overlap, so that one is longer by more than chance
+    plain_p1_ns       1st percentile of the steps that were not recorded, no less than the second shortest
+    """
 
     recorded_ns: int
     recorded: int

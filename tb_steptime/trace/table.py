@@ -132,6 +132,17 @@ def places_in(rows: Int64, wanted: Int64) -> Int64:
     return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
 
 
+def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) -> Int64:
+    """The column's values at these places, int64; -1 where the place is negative, which stands for "none".
+
+    >>> values_at(np.array([7, 8]), np.array([1, -1])).tolist()
+    [8, -1]
+    """
+    values, known = np.full(len(places), -1, np.int64), np.flatnonzero(places >= 0)
+    values[known] = column[places[known]]
+    return values
+
+
 def median(values: npt.ArrayLike) -> float:
     """As np.median, which would import numpy's masked arrays first: that takes as long as a tenth of numpy.
 

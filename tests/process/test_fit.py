@@ -6,7 +6,7 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.fit.asked import fits
+from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.scaled import SMALL
 from tb_steptime.metrics.memory.fit.states import NO_STATE, NO_TIME
 from tb_steptime.terminal.fit_report import NOT_RECORDED, SpanFit, fit_text

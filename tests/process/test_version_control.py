@@ -50,7 +50,7 @@ def test_a_committed_summary_of_other_definitions_stays_as_it_is(project, monkey
     trace = project / "committed" / NAME
     with monkeypatch.context() as before:
         before.setattr(writing, "DEFINITIONS", 0)
-        read(trace, read_one.ASKED)
+        read(trace, read_one.BY_COMMAND)
     commit_all(project)
     assert fresh_summary(trace) is None
     content = trace.with_name(NAME + SUFFIX).read_bytes()

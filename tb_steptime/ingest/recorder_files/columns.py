@@ -71,8 +71,8 @@ def _received(mains: Sequence[RecorderFile]) -> Received:
     received = Received(loader, *_fields(rows, "pass_number", "batch"), *rows["values"][:, 1:6].T)
     loader, rows = _rows(mains, layout.PRODUCED)
     number, batch = _fields(rows, "pass_number", "batch")
-    asked, end = rows["values"][:, 0], rows["values"][:, 3]
-    alone = Received(loader, number, batch, asked, end, end, np.full_like(end, UNKNOWN_TIME), end)
+    requested, end = rows["values"][:, 0], rows["values"][:, 3]
+    alone = Received(loader, number, batch, requested, end, end, np.full_like(end, UNKNOWN_TIME), end)
     alone = alone.of((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
     return Received(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
 

@@ -91,7 +91,7 @@ def _is_as_seen(path: AnyPath, seen: SeenFile) -> bool:
 
 
 def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bool) -> SeenFile:
-    """stamp: the file's state from before it was read."""
+    """A recorder's file as it was read. stamp: the file's state from before it was read."""
     digest = "" if complete else _content_digest(path)
     later = stamp_of(path)
     if later is None or (later.st_size, later.st_mtime_ns) != (stamp.st_size, stamp.st_mtime_ns):

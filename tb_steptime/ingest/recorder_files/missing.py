@@ -52,13 +52,13 @@ def unrecorded_batches(
         return [recorder_note("recorder_main_missing")]
     if killed_workers(read) or any(each.clock_steps for each in read):
         return []  # another note says so, with the reason
-    asked = (received.asked_ns >= low) & (received.asked_ns < high) & (received.batch >= 0)
-    missing = int((asked & ~np.isin(received.keys, produced.keys)).sum())
+    requested = (received.asked_ns >= low) & (received.asked_ns < high) & (received.batch >= 0)
+    missing = int((requested & ~np.isin(received.keys, produced.keys)).sum())
     if not missing:
         return []
     if any(each.overwritten_rows for each in read):
         return [recorder_note("recorder_full")]
-    return [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(asked.sum())))]
+    return [recorder_note("recorder_worker_missing", missing=count(missing), batches=count(int(requested.sum())))]
 
 
 def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:

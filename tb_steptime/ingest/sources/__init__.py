@@ -9,6 +9,6 @@ Decisions and their reasons:
   file, and then no line of it is marked (`functions`).
 """
 
-from tb_steptime.ingest.sources.text import VARIABLE, SourceText, said_at, source_text, user_folders
+from tb_steptime.ingest.sources.text import VARIABLE, SourceText, source_text, text_at, user_folders
 
-__all__ = ["VARIABLE", "SourceText", "said_at", "source_text", "user_folders"]
+__all__ = ["VARIABLE", "SourceText", "source_text", "text_at", "user_folders"]

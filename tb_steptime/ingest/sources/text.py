@@ -79,10 +79,10 @@ def source_text(
     )
 
 
-def said_at(lines: Sequence[str], mark: SourceMark) -> str:
+def text_at(lines: Sequence[str], mark: SourceMark) -> str:
     """Returns the text of a mark in one line; for a decorated function that is its `def`.
 
-    >>> said_at(["@cached", "def size(self):", "    return 1"], SourceMark("a.py(1): size", "function", 1, 3))
+    >>> text_at(["@cached", "def size(self):", "    return 1"], SourceMark("a.py(1): size", "function", 1, 3))
     'def size(self):'
     """
     stripped = [line.strip() for line in lines[mark.first - 1 : mark.last]]

@@ -81,8 +81,8 @@ def named_by(path: Path, names: GraphNames) -> bool:
 
 
 def user_peaks_digest() -> str:
-    told = user_text()
-    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest() if told else ""
+    peaks = user_text()
+    return hashlib.blake2b(peaks.encode(), digest_size=8).hexdigest() if peaks else ""
 
 
 def is_of(known: TraceStamp, trace: AnyPath) -> bool:

@@ -52,15 +52,18 @@ class TraceStamp(msgspec.Struct, frozen=True):
 
 
 class SummaryHead(msgspec.Struct, frozen=True):
-    """view_bytes: compressed length of each view's member, in the order in which they follow the head. records: the
-    recorder's files that were read with the trace. keeps_paths: see `MeasuredSpan`. The file name in the facts is
-    empty, as in the stamp.
+    """The head of a summary file. The file name in the facts is empty, as in the stamp.
 
-    definitions: `DEFINITIONS` of the code that measured; 0 in summaries from before that number existed. told_peaks:
-    digest of the peak rates that the user gave, empty if there were none. release: the one in which an analysis failed,
-    empty if none did. names: the recording that named the kernels in CUDA graphs. The summary is stale when that file
-    has another content. A recording that arrives later makes it stale only for `tb-steptime index`, so that the traces
-    of a job that writes one after the other are not all read again.
+    view_bytes    compressed length of each view's member, in the order in which they follow the head
+    records       the recorder's files that were read with the trace
+    keeps_paths   see `MeasuredSpan`
+    definitions   `DEFINITIONS` of the code that measured; 0 in summaries from before that number existed
+    told_peaks    digest of the peak rates that the user gave, empty if there were none
+    release       the release in which an analysis failed, empty if none did
+    names         the recording that named the kernels in CUDA graphs
+
+    The summary is stale when that recording has other content. A recording that arrives later makes it stale only for
+    `tb-steptime index`, so that the traces of a job that writes one after the other are not all read again.
     """
 
     format: int

@@ -47,11 +47,11 @@ def places_for(trace: AnyPath) -> tuple[AnyPath, Path]:
     return trace.with_name(trace.name + SUFFIX), cache_directory() / (name + SUFFIX)
 
 
-def places_to_write(trace: AnyPath, *, asked: bool = False) -> tuple[AnyPath, ...]:
+def places_to_write(trace: AnyPath, *, by_command: bool = False) -> tuple[AnyPath, ...]:
     """Returns the places of `places_for` that a summary may be written to, the better one first. Next to a trace that
     is under version control it would be a change that nobody made, so it goes there only if the user asked for it."""
     beside, in_cache = places_for(trace)
-    if not asked and isinstance(trace, Path) and isinstance(beside, Path) and is_any_tracked(trace, beside):
+    if not by_command and isinstance(trace, Path) and isinstance(beside, Path) and is_any_tracked(trace, beside):
         return (in_cache,)
     return beside, in_cache
 

@@ -1,4 +1,4 @@
-"""Every collective of a trace: when it runs and where, what it does, in which group of ranks, and how many bytes.
+"""Finds every collective of a trace: when and where it runs, what it does, its group of ranks, and its bytes.
 
 thread      |-- c10d::allreduce_ --|
               |- record_param_comms: allreduce, 2049000 x Float, group 0 of 2 ranks -|
@@ -26,6 +26,7 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import is_host_range
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import (
@@ -39,6 +40,7 @@ from tb_steptime.trace.table import (
     distinct_in,
     is_in,
     places_in,
+    values_at,
 )
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
@@ -52,14 +54,16 @@ _OTHER_SIDE = expression(r'\["?[^,]*,[^,]*, ?"?(?P<rank>\d{1,7})"?[,\]]')
 
 
 class Collectives(msgspec.Struct, frozen=True, eq=False):
-    """One entry per collective, by start. event: row of the event table, a kernel or, without a GPU, a mark of the
-    host.
+    """One entry per collective, in the order of starts. A number that is not recorded is -1.
 
-    kind: place in KINDS. bytes: the larger of the amounts that this rank sends and receives; -1 if not recorded. group,
-    members, description, dtype: rows of `Trace.collective_texts`, -1 likewise; group_size: number of ranks, -1
-    likewise; elements, rows_sent, rows_received, sequence, peer: as in `CollectiveTable`. sends: it sends to the peer,
-    rather than receiving. batched: it exchanges several messages, with one peer or with several; then peer is -1 for
-    several.
+    event        row of the event table: a kernel or, without a GPU, a mark of the host
+    kind         place in KINDS
+    bytes        the larger of the amounts that this rank sends and receives
+    group, members, description, dtype   rows of `Trace.collective_texts`
+    group_size   number of ranks
+    elements, rows_sent, rows_received, sequence, peer   as in `CollectiveTable`
+    sends        it sends to the peer; otherwise it receives
+    batched      it exchanges several messages; if these are for several ranks, peer is -1
     """
 
     event: Int64
@@ -90,31 +94,31 @@ def find_collectives(trace: Trace) -> Collectives:
     MPI."""
     on_device = has_device_activity(trace)
     event = _kernels(trace) if on_device else _host_marks(trace)
-    call = _calls(trace, event) if on_device else event
-    mark, said, of_op = _marks(trace, call), *_arguments(trace, event, call)
+    call = find_launches(trace).calls_of(event) if on_device else event
+    mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
-    peer = _either(table.peer, said, of_op).astype(np.int32)
+    peer = _either(table.peer, row, op_row).astype(np.int32)
     found = Collectives(
         event=event,
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
-        kind=_kinds(trace, event, mark, _at(table.name, said)),
-        bytes=_bytes(trace, said, mark),
-        group=_at(table.group, said).astype(np.int32),
-        group_size=_at(table.group_size, said).astype(np.int32),
-        dtype=_at(table.dtype, said).astype(np.int32),
-        members=_either(table.members, said, of_op).astype(np.int32),
-        description=_either(table.description, said, of_op).astype(np.int32),
-        elements=_at(table.elements, said),
-        rows_sent=_at(table.rows_sent, said).astype(np.int32),
-        rows_received=_at(table.rows_received, said).astype(np.int32),
-        sequence=_either(table.sequence, said, of_op),
-        peer=peer if on_device else _asked_peers(trace, event, peer),
-        sends=_sends(trace.collective_texts, _at(table.name, said))
-        | _sends(trace.strings, _at(trace.events.name, mark)),
+        kind=_kinds(trace, event, mark, values_at(table.name, row)),
+        bytes=_bytes(trace, row, mark),
+        group=values_at(table.group, row).astype(np.int32),
+        group_size=values_at(table.group_size, row).astype(np.int32),
+        dtype=values_at(table.dtype, row).astype(np.int32),
+        members=_either(table.members, row, op_row).astype(np.int32),
+        description=_either(table.description, row, op_row).astype(np.int32),
+        elements=values_at(table.elements, row),
+        rows_sent=values_at(table.rows_sent, row).astype(np.int32),
+        rows_received=values_at(table.rows_received, row).astype(np.int32),
+        sequence=_either(table.sequence, row, op_row),
+        peer=peer if on_device else _requested_peers(trace, event, peer),
+        sends=_sends(trace.collective_texts, values_at(table.name, row))
+        | _sends(trace.strings, values_at(trace.events.name, mark)),
         batched=np.zeros(len(event), bool),
     )
-    return _with_batches(trace, found, call, of_op) if on_device else found
+    return _with_batches(trace, found, call, op_row) if on_device else found
 
 
 def _kernels(trace: Trace) -> Int64:
@@ -137,32 +141,19 @@ def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
     return np.flatnonzero(is_host_range(trace) & judged[trace.events.name])
 
 
-def _calls(trace: Trace, event: Int64) -> Int64:
-    """The launching call of each, -1 for none."""
-    launches = find_launches(trace)
-    return launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
-
-
 def _arguments(trace: Trace, event: Int64, call: Int64) -> tuple[Int64, Int64]:
-    """Two rows of the table of collectives for each: the one with the arguments of the exchange, its own or that of the
-    op around its call; and the op's."""
+    """For each collective two rows of the table of collectives, -1 for none: the one with its arguments, which is its
+    own or that of the op around its call; and the op's."""
     rows = trace.collectives.event.astype(np.int64)
     around = innermost(trace, rows, call)
     return places_in(rows, np.where(is_in(event, rows), event, around)), places_in(rows, around)
 
 
-def _at(column: Int32 | Int64, place: Int64) -> Int64:
-    """The column's values at these places, -1 at -1."""
-    values, known = np.full(len(place), -1, np.int64), np.flatnonzero(place >= 0)
-    values[known] = column[place[known]]
-    return values
-
-
-def _either(column: Int32 | Int64, place: Int64, of_op: Int64) -> Int64:
-    """The column's value at the place, or the op's if it is missing there: newer releases of PyTorch write more of it
-    on kernels."""
-    own = _at(column, place)
-    return np.where(own >= 0, own, _at(column, of_op))
+def _either(column: Int32 | Int64, row: Int64, op_row: Int64) -> Int64:
+    """The column's value in the row, or that of the op if it is missing there: newer releases of PyTorch write more of
+    it on kernels."""
+    own = values_at(column, row)
+    return np.where(own >= 0, own, values_at(column, op_row))
 
 
 def _marks(trace: Trace, call: Int64) -> Int64:
@@ -172,7 +163,7 @@ def _marks(trace: Trace, call: Int64) -> Int64:
 
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
     """The kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
-    by_mark = _kind_of_each(trace.strings, _at(trace.events.name, mark))
+    by_mark = _kind_of_each(trace.strings, values_at(trace.events.name, mark))
     by_argument = _kind_of_each(trace.collective_texts, argument)
     own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
     known = [by_argument != UNKNOWN_KIND, by_mark != UNKNOWN_KIND]
@@ -193,29 +184,26 @@ def _sends(texts: StringTable, name: Int64) -> Bool:
     return sends
 
 
-def _asked_peers(trace: Trace, event: Int64, said: Int32) -> Int32:
-    """The peers as recorded. If they are not, the peer that is requested by the op around a host mark, if the job has
-    one group."""
-    peer: Int32 = said.copy()
+def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
+    """The recorded peers. Where none is recorded and the job has at most one group, it is the peer that the op around
+    the host's mark requests."""
+    peer: Int32 = recorded.copy()
     settings, groups = trace.events.settings, trace.job.groups
     if settings is None or len(groups) > 1:
         return peer
-    ops = trace.events.rows(Kind.CPU_OP)
-    asks = np.array([_ASKS_FOR_MESSAGE.fullmatch(name) is not None for name in trace.strings.strings], bool)
-    around = innermost(trace, ops[asks[trace.events.name[ops]]] if len(ops) else ops, event)
-    spelled = _at(settings, around)
-    found = {one: _OTHER_SIDE.match(trace.inputs[one]) for one in distinct_in(spelled[spelled >= 0]).tolist()}
+    around = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _ASKS_FOR_MESSAGE.fullmatch), event)
+    inputs = values_at(settings, around)
     ranks = dict(enumerate(groups[0].ranks)) if groups else {}
-    for one, match in found.items():
-        if match is not None:
+    for each in distinct_in(inputs[inputs >= 0]).tolist():
+        if match := _OTHER_SIDE.match(trace.inputs[each]):
             number = int(match["rank"])
-            peer[(spelled == one) & (said < 0)] = ranks.get(number, number)
+            peer[(inputs == each) & (recorded < 0)] = ranks.get(number, number)
     return peer
 
 
-def _bytes(trace: Trace, said: Int64, mark: Int64) -> Int64:
-    """Elements x their size, or else the inputs of the mark; -1 if the trace has neither."""
-    elements, dtype = _at(trace.collectives.elements, said), _at(trace.collectives.dtype, said)
+def _bytes(trace: Trace, row: Int64, mark: Int64) -> Int64:
+    """Elements x their size, or else the bytes of the mark's inputs; -1 if the trace has neither."""
+    elements, dtype = values_at(trace.collectives.elements, row), values_at(trace.collectives.dtype, row)
     sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
     exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]
     return np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark))
@@ -225,10 +213,10 @@ def _of_inputs(trace: Trace, mark: Int64) -> Int64:
     shapes, dtypes = trace.events.shapes, trace.events.dtypes
     if shapes is None or dtypes is None:
         return np.full(len(mark), -1, np.int64)
-    shape, dtype = _at(shapes, mark), _at(dtypes, mark)
+    shape, dtype = values_at(shapes, mark), values_at(dtypes, mark)
     alike = Groups.of(shape, dtype)
-    spelled = zip(shape[alike.first].tolist(), dtype[alike.first].tolist(), strict=True)
-    return np.array([_input_bytes(trace, *each) for each in spelled], np.int64)[alike.place]
+    pairs = zip(shape[alike.first].tolist(), dtype[alike.first].tolist(), strict=True)
+    return np.array([_input_bytes(trace, *pair) for pair in pairs], np.int64)[alike.place]
 
 
 def _input_bytes(trace: Trace, shapes: int, dtypes: int) -> int:
@@ -236,8 +224,8 @@ def _input_bytes(trace: Trace, shapes: int, dtypes: int) -> int:
     return -1 if known is None else known
 
 
-#: Bytes of an element by its type, in the words of every place that names types: Float, BFloat16, Float8_e4m3fn, Long,
-#: "long int", "c10::Half", "unsigned char". The first that is found counts.
+#: Bytes of an element by its type, however a trace spells it: Float, BFloat16, Float8_e4m3fn, Long, "long int",
+#: "c10::Half", "unsigned char". The first match counts.
 _ELEMENT_BYTES = (
     (expression(r"float8|char|byte|bool|int8"), 1),
     (expression(r"bfloat16|half|short|int16"), 2),
@@ -256,8 +244,8 @@ def element_bytes(dtype: str) -> int | None:
 
 
 def input_bytes(shapes: str, dtypes: str) -> int | None:
-    """Returns the bytes of all inputs that are tensors, given as compact JSON; None where a type is not known or
-    nothing is stated.
+    """The bytes of all inputs that are tensors. Shapes and types are compact JSON. None where a type is unknown or no
+    input is a tensor.
 
     >>> input_bytes("[[1024,8],[]]", '["float",""]')
     32768
@@ -272,30 +260,32 @@ def input_bytes(shapes: str, dtypes: str) -> int | None:
     return sum(known) if known and len(known) == len(pairs) else None
 
 
-# Messages that `batch_isend_irecv` collects: NCCL exchanges them in one kernel, whose launch follows all ops that ask.
+# NCCL exchanges the messages that `batch_isend_irecv` collects in one kernel, whose launch follows all their ops.
 #
 # thread    [send to 1, 64 kB] [receive from 1, 64 kB]  |nccl:coalesced [launch]|
 # stream                                                                  [ncclDevKernel_SendRecv ....]
 #
-# The kernel does not say to whom it sends. Its messages are those that were asked for since the previous such launch.
+# The kernel does not name the peer. Its messages are those that were requested since the previous such launch.
 
 _SEND_RECEIVE = KINDS.index("send_receive")
 
 
-def _with_batches(trace: Trace, found: Collectives, call: Int64, of_op: Int64) -> Collectives:
-    """Adds to kernels that do not say to whom they send the messages that they exchange. call: the launch of each;
-    of_op: the row of the table of collectives of the op around its launch, -1 for none."""
+def _with_batches(trace: Trace, found: Collectives, call: Int64, op_row: Int64) -> Collectives:
+    """Adds the exchanged messages to kernels that do not name their peer. call: the launch of each; op_row: the row of
+    the table of collectives of the op around its launch, -1 for none."""
     events, table = trace.events, trace.collectives
     rows = table.event.astype(np.int64)
     bare = np.flatnonzero((found.kind == _SEND_RECEIVE) & (call >= 0) & (found.peer < 0))
     if not len(bare) or not len(rows):
         return found
-    asked = np.flatnonzero(_messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), of_op))
+    requests = np.flatnonzero(
+        _messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), op_row)
+    )
     columns = {name: getattr(found, name).copy() for name in _OF_BATCH}
     for thread in distinct_in(events.thread[call[bare]]).tolist():
         mine = bare[events.thread[call[bare]] == thread]
         mine = mine[np.argsort(events.start_ns[call[mine]], kind="stable")]
-        here = asked[events.thread[rows[asked]] == thread]
+        here = requests[events.thread[rows[requests]] == thread]
         launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[here]))
         for place in distinct(launch[launch < len(mine)]).tolist():
             _add_batch(trace, columns, int(mine[place]), here[launch == place])
@@ -314,8 +304,8 @@ def _messages(trace: Trace) -> Bool:
 
 
 def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64) -> None:
-    """messages: rows of the table of collectives. Messages in both directions between two ranks count as one, sent by
-    the rank with the lower number, so that both ranks say the same of it."""
+    """Fills the columns at one collective from its messages, rows of the table of collectives. Messages in both
+    directions between two ranks count as one, sent by the rank with the lower number, so that both ranks agree."""
     table, texts = trace.collectives, trace.collective_texts
     peers = distinct(table.peer[messages].astype(np.int64)).tolist()
     sends = _sends(texts, table.name[messages].astype(np.int64))

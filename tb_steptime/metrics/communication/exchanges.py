@@ -1,5 +1,5 @@
-"""The collectives of the steps, in the form in which ranks' recordings are matched: what each one exchanges, when, and
-how much of it no computation hides.
+"""The collectives of the steps in the form in which the recordings of ranks are matched: what each one exchanges, when,
+and how much of it no computation hides.
 
 rank 0    step 5   [all-reduce 25 MB][all-reduce 7 MB]     the n-th of a group in a step is the n-th of the same group
 rank 1    step 5     [all-reduce 25][all-reduce 7 MB]      in the same step on every other rank
@@ -23,20 +23,23 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct_in
 
-#: Maximum number of collectives that are kept. It is enough to show what all ranks have in common; more would make
-#: summaries large.
+#: Maximum number of collectives that are kept. They suffice to match the ranks; more would make summaries large.
 MOST = 8_000
 #: If the first step alone has more than `MOST`, this many times `MOST` are kept of it.
 _MOST_OF_A_STEP = 4
-#: Maximum number of groups, by their rows; collectives of further groups have none. A rank of a large job is in ten.
+#: Maximum number of groups. Collectives of further groups have none. A rank of a large job is in about ten.
 MOST_GROUPS = 256
 #: Unit of starts. They are only compared by the clocks of hosts, which are no more precise.
 START_UNIT_NS = 1_000
 
 
 class ExchangeGroup(msgspec.Struct, frozen=True):
-    """A process group. size: ranks, None where not recorded; description: what its maker calls it, "" for nothing;
-    ranks: empty where the file does not list them."""
+    """A process group.
+
+    size          number of ranks; None if not recorded
+    description   the name that the group's creator gave it; "" if there is none
+    ranks         empty if the file does not list them
+    """
 
     name: str
     size: int | None
@@ -45,11 +48,17 @@ class ExchangeGroup(msgspec.Struct, frozen=True):
 
 
 class ExchangeClass(msgspec.Struct, frozen=True):
-    """Collectives that exchange alike. group: place in Exchanges.groups; bytes, dtype: None where not recorded; site:
-    id of the place in the step that launches them ("backward.hooks"), "unknown" without a launch; wrapper: "fsdp" where
-    a range of FSDP launches them, else "". peer: of a send or receive the rank at the other side, None where not
-    recorded; sends: it is a send; batched: it is several messages in one kernel, and with several ranks peer is None.
-    rows_sent, rows_received: rows of an all-to-all, of width elements each; all three None where not recorded."""
+    """Collectives that exchange the same.
+
+    group          place in Exchanges.groups
+    bytes, dtype   None if not recorded
+    site           id of the place in the step that launches them ("backward.hooks"); "unknown" without a launch
+    wrapper        "fsdp" if a range of FSDP launches them, otherwise ""
+    peer           for a send or receive the rank at the other side; None if not recorded
+    sends          it is a send
+    batched        it is several messages in one kernel; then peer is None if they are for several ranks
+    rows_sent, rows_received, width   rows of an all-to-all and elements of each row; all None if not recorded
+    """
 
     kind: str
     group: int | None
@@ -66,13 +75,15 @@ class ExchangeClass(msgspec.Struct, frozen=True):
 
 
 class Exchanges(msgspec.Struct, frozen=True):
-    """Collectives that the steps launched, in the order of steps and of start; each column has one entry per
-    collective.
+    """The collectives that the steps launched, ordered by step and start. Each column has one entry per collective.
 
-    of: place in classes; step: place among the steps of the span; start: relative to the span's origin, us; length,
-    exposed (the part beside which no computation runs, in the judged time): ns. exposed is -1 if it equals the length.
-    sequence: how many collectives of its group came before, -1 where not recorded; empty if none is recorded. left_out:
-    collectives of later steps, which are not kept.
+    of         place in classes
+    step       place among the steps of the span
+    start      us, relative to the span's origin
+    length     ns
+    exposed    ns of the judged time in which no computation runs beside it; -1 if that is the whole length
+    sequence   number of earlier collectives of its group, -1 if not recorded; the column is empty if none is recorded
+    left_out   number of collectives of later steps, which are not kept
     """
 
     groups: list[ExchangeGroup] = []
@@ -109,7 +120,7 @@ def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
         start=packed(found.start[kept] // START_UNIT_NS),
         length=packed(length),
         exposed=packed(np.where(exposed == length, -1, exposed)),
-        sequence=_sequence(found.sequence[kept]),
+        sequence=packed(found.sequence[kept]) if (found.sequence[kept] >= 0).any() else PackedColumn(),
         left_out=left_out,
     )
 
@@ -118,26 +129,26 @@ def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]
     """The kept rows of `find_collectives`, in the order of `Exchanges`; the step of each; and how many are not kept."""
     steps = _launching_steps(trace)
     order = np.lexsort((np.arange(len(steps)), steps))[int((steps < 0).sum()) :]
-    kept = order[: _whole_steps(steps[order], most)]
+    ordered = steps[order]
+    count = whole_steps(ordered, most)
+    if len(ordered) and not count:  # the first step alone has more than `most`
+        count = min(int(np.searchsorted(ordered, ordered[0], side="right")), _MOST_OF_A_STEP * most)
+    kept = order[:count]
     return kept, steps[kept], len(order) - len(kept)
 
 
-def _sequence(sequence: Int64) -> PackedColumn:
-    return packed(sequence) if (sequence >= 0).any() else PackedColumn()
+def whole_steps(steps: Int64, most: int) -> int:
+    """The largest number of leading entries, at most `most`, that ends with a step. steps: ascending, of each entry.
 
-
-def _whole_steps(steps: Int64, most: int) -> int:
-    """How many of these ascending steps' first entries fill whole steps. Of the first step, all that a rank can
-    have."""
-    if len(steps) <= most:
-        return len(steps)
-    begins = int(np.searchsorted(steps, steps[most]))
-    return begins or min(int(np.searchsorted(steps, steps[0], side="right")), _MOST_OF_A_STEP * most)
+    >>> whole_steps(np.array([0, 0, 1, 1, 2]), 3), whole_steps(np.array([0, 0, 1]), 3)
+    (2, 3)
+    """
+    return len(steps) if len(steps) <= most else int(np.searchsorted(steps, steps[most]))
 
 
 def _launching_steps(trace: Trace) -> Int64:
     """For each of `find_collectives` the place of the step that launched it, or else of the step in which it starts; -1
-    for none. The host may be steps ahead of the device, by a number that differs between ranks."""
+    for none. A host may be several steps ahead of its device, and not equally far on all ranks."""
     steps, call = find_steps(trace), launching_calls(trace)
     by_host = steps.holding_on_host(trace.events.start_ns[np.maximum(call, 0)])
     return np.where(call >= 0, by_host, steps.holding(find_collectives(trace).start))
@@ -162,24 +173,20 @@ def _group(trace: Trace, found: Collectives, alike: Int64) -> ExchangeGroup | No
     collectives."""
     text, size = int(found.group[alike[0]]), int(found.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
-    name = trace.collective_texts[text] if text >= 0 else _only(list(listed))
+    name = trace.collective_texts[text] if text >= 0 else next(iter(listed)) if len(listed) == 1 else None
     if name is None:
         return None
     known = listed.get(name)
     ranks = list(known.ranks) if known else []
-    ranks = ranks or listed_ranks(_said(trace, found.members[alike]), size)
-    description = known.description if known else _said(trace, found.description[alike])
+    ranks = ranks or listed_ranks(_common_text(trace, found.members[alike]), size)
+    description = known.description if known else _common_text(trace, found.description[alike])
     return ExchangeGroup(name, size if size >= 0 else len(ranks) or None, description, ranks)
 
 
-def _said(trace: Trace, texts: Int32) -> str:
-    """The text on which all that have one agree; "" if they differ."""
-    said = distinct_in(texts[texts >= 0]).tolist()
-    return trace.collective_texts[said[0]] if len(said) == 1 else ""
-
-
-def _only(names: list[str]) -> str | None:
-    return names[0] if len(names) == 1 else None
+def _common_text(trace: Trace, texts: Int32) -> str:
+    """The text that all of them have, apart from those without one; "" if they differ."""
+    found = distinct_in(texts[texts >= 0]).tolist()
+    return trace.collective_texts[found[0]] if len(found) == 1 else ""
 
 
 def _class(
@@ -209,11 +216,12 @@ def _known(column: Int64, row: int) -> int | None:
 
 
 def _bytes(size: int, kind: str, ranks: int | None, *, of_mark: bool) -> int | None:
-    """Bytes of the exchange. of_mark: known only from a mark's inputs, which are one rank's part of what an all-gather
-    collects."""
-    if size < 0 or (of_mark and kind == "all_gather" and ranks is None):
+    """Bytes of the exchange; None where they are not recorded. of_mark: `size` is that of a mark's inputs. For an
+    all-gather these are the part of one rank."""
+    is_part = of_mark and kind == "all_gather"
+    if size < 0 or (is_part and ranks is None):
         return None
-    return size * (ranks or 1) if of_mark and kind == "all_gather" else size
+    return size * (ranks or 1) if is_part else size
 
 
 # The ranks of a process group, parsed from the list that PyTorch writes on each of its collectives.
@@ -227,14 +235,13 @@ MOST_RANKS = 2**17
 _LIST = expression(r"\[(\d{1,7}(?:, \d{1,7})*)(, \.\.\., \d{1,7})?\]")
 
 
-def listed_ranks(spelled: str, size: int) -> list[int]:
-    """The ranks, ascending; empty if the text is no list, does not have `size` ranks, or omits ranks that cannot be
-    derived.
+def listed_ranks(text: str, size: int) -> list[int]:
+    """The ranks, ascending. Empty if the text is no list of `size` ranks, or omits ranks that cannot be derived.
 
     >>> listed_ranks("[1, 3]", 2), listed_ranks("[0, 4, ..., 28]", 8), listed_ranks("[0, 1, 3, ..., 28]", 8)
     ([1, 3], [0, 4, 8, 12, 16, 20, 24, 28], [])
     """
-    found = _LIST.fullmatch(spelled)
+    found = _LIST.fullmatch(text)
     if found is None:
         return []
     first = [int(rank) for rank in found[1].split(", ")]

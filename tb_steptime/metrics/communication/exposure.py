@@ -5,7 +5,7 @@ collectives   ...aaaaaaaaaa........cccc....
                  ....bbbb...                    an instant of two collectives belongs to the one that ends first
 exposed               bbaaa        cccc         the step's part "communication": of a 3, of b 2, of c 4
 
-What waits for several goes on with the first that ends: a message that is still under way is not what it waits for.
+Work that waits for several collectives begins as soon as the first of them ends, so it does not wait for the others.
 
 Exposed times are disjoint. They sum to the time of the steps in which collectives run and no computing kernel does,
 without the time that verdicts leave out: work from before the recording, one-time work, the end.
@@ -37,11 +37,12 @@ FEW_KERNELS = 2
 
 
 class Exposure(msgspec.Struct, frozen=True, eq=False):
-    """One entry for each of `find_collectives`.
+    """How much of the collectives no computation hides; one entry for each of `find_collectives`.
 
-    exposed_ns: within the judged time of the steps; alone: all ranges of exposed time, over all collectives.
-    on_compute_stream: it runs on a stream of the model's own kernels, so that nothing that follows there can start
-    before it ends. in_a_row: at most FEW_KERNELS kernels start between it and the next or the previous collective.
+    exposed_ns          exposed time within the judged time of the steps
+    alone               all ranges of exposed time, over all collectives
+    on_compute_stream   it runs on a stream of the model's own kernels, where no later kernel can start before it ends
+    in_a_row            at most FEW_KERNELS kernels start between it and the next or the previous collective
     """
 
     exposed_ns: Int64
@@ -52,8 +53,8 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def exposure(trace: Trace) -> Exposure:
-    """Measures exposure over the whole process: a kernel on any of its devices hides a collective, as in the step's
-    parts."""
+    """Measures the exposure over all devices of the process: as in the step's parts, a kernel on any of them hides a
+    collective."""
     found, computing = find_collectives(trace), _computing(trace)
     alone = (Intervals.union(found.start, found.end) & judged_windows(trace)) - computing_times(trace)
     return Exposure(
@@ -74,14 +75,14 @@ def computing_times(trace: Trace) -> Intervals:
 
 
 def judged_windows(trace: Trace) -> Intervals:
-    """The steps, without what verdicts and cards leave out of them on the device that works longest."""
+    """The steps without the time that verdicts and cards leave out, on the device with the most work."""
     steps, devices = find_steps(trace), devices_by_activity(trace)
     left_out = excluded_time(trace, devices[0] if devices else None).total
     return steps.intervals - left_out
 
 
 def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:
-    """For each collective, the exposed time in which no collective runs that ends sooner."""
+    """For each collective, the exposed time in which no other collective runs that ends earlier."""
     times = distinct(np.concatenate((found.start, found.end)))
     owner = first_to_end(found.start, found.end, times[:-1])
     covered = np.flatnonzero(owner >= 0)
@@ -91,7 +92,7 @@ def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:
 
 
 def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
-    """For each instant the range containing it that ends first (of several, the first one); -1 if none contains it.
+    """For each instant, the range that contains it and ends first (of equals, the first one); -1 if none contains it.
 
     >>> first_to_end(np.array([0, 5, 30]), np.array([20, 10, 40]), np.array([0, 5, 10, 20, 30])).tolist()
     [0, 1, 0, -1, 2]

@@ -4,10 +4,10 @@ functions around collectives, of `torch.distributed.nn.functional`, Megatron and
 op             [_AlltoAllSingle                ][aten::mm]
 c10d op          [alltoall]
 exchange              [gloo:all_to_all        ]                 on a thread of the backend
-computing                                       kkkkkkkkk      what the function does besides calling ops is waiting
+computing                                       kkkkkkkkk      the rest of the function is a wait
 
 The exchanges of DistributedDataParallel end after the ops that start them, which do not wait. Compiled code calls no
-ops while it computes, so a compiled region is none of them.
+ops while it computes, so a compiled region does not count as such an op.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 
 @shared
 def holding_ops(trace: Trace) -> Int64:
-    """Returns the rows of these ops, in time order."""
+    """The rows of these ops, in time order."""
     rows, _, holds = _nested(trace)
     found: Int64 = rows[holds]
     return found
 
 
 def computing_ops(trace: Trace) -> Intervals:
-    """Returns when the host of a job without a device computes: while it is in an op that is not a collective's and
-    does not wait for one that it has started."""
+    """When the host of a job without a device computes: while it runs an op that is not a collective and does not wait
+    for one that it has started."""
     rows, parent, holds = _nested(trace)
     inside = _inside(parent, holds)
     computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
@@ -52,8 +52,8 @@ def computing_ops(trace: Trace) -> Intervals:
 
 @shared
 def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
-    """Returns the rows of all ops; for each, the place among them of the op around it, -1 for none; and whether it
-    calls a collective directly that ends before it does. Without collectives, no op around another is looked for."""
+    """The rows of all ops; for each the place among them of the op around it, -1 for none; and whether it calls a
+    collective directly that ends before it does. Without collectives the nesting is not computed: all are -1."""
     rows, exchanging = trace.events.rows(Kind.CPU_OP), collective_names(trace)
     holds = np.zeros(len(rows), bool)
     calls = np.flatnonzero(exchanging[trace.events.name[rows]])
@@ -77,7 +77,7 @@ def _outlasts(trace: Trace, rows: Int64) -> Bool:
 
 
 def _inside(parent: Int32, holds: Bool) -> Bool:
-    """Whether each op has one around it that holds."""
+    """Whether an op around each of them holds."""
     inside, around = np.zeros(len(parent), bool), parent
     while (any_around := around >= 0).any() and holds.any():
         inside |= any_around & holds[around]

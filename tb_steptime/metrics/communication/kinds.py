@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from tb_steptime.text.patterns import expression
 
-#: Every kind and what it is called, as PyTorch's documentation does.
+#: Every kind with its name in PyTorch's documentation.
 KIND_LABELS = {
     "all_reduce": "all-reduce",
     "reduce_scatter": "reduce-scatter",

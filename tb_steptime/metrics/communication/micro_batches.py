@@ -9,7 +9,6 @@ early            a a        a a                   the last exchange could send w
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -23,14 +22,17 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import Bool, Kind, distinct_in
 
 _FORWARD = expression(r"DistributedDataParallel\.forward$")
 
 
 class EarlyExchanges(NamedTuple):
-    """early: for each of `find_collectives`, whether it could wait for a later pass. passes: the largest number of
-    backward passes with an exchange before one optimizer step."""
+    """Exchanges of gradients that could wait.
+
+    early    for each of `find_collectives`, whether it could wait for a later backward pass
+    passes   the largest number of backward passes with an exchange before one optimizer step
+    """
 
     early: Bool
     passes: int
@@ -38,22 +40,22 @@ class EarlyExchanges(NamedTuple):
 
 @shared
 def early_exchanges(trace: Trace) -> EarlyExchanges:
-    """Exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's forward pass
-    before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that exchange other
-    sizes belong to several models, each of which has to exchange its own. In a closure that the optimizer calls, which
-    may come after other micro-batches, each pass has a gradient that the optimizer needs."""
+    """Finds the exchanges in passes before the last one of an optimizer step. A pass is recognised by the model's
+    forward pass before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that
+    exchange different sizes belong to several models, each of which has to exchange its own. In a closure that the
+    optimizer calls, possibly after other micro-batches, the optimizer needs the gradient of each pass."""
     found, events = find_collectives(trace), trace.events
     early, most = np.zeros(len(found), bool), 0
-    forward, update = _ranges(trace, _FORWARD), _ranges(trace, OPTIMIZER_STEP)
+    forward, update = (rows_named(trace, (Kind.USER,), mark.match) for mark in (_FORWARD, OPTIMIZER_STEP))
     if len(forward) < 2 or not len(update):
         return EarlyExchanges(early, most)
     calls = launching_calls(trace)
     reduces = np.flatnonzero((found.kind == KINDS.index("all_reduce")) & (calls >= 0))
-    asked = events.start_ns[calls[reduces]]
-    place = np.searchsorted(events.start_ns[forward], asked, side="right") - 1
-    step = np.searchsorted(np.sort(events.ends(update)), asked)
-    before = Intervals.of_events(events, update).overlap_ns(asked, asked + 1) == 0
-    counts = (place >= 0) & (asked >= events.ends(forward)[place]) & (step < len(update))
+    requested_ns = events.start_ns[calls[reduces]]
+    place = np.searchsorted(events.start_ns[forward], requested_ns, side="right") - 1
+    step = np.searchsorted(np.sort(events.ends(update)), requested_ns)
+    before = Intervals.of_events(events, update).overlap_ns(requested_ns, requested_ns + 1) == 0
+    counts = (place >= 0) & (requested_ns >= events.ends(forward)[place]) & (step < len(update))
     reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
     order = np.lexsort((reduces, step))
     for mine in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
@@ -63,8 +65,3 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
             early[reduces[mine]] = before[mine] & (place[mine] < passes[-1])
             most = max(most, len(passes)) if early[reduces[mine]].any() else most
     return EarlyExchanges(early, most)
-
-
-def _ranges(trace: Trace, pattern: re.Pattern[str]) -> Int64:
-    """Rows with such a name, in order."""
-    return rows_named(trace, [Kind.USER], pattern.match)

@@ -2,9 +2,9 @@
 
     values       1000 1010 1025 1036
     differences       10   15   11        in this order, with the sign in the last bit
-    planes       (low bytes) (high bytes) and the summary's compression makes next to nothing of planes of zeros
+    planes       (low bytes) (high bytes) and the summary's compression removes nearly all of the zeros
 
-Numbers as text take as much room and ten times as long to read, and a job has millions of these.
+Numbers as text need as much space, and reading them takes ten times as long. A job has millions of them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ _INT64_BYTES = 8
 
 
 class PackedColumn(msgspec.Struct, frozen=True):
-    """count: number of values; planes: a zero, then width bytes of each value, the low bytes of all values first. The
-    zero makes the Base64 text begin with a letter: text that begins with a slash would be taken for a path
-    (`ingest.private_paths`)."""
+    """A column of whole numbers as bytes.
+
+    count    number of values
+    width    bytes of each value
+    planes   a zero, then the bytes of the values: first the low byte of each, then the next one, and so on. The zero
+             makes the Base64 text begin with a letter, because text that begins with a slash would be taken for a path
+             (`ingest.private_paths`)
+    """
 
     count: int = 0
     width: int = 0
@@ -45,8 +50,8 @@ def packed(values: Int64) -> PackedColumn:
 
 
 def unpacked(column: PackedColumn) -> Int64:
-    """The values. Raises ValueError if the number of bytes is wrong, or there are more values than any recording has: a
-    summary may come from anywhere, and zeros take no bytes."""
+    """The values. Raises ValueError if the number of bytes is wrong, or if there are more values than any recording
+    has: a summary may come from anywhere, and a few bytes could claim any number of zeros."""
     if not 0 <= column.count <= MOST_VALUES or not 0 <= column.width <= _INT64_BYTES:
         raise ValueError(f"no column has {column.count} values of {column.width} bytes")
     planes = np.frombuffer(column.planes, np.uint8)[1:].reshape(column.width, column.count)

@@ -1,9 +1,9 @@
-"""The passes over micro-batches that a rank of a pipeline computes, between the messages that it sends and receives.
+"""The passes over micro-batches that a rank of a pipeline computes between the messages that it sends and receives.
 
-host     [recv][F][send][recv][F][send][recv][  B  ][send]      what is computed between two messages is a pass, and
-device         |ff|           |ff|           |bbbb|             a new one where backward passes begin or end
+host     [recv][F][send][recv][F][send][recv][  B  ][send]      the work between two messages is a pass; another one
+device         |ff|           |ff|           |bbbb|             begins where a backward pass begins or ends
 
-PyTorch's schedules name what they run, which shows the stage and micro-batch too:
+PyTorch's schedules label their passes, and so show the stage and the micro-batch too:
 
 PP:0F1         stage 0, forward of micro-batch 1; B is the whole backward pass, I that of inputs, W that of weights
 Forward 1      forward of micro-batch 1 on a rank with one stage
@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, whole_steps
 from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
@@ -31,22 +31,22 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
 
-#: Kinds of passes by what they compute: outputs, all gradients, those of inputs only, those of weights only.
+#: Kinds of passes: they compute outputs, all gradients, those of inputs only, or those of weights only.
 PASS_KINDS = ("forward", "backward", "input_gradients", "weight_gradients")
 _OF_LETTER = dict(zip("FBIW", range(len(PASS_KINDS)), strict=True))
 _LABEL = expression(r"PP:(?P<stage>\d{1,4})(?P<kind>[FBIW])(?P<batch>\d{1,5})")
 _PLAIN_LABEL = expression(r"(?P<kind>[FB])(?:orward|ackward) (?P<batch>\d{1,5})")
 #: Maximum number of passes kept, in whole steps: those of 64 micro-batches on one rank in 60 steps.
 MOST = 8_000
-#: A run shorter than this share of the usual pass of its kind is work between passes, such as filling buffers. The
-#: usual pass is the one at this percentile.
+#: A run that is shorter than this share of the usual pass of its kind is work between passes, such as filling buffers.
+#: The usual length is this percentile.
 _LEAST_SHARE, _USUAL_PERCENT = 0.1, 75
 
 
 class Passes(msgspec.Struct, frozen=True):
-    """In the order of steps and of start; one entry of each column for each. step: place among the steps of the span;
-    kind: place in PASS_KINDS; stage, micro_batch: as labelled, -1 where no label says; start: relative to the span's
-    origin, us; length: ns, from the begin of its first activity to the end of its last. left_out: passes of later
+    """One entry of each column per pass, ordered by step and start. step: place among the steps of the span. kind:
+    place in PASS_KINDS. stage, micro_batch: from the label, -1 without one. start: relative to the span's origin, us.
+    length: from the start of the first activity to the end of the last one, ns. left_out: number of passes of later
     steps, which are not kept."""
 
     step: PackedColumn = PackedColumn()
@@ -59,8 +59,8 @@ class Passes(msgspec.Struct, frozen=True):
 
 
 class _Work(NamedTuple):
-    """Computing work, by when the host launches it: instant of that, start, end; kind: place in PASS_KINDS, -1 for work
-    outside any pass."""
+    """Computing work in the order of launches. instant: when the host launches it, ns; start, end: when it runs, ns;
+    kind: place in PASS_KINDS, -1 for work outside any pass."""
 
     instant: Int64
     start: Int64
@@ -88,11 +88,14 @@ def passes(trace: Trace, most: int = MOST) -> Passes:
     of = _labelled(work, labels) if len(labels.start) else _between(work, work_step, messages)
     mine = np.flatnonzero(of >= 0)
     first, start, end = _extents(work, mine, of[mine])
-    kind, stage, micro_batch = _said(labels, of[first]) if len(labels.start) else _unsaid(work.kind[first])
+    if len(labels.start):
+        kind, stage, micro_batch = (each[of[first]] for each in (labels.kind, labels.stage, labels.micro_batch))
+    else:
+        kind, (stage, micro_batch) = work.kind[first], np.full((2, len(first)), -1, np.int64)
     step = work_step[first]
     order = np.flatnonzero(step >= 0)
     order = order[np.lexsort((start[order], step[order]))]
-    kept = order[: _whole_steps(step[order], most)]
+    kept = order[: whole_steps(step[order], most)]
     return Passes(
         step=packed(step[kept]),
         kind=packed(kind[kept]),
@@ -114,22 +117,17 @@ def _extents(work: _Work, rows: Int64, of: Int64) -> tuple[Int64, Int64, Int64]:
     return rows[alike.first], start, end
 
 
-def _whole_steps(steps: Int64, most: int) -> int:
-    """How many of these ascending steps' first entries fill whole steps."""
-    return len(steps) if len(steps) <= most else int(np.searchsorted(steps, steps[most]))
-
-
 def _labels(trace: Trace) -> _Labels:
     rows = trace.events.rows(Kind.USER)
-    said = {}
+    label = {}
     for name in distinct_in(trace.events.name[rows]).tolist():
         found = _LABEL.fullmatch(trace.strings[name])
         plain = found or _PLAIN_LABEL.fullmatch(trace.strings[name])
         if plain:
-            said[name] = _OF_LETTER[plain["kind"]], int(found["stage"]) if found else -1, int(plain["batch"])
-    rows = rows[is_in(trace.events.name[rows], list(said))]
-    told = np.array([said[name] for name in trace.events.name[rows].tolist()], np.int64).reshape(-1, 3)
-    return _Labels(trace.events.start_ns[rows], trace.events.ends(rows), told[:, 0], told[:, 1], told[:, 2])
+            label[name] = _OF_LETTER[plain["kind"]], int(found["stage"]) if found else -1, int(plain["batch"])
+    rows = rows[is_in(trace.events.name[rows], list(label))]
+    columns = np.array([label[name] for name in trace.events.name[rows].tolist()], np.int64).reshape(-1, 3).T
+    return _Labels(trace.events.start_ns[rows], trace.events.ends(rows), *columns)
 
 
 def _message_instants(trace: Trace) -> Int64:
@@ -142,19 +140,18 @@ def _message_instants(trace: Trace) -> Int64:
 
 
 def _work(trace: Trace) -> _Work:
-    """Computing kernels; without a GPU the ops, by start."""
+    """The computing kernels; without a GPU the ops."""
     events, exchanging = trace.events, collective_names(trace)
     on_device = has_device_activity(trace)
     rows = events.rows(Kind.KERNEL if on_device else Kind.CPU_OP)
     rows = rows[~exchanging[events.name[rows]]] if len(rows) else rows
-    asked = rows
+    call = rows
     if on_device:
-        launches = find_launches(trace)
-        asked = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
-        rows, asked = rows[asked >= 0], asked[asked >= 0]
-    order = np.argsort(events.start_ns[asked], kind="stable")
-    rows, asked = rows[order], asked[order]
-    return _Work(events.start_ns[asked], events.start_ns[rows], events.ends(rows), _KIND[site_of(trace, asked)])
+        call = find_launches(trace).calls_of(rows)
+        rows, call = rows[call >= 0], call[call >= 0]
+    order = np.argsort(events.start_ns[call], kind="stable")
+    rows, call = rows[order], call[order]
+    return _Work(events.start_ns[call], events.start_ns[rows], events.ends(rows), _KIND[site_of(trace, call)])
 
 
 _PHASES = {"forward": _OF_LETTER["F"], "backward": _OF_LETTER["B"]}
@@ -163,24 +160,14 @@ _KIND = np.array([_PHASES.get(site.phase, -1) for site in SITES], np.int64)
 
 
 def _labelled(work: _Work, labels: _Labels) -> Int64:
-    """For each piece of work the place of the label that contains it, -1 for none."""
+    """For each entry of the work the place of the label that contains its launch, -1 for none."""
     place = np.searchsorted(labels.start, work.instant, side="right") - 1
     return np.where((place >= 0) & (work.instant < labels.end[np.maximum(place, 0)]), place, -1)
 
 
-def _said(labels: _Labels, of: Int64) -> tuple[Int64, Int64, Int64]:
-    return labels.kind[of], labels.stage[of], labels.micro_batch[of]
-
-
-def _unsaid(kind: Int64) -> tuple[Int64, Int64, Int64]:
-    unknown = np.full(len(kind), -1, np.int64)
-    return kind, unknown, unknown
-
-
 def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
-    """If nothing is labelled: for each piece of work the number of its run, which is of one kind, in one step and
-    between two messages; -1 for work outside any pass or in a short run. A run continues after a short one of the other
-    kind."""
+    """For each entry of unlabelled work the number of its run, which is of one kind, in one step and between two
+    messages; -1 outside any pass and in a short run. A run continues after a short one of the other kind."""
     known = np.flatnonzero((work.kind >= 0) & (step >= 0))
     slot = np.searchsorted(messages, work.instant[known], side="right") + step[known] * (len(messages) + 1)
     kind = work.kind[known]

@@ -1,5 +1,5 @@
-"""What the reducer of DistributedDataParallel does besides exchanging gradients: it searches for parameters that the
-step does not use, and copies gradients out of its buckets.
+"""The work of DistributedDataParallel's reducer besides exchanging gradients: it searches for parameters that the step
+does not use, and copies gradients out of its buckets.
 
 forward           |-- DistributedDataParallel.forward [search] --|
 backward                [mul_out][mul_out]...[allreduce: 8 int]        a number for each parameter: whether it was used
@@ -33,12 +33,14 @@ _INT_BYTES = 4
 
 
 class Reducer(msgspec.Struct, frozen=True):
-    """Per step, ns. copies: gradients copied out of buckets, copies_ns: the host's time for them.
+    """Means per step, times in ns. copies: number of gradients copied out of buckets; copies_ns: the host's time for
+    them.
 
-    searches: number of searches for unused parameters, search_ns: the host's time for them, idle_search_ns: the part of
-    it in which no device works. map_ns: for each search, the length of the median all-reduce of the used parameters in
-    which nothing computes: it follows other all-reduces, which waited for late ranks. parameters: number in that
-    all-reduce, all_used: whether each of them got a gradient in each step; None where the trace does not tell.
+    searches: number of searches for unused parameters; search_ns: the host's time for them; idle_search_ns: the part of
+    it in which no device works. map_ns: the exposed time of the all-reduces that tell which parameters were used, for
+    each search that of the median one; such an all-reduce does not wait for late ranks, because it follows others that
+    did. parameters: number of parameters in it; all_used: whether each of them got a gradient in each step; both None
+    where the trace does not show it.
     """
 
     copies: float
@@ -58,7 +60,7 @@ def reducer(trace: Trace) -> Reducer | None:
         return None
     steps, judged = len(find_steps(trace).steps), judged_windows(trace)
     searching = Intervals.of_events(trace.events, searches) & judged
-    maps = _maps(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
+    maps = _integer_reduces(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
     parameters = _parameters(trace, maps, len(searches))
     return Reducer(
         copies=len(copies) / steps,
@@ -78,15 +80,15 @@ def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
     return rows[find_steps(trace).holding(trace.events.start_ns[rows]) >= 0]
 
 
-def _maps(trace: Trace, found: Collectives) -> Int64:
-    """All-reduces of integers."""
+def _integer_reduces(trace: Trace, found: Collectives) -> Int64:
+    """Places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs."""
     texts = trace.collective_texts.strings
-    said = np.array([text.lower() == "int" for text in texts] + [False], bool)[found.dtype]
+    of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[found.dtype]
     inputs = trace.events.dtypes
     if not has_device_activity(trace) and inputs is not None:
-        of_int = np.array([text == '["int"]' for text in trace.inputs.strings] + [False], bool)
-        said |= of_int[inputs[found.event]]
-    return np.flatnonzero((found.kind == KINDS.index("all_reduce")) & said)
+        by_text = np.array([text == '["int"]' for text in trace.inputs.strings] + [False], bool)
+        of_integers |= by_text[inputs[found.event]]
+    return np.flatnonzero((found.kind == KINDS.index("all_reduce")) & of_integers)
 
 
 def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:

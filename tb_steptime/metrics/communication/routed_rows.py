@@ -1,11 +1,12 @@
-"""How many rows of a tensor each all-to-all takes to other ranks and brings from them: tokens, if ranks share experts.
+"""The number of rows that each all-to-all sends to other ranks and receives from them. They are tokens if ranks share
+experts.
 
 "[102, 410]" of 2 ranks     102 rows to rank 0 and 410 to rank 1, 512 together; of 131,072 elements: 256 each
-"[]"                        equally many to each rank: not recorded, so what the rows are is not known
+"[]"                        equally many to each rank; their number is not recorded
 "[8, 4, 0, ..., 9]"         not known: of more than 30 ranks PyTorch leaves some out
 
-Current releases of PyTorch write this on NCCL's kernels. Other backends do not, but with shapes recorded the op that
-asks for the exchange has both in its inputs.
+Current releases of PyTorch write these splits on NCCL's kernels. For other backends they are inputs of the op that
+requests the exchange, if shapes were recorded.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from tb_steptime.metrics.communication.kinds import KINDS
 from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.table import Int64, Kind, is_in
 
 _ALL_TO_ALL = KINDS.index("all_to_all")
-_ASKS = "c10d::alltoall_base_"
+_REQUEST = "c10d::alltoall_base_"
 
 
 class RoutedRows(msgspec.Struct, frozen=True, eq=False):
-    """For each of `find_collectives`: rows that this rank sends and receives, its own included, and elements of a row;
-    -1 where not known."""
+    """For each of `find_collectives` the number of rows that this rank sends and receives, including those to itself,
+    and of elements in a row; -1 where not known."""
 
     sent: Int64
     received: Int64
@@ -35,7 +37,7 @@ class RoutedRows(msgspec.Struct, frozen=True, eq=False):
 
 
 def routed_rows(trace: Trace) -> RoutedRows:
-    """Returns the rows of all-to-alls whose splits are recorded."""
+    """Finds the rows of the all-to-alls whose splits are recorded."""
     found = find_collectives(trace)
     rows = RoutedRows(*(np.full(len(found), -1, np.int64) for _ in range(3)))
     mine = np.flatnonzero(found.kind == _ALL_TO_ALL)
@@ -64,7 +66,8 @@ def _of_arguments(trace: Trace, mine: Int64) -> list[_Rows | None]:
 
 
 def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | None:
-    """elements: the larger of what is sent and received; None unless all rows have equally many."""
+    """The rows with their width. elements: of the larger of what is sent and received. None unless all rows have
+    equally many."""
     if sent is None or received is None or max(sent, received) <= 0 or elements < 0:
         return None
     width, rest = divmod(elements, max(sent, received))
@@ -72,11 +75,11 @@ def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | N
 
 
 def _of_ops(trace: Trace, mine: Int64) -> list[tuple[int, _Rows | None]]:
-    """From the inputs of the op that asks for the exchange, and from its splits."""
+    """The rows according to the inputs of the op that requests the exchange, with the place of each collective."""
     events = trace.events
     if events.shapes is None or events.settings is None or not len(mine):
         return []
-    op = _asking(trace)[mine]
+    op = _requesting_ops(trace)[mine]
     known = np.flatnonzero((op >= 0) & (events.settings[op] >= 0) & (events.shapes[op] >= 0))
     return [
         (int(mine[place]), rows_of_op(trace.inputs[events.shapes[op[place]]], trace.inputs[events.settings[op[place]]]))
@@ -84,18 +87,17 @@ def _of_ops(trace: Trace, mine: Int64) -> list[tuple[int, _Rows | None]]:
     ]
 
 
-def _asking(trace: Trace) -> Int64:
-    calls, ops = launching_calls(trace), trace.events.rows(Kind.CPU_OP)
-    asks = np.array([name == _ASKS for name in trace.strings.strings], bool)
-    ops = ops[asks[trace.events.name[ops]]] if len(ops) else ops
+def _requesting_ops(trace: Trace) -> Int64:
+    """For each of `find_collectives` the op that requests an all-to-all; -1 for none."""
+    calls, ops = launching_calls(trace), rows_named(trace, (Kind.CPU_OP,), lambda name: name == _REQUEST)
     if has_device_activity(trace):
         return innermost(trace, ops, calls)
     return np.where(is_in(calls, ops), calls, -1)
 
 
 def rows_of_op(shapes: str, values: str) -> _Rows | None:
-    """Returns rows sent and received and their elements, from the inputs of an op as compact JSON: what it fills, what
-    it sends, the group, rows received and sent by rank.
+    """The rows sent and received and their width. The inputs of the op, as compact JSON, are the tensor to fill, the
+    one to send, the group, and the rows received and sent by rank. None if they do not fit together.
 
     >>> rows_of_op("[[820,256],[512,256],[],[],[]]", '["","","","[410, 410]","[102, 410]"]')
     (512, 820, 256)
@@ -112,7 +114,7 @@ def rows_of_op(shapes: str, values: str) -> _Rows | None:
 
 
 def sum_of_splits(text: str) -> int | None:
-    """Returns None if the text is no list, is empty, or leaves ranks out.
+    """The sum of a list of splits; None if the text is no list, is empty, or leaves ranks out.
 
     >>> sum_of_splits("[102, 410]"), sum_of_splits("[]"), sum_of_splits("[8, 4, ..., 9]")
     (512, None, None)

@@ -41,10 +41,11 @@ MOST_ROWS = 200
 
 
 class InARow(msgspec.Struct, frozen=True):
-    """Successive collectives of a row with next to no computation between them, which could be merged into one. Per
-    step.
+    """Successive collectives of a row with hardly any computation between them, which could be merged; means per step.
 
-    bytes: of all of them, bytes_p50: of one; None where not recorded. ns_p50: length of one.
+    count, exposed_ns   their number, and their time that no computation hides
+    bytes, bytes_p50    bytes of all of them, and of the median one; None if not recorded
+    ns_p50              length of the median one
     """
 
     count: float
@@ -57,14 +58,20 @@ class InARow(msgspec.Struct, frozen=True):
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Collectives of one kind in one group of ranks; means over the steps, per step.
 
-    kind: in KIND_LABELS, label: what it is called. group, ranks, dtype: None where the trace does not say, and in the
-    row of what is too much for rows of its own. bytes: of all of a step, best_rate: the most bytes a second of one;
-    None where the bytes of one are not recorded.
-    running_ns: one of them runs, waits for other ranks included; longest_ns: the longest of all steps. exposed_ns: no
-    computation runs beside them; wait_ns: est. how much of that waits for other ranks, None without a GPU, where ranks
-    share the processor; compute_stream_ns: how much of it is on a stream that the model computes on; forward_ns: how
-    much of it the model's forward pass launched, as layers do that are split over ranks; early_ns: how much of it a
-    later pass before the same optimizer step could exchange too, less est. waits.
+    kind, label            key of KIND_LABELS, and the name there
+    group, ranks, dtype    None if the trace does not show them, and in the row that merges all rows beyond MOST_ROWS
+    bytes                  bytes of all these collectives in a step
+    best_rate              the highest rate of any of them, bytes per second; like bytes, None if the bytes of any are
+                           not recorded
+    running_ns             time in which one of them runs, including waits for other ranks
+    longest_ns             length of the longest one of all steps
+    exposed_ns             the part of running_ns in which no computation runs
+
+    Parts of exposed_ns, which overlap:
+    wait_ns                estimated waits for other ranks; None without a GPU, where ranks share the processor
+    compute_stream_ns      on a stream that the model computes on
+    forward_ns             launched by the model's forward pass, as by layers that are split over ranks
+    early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
     """
 
     kind: str
@@ -87,16 +94,16 @@ class CollectiveRow(msgspec.Struct, frozen=True):
 
 class Communication(msgspec.Struct, frozen=True):
     """What the mean step exchanges, in its judged time. rows: most exposed first; their exposed_ns sum to exposed_ns.
-    left_out_ns: the rest of the step's part "communication", in work from before the recording, or where without a GPU
-    ops run.
+    left_out_ns: the rest of the step's part "communication", in work from before the recording or, without a GPU,
+    beside ops.
 
-    wait_ns: est., of all steps; steady_wait_ns: of those after the first, in which ranks wait for each other's profiler
-    to start; None of fewer than FEWEST_STEPS.
-    running_ns: time in which a collective runs; computing_ns: in which the model computes, free_compute_ns: and no
-    collective runs.
-    examples: the longest exposed ranges; waits: the collectives with the longest est. waits. reducer: None without
-    DistributedDataParallel, and where it does nothing else than exchange. passes: after how many backward passes it
-    exchanges the same gradients before one step of an optimizer, at most; 0 where once.
+    wait_ns: est., over all steps. steady_wait_ns: over those after the first one, in which ranks wait for each other's
+    profiler to start; None with fewer than FEWEST_STEPS steps.
+    running_ns: time in which a collective runs. computing_ns: time in which the model computes; free_compute_ns: the
+    part of it in which no collective runs.
+    examples: the longest exposed ranges. waits: the collectives with the longest est. waits. reducer: None without
+    DistributedDataParallel, and where that only exchanges gradients. passes: the largest number of backward passes
+    after which the same gradients are exchanged before one optimizer step; 0 if they are exchanged once.
     """
 
     running_ns: int

@@ -32,8 +32,8 @@ _BARRIER = KINDS.index("barrier")
 
 
 def waited_collectives(trace: Trace) -> Words:
-    """For each of `blocking_groups` the name of the collective for which it waits, such as "all-reduce"; most wait for
-    none."""
+    """For each of `blocking_groups` the name of the collective for which it waits, such as "all-reduce"; none for most
+    of them."""
     groups, labels = blocking_groups(trace), list(KIND_LABELS.values())
     number = np.full(len(groups), -1, np.int32)
     if len(groups) and has_device_activity(trace):
@@ -48,7 +48,7 @@ def waited_collectives(trace: Trace) -> Words:
 def _last_before(trace: Trace, found: Collectives, groups: BlockingGroups) -> Int64:
     """Returns for each group the last small collective that its thread launched shortly before it; -1 for none."""
     launches, thread = find_launches(trace), trace.events.thread
-    call = launches.call[np.searchsorted(launches.activity, found.event)].astype(np.int64)
+    call = launches.calls_of(found.event)
     small = np.flatnonzero(_is_small(found) & (call >= 0))
     small = small[np.argsort(call[small], kind="stable")]
     launching = distinct_in(launches.call[launches.call >= 0]).astype(np.int64)

@@ -3,9 +3,9 @@
 all-reduce of 8 MB   [==]         [==]        [=========]        [==]
 at best              [==]                         ^^^^^^^ est. wait: this rank was ready, another was not
 
-One rank's trace lacks the clocks of the others, so this is an estimate, and a lower bound if every collective waits. A
-collective beside computation takes longer without any wait; so only exposed time can count, and none without a device,
-where ranks share the processor.
+This is an estimate, because one rank's trace lacks the clocks of the others; it is a lower bound if every collective
+waits. A collective beside computation takes longer without any wait, so only exposed time counts. Without a device no
+time counts, because ranks share the processor.
 """
 
 from __future__ import annotations

@@ -22,11 +22,11 @@ from tb_steptime.trace.table import Int64
 
 
 class EpochStarts(msgspec.Struct, frozen=True):
-    """The starts of epochs of all loaders in the span's steps. batches: first ones of an epoch, or of a pass such as an
-    evaluation; wait_ns: mean wait for one; exposed_ns: in the mean step, including the marks that end an epoch;
-    setup_ns: also in the mean step, but no wait: the time in which new iterators are set up. respawned: worker
-    processes start again for each epoch; produced_ns: mean production of these batches; both None where no recorder
-    says so. steps: number of steps that wait for these batches."""
+    """The starts of epochs of all loaders in the span's steps. batches: number of first batches of an epoch, or of
+    another pass such as an evaluation; wait_ns: mean wait for one; exposed_ns: exposed wait in the mean step, including
+    the marks that end an epoch; setup_ns: time in the mean step in which new iterators are set up, which is no wait.
+    respawned: whether worker processes start again for each epoch; produced_ns: mean production of these batches; both
+    None without a recorder. steps: names of the steps that wait for these batches."""
 
     batches: int
     wait_ns: int
@@ -56,14 +56,14 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
 
 @shared
 def between_epochs_ns(trace: Trace) -> Int64:
-    """Returns for each step the time between the last batch of an epoch and asking for the first one of the next,
-    without device work. The step time with batches in time does not include it, as it occurs once an epoch."""
+    """For each step the time without device work between the last batch of an epoch and the request for the first one
+    of the next. The step time with batches in time does not include it, because it occurs once an epoch."""
     return _in_steps(trace, _exposed(trace, find_batches(trace).row) | _setup(trace))
 
 
 def _in_steps(trace: Trace, times: Intervals) -> Int64:
     steps = find_steps(trace)
-    return times.overlap_ns(steps.start_ns, steps.end_ns)
+    return steps.overlap_ns(times)
 
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:
@@ -78,9 +78,9 @@ def _setup(trace: Trace) -> Intervals:
     and while a recorder saw it being set up; without device work."""
     batches, works = find_batches(trace), np.sort(trace.events.start_ns[work_rows(trace)])
     new = np.flatnonzero(batches.first & (batches.seed_ns != NO_SEED))
-    seed, asked = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]
-    alone = np.searchsorted(works, seed) == np.searchsorted(works, asked)
-    setup = Intervals.union(seed[alone], asked[alone])
+    seed_ns, requested_ns = batches.seed_ns[new], trace.events.start_ns[batches.row[new]]
+    alone = np.searchsorted(works, seed_ns) == np.searchsorted(works, requested_ns)
+    setup = Intervals.union(seed_ns[alone], requested_ns[alone])
     if trace.loader_records is not None:
         setup = setup | Intervals.union(trace.loader_records.begun.begin_ns, trace.loader_records.begun.ready_ns)
     return setup - device_busy(trace) - loader_intervals(trace)
@@ -93,7 +93,7 @@ def _produced_ns(trace: Trace) -> int | None:
 
 
 def _respawned(trace: Trace) -> bool | None:
-    """What the recorder wrote, if all of its loaders with workers agree."""
+    """Whether workers start again for each epoch, if all recorded loaders with workers agree; else None."""
     settings = trace.loader_records.loaders if trace.loader_records else ()
     kept = {each.persistent for each in settings if each.workers}
     return not kept.pop() if len(kept) == 1 and None not in kept else None

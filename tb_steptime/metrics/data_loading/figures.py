@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_steptime.metrics.base import NO_TIME, Figure, Metric, mean_figure, share_of_step, step_lengths, unknown
+from tb_steptime.metrics.base import NO_TIME, Figure, Metric, mean_figure, share_of_step, unknown
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import what_is_recorded
 from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput, production_ns
@@ -79,7 +79,7 @@ def exposed_share(trace: Trace) -> Figure:
 
 
 def step_without_wait(trace: Trace) -> Figure:
-    return _of_waits(trace, lambda waits: step_lengths(trace) - waits.exposed_ns)
+    return _of_waits(trace, lambda waits: find_steps(trace).duration_ns - waits.exposed_ns)
 
 
 def batch_time(trace: Trace) -> Figure:

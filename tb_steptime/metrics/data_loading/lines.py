@@ -22,11 +22,10 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, self_time_ns
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import words_of
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in, values_at
 
 #: Maximum number of lines shown, of an activity and of the user's code.
 MOST_LINES = 8
-_NONE = -1
 
 
 class LoaderLine(msgspec.Struct, frozen=True):
@@ -37,10 +36,9 @@ class LoaderLine(msgspec.Struct, frozen=True):
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """What the training thread did inside the loader, self time per batch; name None: Python without an op.
-
-    lines: where it did so, longest first, as far as call stacks show; together they are at most the activity.
-    """
+    """Work of the training thread inside the loader. name: of an op; None for Python outside any op. ns_per_batch: its
+    self time. lines: the lines that it comes from, longest first, as far as call stacks show them; together they are at
+    most the activity."""
 
     name: str | None
     ns_per_batch: int
@@ -70,7 +68,7 @@ def loader_work(trace: Trace) -> LoaderWork:
     ops = ops[~loader_names(trace)[events.name[ops]]]
     frames = _inside_waits(trace, marks, events.rows(Kind.PYTHON))
     rows = np.sort(np.concatenate((marks, ops, frames)))
-    op = np.where(is_in(rows, ops), events.name[rows], _NONE).astype(np.int32)
+    op = np.where(is_in(rows, ops), events.name[rows], -1).astype(np.int32)
     words = words_of(_frame_names(trace, frames, rows), trace.strings.strings, short_frame)
     self_ns = self_time_ns(events.start_ns[rows], events.ends(rows))
     return LoaderWork(op, words.number, self_ns, words.texts, len(marks))
@@ -126,5 +124,4 @@ def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
         innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), wanted), assume_unique=True), rows)
         for wanted in (is_source, is_file)
     )
-    frame = np.where(of_user >= 0, of_user, of_file)
-    return np.where(frame >= 0, trace.events.name[frame], _NONE).astype(np.int32)
+    return values_at(trace.events.name, np.where(of_user >= 0, of_user, of_file)).astype(np.int32)

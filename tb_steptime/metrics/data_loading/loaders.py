@@ -11,13 +11,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import step_lengths
 from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.loader_marks import iterator_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
 #: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our jobs has five.
@@ -32,8 +32,14 @@ RECEIVING_FRACTION = 0.08
 
 
 class Loader(msgspec.Struct, frozen=True):
-    """label: "Training loader 2". iterator: its class. recorded: its number in a recorder's files, else None. in_a_row:
-    how many batches are requested directly one after another, perhaps from as many loaders; 1: certainly one loader."""
+    """A loader of the job, as far as the trace tells it from others.
+
+    label      "Training loader 2"
+    iterator   class of its iterator
+    recorded   its number in a recorder's files; None if no recorder has it
+    in_a_row   number of batches that are requested directly one after another, perhaps from as many loaders; 1 if it is
+               certainly one loader
+    """
 
     label: str
     iterator: str
@@ -77,10 +83,11 @@ class WaitedFor(msgspec.Struct, frozen=True):
 
 
 class LoaderRow(msgspec.Struct, frozen=True):
-    """One loader of the span; ns are means per batch, wait_ns = exposed_ns + hidden_ns.
+    """One loader of the span; times are means per batch in ns, and wait_ns = exposed_ns + hidden_ns.
 
-    label: "Training loader 2". batches: without the first ones of an epoch; first_batches, first_batch_ns: those first
-    ones, None if there are none.
+    label            "Training loader 2"
+    batches          number of batches without the first ones of epochs
+    first_batches, first_batch_ns   number of these first ones, and the mean wait for one; None if there are none
     """
 
     label: str
@@ -179,7 +186,7 @@ def waited_for(trace: Trace) -> WaitedFor | None:
 
 def unavoidable_ns(trace: Trace) -> int:
     """The part of each wait that any process needs to be woken, and to unpickle and map a single small tensor."""
-    return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(step_lengths(trace).mean())))
+    return min(RECEIVING_NS, round(RECEIVING_FRACTION * float(find_steps(trace).duration_ns.mean())))
 
 
 def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
@@ -252,7 +259,7 @@ def _most_common(counts: Int64) -> int:
 
 
 def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int64) -> tuple[Loader, ...]:
-    """opens: the first mark of each loader."""
+    """The loaders, each with a label. opens: the first mark of each."""
     if len(opens) == MOST_LOADERS:
         others = Loader("Other loaders", "", None, 1)
         return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)

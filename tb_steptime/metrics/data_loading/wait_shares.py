@@ -39,8 +39,8 @@ LONG_TIMES = 2
 
 
 class Jitter(msgspec.Struct, frozen=True):
-    """Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: what
-    they cost beyond the typical wait, per step. steps: in which they are."""
+    """Rare long waits without a period. typical_ns: the median wait; long_ns: mean of the long ones; exposed_ns: their
+    exposed time beyond the typical wait, per step; steps: names of the steps with long waits."""
 
     typical_ns: int
     long_ns: int
@@ -128,7 +128,8 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
 def shared_out(
     exposed_ns: int, starts: EpochStarts | None, jitter: Jitter | None, overhead: Overhead | None, others_ns: int
 ) -> WaitShares:
-    """exposed_ns, others_ns: of the mean step. The remainder is attributed to late batches."""
+    """Divides the exposed wait of the mean step. others_ns: its part for other loaders. The remainder is attributed to
+    late batches."""
     first = min(exposed_ns, starts.exposed_ns) if starts else 0
     others = min(exposed_ns - first, others_ns)
     main = exposed_ns - first - others

@@ -53,15 +53,15 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
     if not len(loader_rows(trace)):
         return None
     steps = find_steps(trace)
-    wait = loader_intervals(trace).overlap_ns(steps.start_ns, steps.end_ns)
-    exposed = (loader_intervals(trace) - device_busy(trace)).overlap_ns(steps.start_ns, steps.end_ns)
+    wait = steps.overlap_ns(loader_intervals(trace))
+    exposed = steps.overlap_ns(loader_intervals(trace) - device_busy(trace))
     return LoaderWaits(wait, exposed, wait - exposed)
 
 
 def judged_exposed_ns(trace: Trace, exposed_ns: int) -> int:
     """The judged part of the mean step's exposed wait, in ns."""
     steps, waits = find_steps(trace), loader_intervals(trace) - device_busy(trace)
-    hidden = (waits & work_from_before(trace)).overlap_ns(steps.start_ns, steps.end_ns)
+    hidden = steps.overlap_ns(waits & work_from_before(trace))
     return exposed_ns - int(hidden.sum()) // len(steps.steps)
 
 

@@ -63,7 +63,7 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
             costs.append(OneTime(cause, some, row[mine & left], when))
             rest = rest - when
         left &= ~mine
-    recorded_ns = int((steps.end_ns - steps.start_ns).sum())
+    recorded_ns = int(steps.duration_ns.sum())
     return tuple(costs) if sum(cost.when.total_ns for cost in costs) >= LEAST_FRACTION * recorded_ns else ()
 
 

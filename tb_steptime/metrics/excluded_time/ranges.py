@@ -55,8 +55,8 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
 def judged_ns(trace: Trace, device: int | None) -> Int64:
     """Returns the length of each step without the excluded time, ns."""
     steps = find_steps(trace)
-    left_out = excluded_time(trace, device).total.overlap_ns(steps.start_ns, steps.end_ns)
-    judged: Int64 = steps.end_ns - steps.start_ns - left_out
+    left_out = steps.overlap_ns(excluded_time(trace, device).total)
+    judged: Int64 = steps.duration_ns - left_out
     return judged
 
 
@@ -68,7 +68,7 @@ def whole_steps(trace: Trace, device: int | None) -> Bool:
     """Says which steps are compared: those of which at most a twentieth is excluded from verdicts for `device` (None:
     for a process without a device). All of them if no step is whole, since there is nothing else."""
     steps = find_steps(trace)
-    length: Int64 = steps.end_ns - steps.start_ns
+    length: Int64 = steps.duration_ns
     whole: Bool = length - judged_ns(trace, device) <= WHOLE_FRACTION * length
     return whole if whole.any() else np.ones(len(length), bool)
 

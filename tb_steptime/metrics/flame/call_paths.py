@@ -32,8 +32,13 @@ FlameBy = Literal["stack", "module", "op"]
 
 
 class CallPaths(msgspec.Struct, frozen=True, eq=False):
-    """by: what stands above the ops; rows: frames and ops of the event table, ascending; node: the tree node of each
-    row; frames: rows of the frames only."""
+    """The place of each frame and op in the tree of call paths.
+
+    by       what stands above the ops
+    rows     frames and ops, as rows of the event table, ascending
+    node     the node of the tree that each of these rows belongs to
+    frames   those of the rows that are frames
+    """
 
     by: FlameBy
     rows: Int64
@@ -96,14 +101,14 @@ def _below(trace: Trace, by: FlameBy, rows: Int64, parent: Int32, tree: Prefixes
     if by == "op":
         return below
     outermost = np.flatnonzero(parent < 0)
-    said = (stacks_of if by == "stack" else hierarchies)(trace, rows[outermost])
-    nodes = [tree.path(path) for path in _paths(said, by, labels)]
-    below[outermost] = np.array([*nodes, 0], np.int64)[said.number]
+    words = (stacks_of if by == "stack" else hierarchies)(trace, rows[outermost])
+    nodes = [tree.path(path) for path in _paths(words, by, labels)]
+    below[outermost] = np.array([*nodes, 0], np.int64)[words.number]
     return below
 
 
-def _paths(said: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
+def _paths(words: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
     """The labels of each text, the outermost first."""
     if by == "stack":
-        return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in said.texts]
-    return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in said.texts]
+        return [[labels.number("python", line) for line in reversed(text.split(BETWEEN))] for text in words.texts]
+    return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in words.texts]

@@ -48,11 +48,11 @@ Spent = dict[Measure, list[tuple[Int64, Int64]]]
 
 
 class OwnCosts(msgspec.Struct, frozen=True, eq=False):
-    """Each node's own cost in the steps.
+    """The cost of each node of the tree in the steps, without what its children cost.
 
-    values   by measure that the trace has, the node's own cost
-    calls    how often it was called: frames, ops and runtime calls that begin in a step, and device activities launched
-             by them; 0 for nodes without an event of their own, and for frames that began before the steps
+    values   the costs of all nodes, by measure; only measures that the trace has
+    calls    how often each node was called: frames, ops and runtime calls that begin in a step, and device activities
+             launched by them; 0 for nodes that stand for no event, and for frames that began before the steps
     """
 
     values: dict[Measure, Int64]

@@ -53,7 +53,8 @@ class FlameTree(msgspec.Struct, frozen=True, eq=False):
 
 
 def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest: int = SMALLEST) -> FlameTree:
-    """smallest: frames below 1/smallest of the whole are merged; 0: only if there are too many for one tree."""
+    """The tree of a trace. smallest: frames below 1/smallest of the whole are merged; 0 merges only if there are too
+    many for one tree."""
     tree = Prefixes(labels.whole)
     paths = call_paths(trace, by, where, tree, labels)
     own = own_values(trace, paths, tree, labels)

@@ -10,9 +10,11 @@ from tb_steptime.metrics.flops.calls import Call, Work
 
 
 class Attention(NamedTuple):
-    """first: the place of the query among the inputs; causal: the place of the causal mask's switch.
+    """Where an attention op has its inputs.
 
-    heads_last: the sizes are [batch, sequence, heads, size], not [batch, heads, sequence, size]
+    first        place of the query among the inputs
+    causal       place of the switch of the causal mask
+    heads_last   the sizes are [batch, sequence, heads, size], not [batch, heads, sequence, size]
     """
 
     first: int

@@ -122,10 +122,10 @@ def backward(op: str) -> Callable[[Call], Work | None]:
         output, source, weight = (call.shapes[place] for place in BACKWARD[op])
         if not len(output) == len(source) == len(weight):
             return None
-        each, asked = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
+        each, gradients = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
         moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
-        least = each.least_flops * (1 if asked is None else asked)
-        count = next(known for known in (asked, call.gradients, 2) if known is not None)
+        least = each.least_flops * (1 if gradients is None else gradients)
+        count = next(known for known in (gradients, call.gradients, 2) if known is not None)
         return each._replace(flops=each.flops * count, least_flops=least, least_bytes=moved)
 
     return measure

@@ -38,7 +38,7 @@ RATES = {
 
 
 class Card(NamedTuple):
-    """boost: MHz; memory: GB/s."""
+    """A graphics card. boost: clock in MHz; memory: bandwidth in GB/s."""
 
     chip: str
     multiprocessors: int

@@ -145,11 +145,11 @@ def _rows(places: int) -> Formula:
     """Formula for rows of a table, read and written, and their indices."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
-        table, asked = tensors.call.shapes[0], tensors.call.shapes[places]
+        table, indices = tensors.call.shapes[0], tensors.call.shapes[places]
         along_first = places == 1 or tensors.call.setting(1) == "0"
-        if not table or not asked or not along_first:
+        if not table or not indices or not along_first:
             return None
-        return CallTraffic(2 * prod(asked) * prod(table[1:]) * tensors.sizes[0] + tensors.read(places), 0)
+        return CallTraffic(2 * prod(indices) * prod(table[1:]) * tensors.sizes[0] + tensors.read(places), 0)
 
     return measure
 

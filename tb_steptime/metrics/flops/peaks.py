@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tb_steptime.metrics.flops.graphics_cards import card_rates
 from tb_steptime.metrics.flops.user_peaks import user_rates
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace
 
 
 class Peaks(NamedTuple):
@@ -117,12 +118,18 @@ PEAKS = (
 # fmt: on
 
 
+def device_peaks(trace: Trace, device: int) -> Peaks | None:
+    """Peaks of one of the trace's devices; None if it is not described, or has none by its name."""
+    known = trace.devices.get(device)
+    return peaks_of(known.name) if known else None
+
+
 def peaks_of(device_name: str) -> Peaks | None:
     """Peaks of a device by its name: those given by the user, or else those of its data sheet. None if the name is not
     listed, or for a part of a GPU (`... MIG 3g.20gb`). Raises TraceError if the user's text cannot be parsed."""
-    told = user_rates(device_name)
-    if told is not None:
-        return Peaks(tf32=told.get("tf32"), **{name: rate for name, rate in told.items() if name != "tf32"})
+    by_user = user_rates(device_name)
+    if by_user is not None:
+        return Peaks(tf32=by_user.get("tf32"), **{name: rate for name, rate in by_user.items() if name != "tf32"})
     if " MIG " in device_name:
         return None
     card = card_rates(device_name)

@@ -36,8 +36,8 @@ def user_text() -> str:
 def user_rates(device_name: str) -> Rates | None:
     """The rates by field of `Peaks`; None if the user gives none for such a device. Raises TraceError if the text is
     malformed."""
-    told = _read(user_text())
-    return next((rates for name, rates in told if name in device_name.lower()), None)
+    declared = _read(user_text())
+    return next((rates for name, rates in declared if name in device_name.lower()), None)
 
 
 @functools.lru_cache(maxsize=8)
@@ -46,8 +46,8 @@ def _read(text: str) -> tuple[tuple[str, Rates], ...]:
 
 
 def _one(entry: str) -> tuple[str, Rates]:
-    name, _, said = entry.rpartition(":")
-    found = [_RATE.fullmatch(each) for each in said.split()]
+    name, _, text = entry.rpartition(":")
+    found = [_RATE.fullmatch(each) for each in text.split()]
     rates = {each[1]: float(each[2]) for each in found if each}
     is_odd = None in found or not name.strip() or not rates.keys() <= set(MAY_BE_TOLD)
     if is_odd or any(rates.get(each, 0.0) <= 0 for each in NEEDED):

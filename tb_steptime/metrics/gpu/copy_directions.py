@@ -44,7 +44,7 @@ def way(name: str) -> CopyDirection:
 
 def directions(trace: Trace, copies: Int32) -> Words:
     """The direction of each of some rows of `find_launches` that are copies; none for -1."""
-    said = copies >= 0
+    known = copies >= 0
     name = np.full(len(copies), -1, np.int32)
-    name[said] = trace.events.name[find_launches(trace).activity[copies[said]]]
+    name[known] = trace.events.name[find_launches(trace).activity[copies[known]]]
     return words_of(name, trace.strings.strings, lambda text: way(text).direction)

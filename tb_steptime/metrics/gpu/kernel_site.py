@@ -21,7 +21,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Int32, Int64, values_at
 
 #: Suffix number of a module: modules of one class do the same work.
 _NUMBER = expression(r"_\d+$")
@@ -30,13 +30,13 @@ _NUMBER = expression(r"_\d+$")
 class KernelSite(msgspec.Struct, frozen=True):
     """The place from which most time of some kernels comes.
 
-    kernel           short name
-    op               innermost op; None where none is recorded
-    shapes, dtypes   of its inputs as compact JSON; None if they are not recorded or not kept
-    module, source   class of the innermost nn.Module, and the innermost line outside torch; for a backward kernel those
-                     of its forward op; None in traces without call stacks
-    backward         launched by a node of the backward pass
-    longest          the longest launch, to look at in the timeline
+    kernel           short name of the kernel
+    op               the innermost op that launched it; None where none is recorded
+    shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if they are not recorded or not kept
+    module, source   class of the innermost nn.Module around the op, and the innermost source line outside torch; for a
+                     backward kernel those around its forward op; None in traces without call stacks
+    backward         most of the time is of kernels that a node of the backward pass launched
+    longest          the longest of the kernels, to show in the timeline
     """
 
     kernel: str
@@ -60,7 +60,7 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
     """The site of kernels or copies. Arguments are rows of the event table: activities, their launching calls, and
     their ops."""
     events, dur = trace.events, trace.events.dur_ns[event] + 1  # at microsecond resolution lengths may be 0
-    name, op_name = _leading(events.name[event], dur), _leading(np.where(op >= 0, events.name[op], -1), dur)
+    name, op_name = _leading(events.name[event], dur), _leading(values_at(events.name, op), dur)
     mine = (op >= 0) & (events.name[op] == op_name)
     anchor = np.where(call >= 0, call, op)
     made = forward_of(trace, anchor).astype(np.int64)

@@ -169,20 +169,20 @@ def slot_efficiency(trace: Trace, device: int) -> Figure:
 
 def kineto_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """The same mean of the file's own values, including the wrong zeros, as in torch-tb-profiler."""
-    said = trace.kernels.kineto_occupancy
-    if said is None:
+    recorded = trace.kernels.kineto_occupancy
+    if recorded is None:
         return unknown(trace, NO_KINETO_OCCUPANCY)
-    return _weighted_mean(trace, device, said, NO_KINETO_OCCUPANCY)
+    return _weighted_mean(trace, device, recorded, NO_KINETO_OCCUPANCY)
 
 
 def kineto_zero_fraction(trace: Trace, device: int) -> float | None:
     """Share of the device's kernel time for which Kineto wrote an impossible occupancy of 0."""
-    said = trace.kernels.kineto_occupancy
+    recorded = trace.kernels.kineto_occupancy
     rows = kernel_rows(trace, device)
-    if said is None or not len(rows):
+    if recorded is None or not len(rows):
         return None
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
-    wrong = (said[rows] == 0) & (filling(trace).occupancy[rows] >= IMPOSSIBLE_ZERO)
+    wrong = (recorded[rows] == 0) & (filling(trace).occupancy[rows] >= IMPOSSIBLE_ZERO)
     return int(dur[wrong].sum()) / int(dur.sum()) if dur.any() else None
 
 

@@ -20,7 +20,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 GPU_UTILIZATION = Metric(
     "gpu_utilization",
@@ -127,12 +127,12 @@ def blocks(trace: Trace) -> Int64 | None:
     grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
         return None
-    in_items, untold = _grid_units(trace)
+    in_items, uncertain = _grid_units(trace)
     if in_items.any():
         threads = np.full_like(grid, -1) if block is None else block
         grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
     counted: Int64 = grid.prod(axis=1, dtype=np.int64)
-    return np.where((grid.min(axis=1, initial=1) > 0) & ~untold, counted, -1)
+    return np.where((grid.min(axis=1, initial=1) > 0) & ~uncertain, counted, -1)
 
 
 @shared
@@ -145,8 +145,8 @@ def blocks_per_sm(trace: Trace) -> Float64:
     none.
     """
     kernels, on = trace.kernels, trace.events.device[trace.kernels.event]
-    said = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
-    result = np.where(np.isfinite(said) & (said > 0), said, np.nan)
+    recorded = np.full(len(kernels), np.nan) if kernels.blocks_per_sm is None else kernels.blocks_per_sm
+    result = np.where(np.isfinite(recorded) & (recorded > 0), recorded, np.nan)
     counted = blocks(trace)
     for device in trace.devices.values():
         sm_count = device.sm_count
@@ -154,7 +154,7 @@ def blocks_per_sm(trace: Trace) -> Float64:
         if counted is None or not sm_count:
             continue
         known = mine & (counted > 0)
-        if not np.isnan(said[mine]).all() or known.sum() == mine.sum():
+        if not np.isnan(recorded[mine]).all() or known.sum() == mine.sum():
             result[known] = counted[known] / sm_count
     return result
 
@@ -207,20 +207,19 @@ def windows_ns(trace: Trace) -> Int64:
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     """For each kernel, whether its grid is counted in work-items, and whether that is unknown."""
-    in_items, untold = _units_of_calls(trace)
+    in_items, uncertain = _units_of_calls(trace)
     mended = trace.kernels.in_blocks
-    return (in_items, untold) if mended is None else (in_items & ~mended, untold & ~mended)
+    return (in_items, uncertain) if mended is None else (in_items & ~mended, uncertain & ~mended)
 
 
 def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:
-    events, launches = trace.events, find_launches(trace)
+    events = trace.events
     calls = distinct_in(events.name[events.rows(*CALL_KINDS)]).tolist()
     of_rocm = [name for name in calls if trace.strings[name].startswith("hip")]
     if not of_rocm:
-        untold = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded
-        return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), untold)
-    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
-    by_name = np.where(call >= 0, events.name[call], -1)
+        uncertain = (trace.job.runtime or "").startswith("HIP")  # the launch call of a kernel is not recorded
+        return np.zeros(len(trace.kernels), bool), np.full(len(trace.kernels), uncertain)
+    by_name = values_at(events.name, find_launches(trace).calls_of(trace.kernels.event))
     in_items = is_in(by_name, [name for name in of_rocm if trace.strings[name] in WORK_ITEM_CALLS])
     return in_items, ~is_in(by_name, [name for name in of_rocm if "Graph" not in trace.strings[name]])
 

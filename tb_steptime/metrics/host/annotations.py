@@ -23,10 +23,10 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost, open_at, parents
+from tb_steptime.trace.nesting import depth_first, innermost, open_at, parent_places, with_inner
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, places_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in, places_in, values_at
 
 #: Maximum number of paths in the tree, those with the most host time. Launches inside the other paths count for the
 #: paths around them.
@@ -39,9 +39,12 @@ LOADER_RANGE = "DataLoader"
 class RangeRow(msgspec.Struct, frozen=True):
     """A named range of the host (record_function and the like) within the ranges around it; means per step.
 
-    path: the names from the outermost range to this one; a path in two phases has two rows. host_ns: time in which it
-    is open, added up over the threads; self_ns: less the ranges inside it. device_ns: time in which work launched
-    inside it runs (union over streams and devices); idle_ns: idle time charged to such work; launches: activities.
+    path        the names from the outermost range to this one; a path that occurs in two phases has two rows
+    host_ns     time in which the range is open, added up over the threads
+    self_ns     the part of it in which no range inside it is open
+    device_ns   time in which work that was launched inside it runs (union over streams and devices)
+    idle_ns     idle time of the devices that this work ends
+    launches    number of device activities launched inside it
     """
 
     path: list[str]
@@ -88,7 +91,11 @@ def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[Rang
     kept = _kept(host_ns)
     launched = _launched(trace, tree, _nearest(tree.parent, kept), idle_of_activity)
     sums = _Sums(begun, host_ns, self_ns, *launched)
-    return [_row(trace, tree, sums, path) for path in _depth_first(tree.parent, host_ns) if kept[path]]
+    return [
+        _row(trace, tree, sums, path)
+        for path in depth_first(tree.parent, np.argsort(-host_ns, kind="stable"))
+        if kept[path]
+    ]
 
 
 def _tree(trace: Trace) -> _Tree:
@@ -100,7 +107,7 @@ def _tree(trace: Trace) -> _Tree:
     size = len(labels) * len(PHASES)
     level, known = around < 0, 0
     while level.any():
-        outer = np.where(around[level] >= 0, path[around[level]], -1)
+        outer = values_at(path, around[level])
         distinct, place = np.unique((outer + 1) * size + key[level], return_inverse=True)
         path[level] = known + place
         parent.append(distinct // size - 1)
@@ -115,13 +122,8 @@ def _tree(trace: Trace) -> _Tree:
 def _around(trace: Trace, rows: Int64) -> Int64:
     """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
     so its open range encloses the work of the engine's threads."""
-    around = np.full(len(rows), -1, np.int64)
-    threads = trace.events.thread[rows]
-    for thread in distinct_in(threads).tolist():
-        mine = np.flatnonzero(threads == thread)
-        parent = parents(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
-        around[mine] = np.where(parent >= 0, mine[parent], -1)
-    loose = np.flatnonzero((around < 0) & is_in(threads, autograd_threads(trace)))
+    around = parent_places(trace, rows).astype(np.int64)
+    loose = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
     waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[loose]])
     around[loose] = places_in(rows, waiting)
     return around
@@ -130,8 +132,7 @@ def _around(trace: Trace, rows: Int64) -> Int64:
 def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
     """The innermost of these ranges that is open on the training thread at each instant; -1 for none."""
     mine = rows[is_in(trace.events.thread[rows], training_threads(trace)[:1])]
-    place = open_at(trace.events.start_ns[mine], trace.events.ends(mine), instants)
-    return np.where(place >= 0, mine[place], -1) if len(mine) else np.full(len(instants), -1, np.int64)
+    return values_at(mine, open_at(trace.events.start_ns[mine], trace.events.ends(mine), instants))
 
 
 def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
@@ -190,7 +191,7 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
     device_ns = np.zeros(size, np.int64)
     for each, intervals in running.items():
         device_ns[each] = (intervals & windows).total_ns
-    idle_ns, begun = (_outwards(exact_sums(path, values, size), tree.parent) for values in (idle, begins))
+    idle_ns, begun = (with_inner(exact_sums(path, values, size), tree.parent) for values in (idle, begins))
     return device_ns, idle_ns, begun
 
 
@@ -215,27 +216,6 @@ def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, 
         if each in running and around >= 0:
             running[around] = running.get(around, Intervals.empty()) | running[each]
     return running
-
-
-def _outwards(values: Int64, parent: Int64) -> Int64:
-    """Sums that include those of the paths inside."""
-    total = values.tolist()
-    for path in range(len(total) - 1, -1, -1):
-        if parent[path] >= 0:
-            total[int(parent[path])] += total[path]
-    return np.array(total, np.int64)
-
-
-def _depth_first(parent: Int64, host_ns: Int64) -> list[int]:
-    """Paths, each before those inside it; siblings with most time first."""
-    inside: dict[int, list[int]] = {}
-    for path in np.argsort(-host_ns, kind="stable").tolist():
-        inside.setdefault(int(parent[path]), []).append(path)
-    order, waiting = [], inside.get(-1, [])[::-1]
-    while waiting:
-        order.append(waiting.pop())
-        waiting += inside.get(order[-1], [])[::-1]
-    return order
 
 
 def _row(trace: Trace, tree: _Tree, sums: _Sums, path: int) -> RangeRow:

@@ -14,6 +14,7 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, UInt8, distinct_in, is_in
 
@@ -98,7 +99,5 @@ def _outer(trace: Trace, rows: Int64) -> Bool:
 
 def _pageable_copies(trace: Trace) -> Int64:
     """Copy calls that stage pageable memory: the wait is inside the call."""
-    launches, events = find_launches(trace), trace.events
-    pageable = np.array([PAGEABLE_COPY.search(name) is not None for name in trace.strings.strings], bool)
-    copies = (events.kind[launches.activity] == Kind.MEMCPY) & pageable[events.name[launches.activity]]
-    return distinct_in(launches.call[copies & (launches.call >= 0)]).astype(np.int64)
+    call = find_launches(trace).calls_of(rows_named(trace, (Kind.MEMCPY,), PAGEABLE_COPY.search))
+    return distinct_in(call[call >= 0])

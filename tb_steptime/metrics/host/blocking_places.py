@@ -19,7 +19,7 @@ from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.sources import Words, modules, sources
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, values_at
 
 #: Maximum number of places, those with the most time; the time of the others is short.
 PLACES = 200
@@ -28,9 +28,12 @@ _LINE = expression(r"\(\d+\)")
 
 
 class BlockingPlace(msgspec.Struct, frozen=True):
-    """Blocking calls of one place, as in `BlockingRow`. Sums over the compared steps; total_ns: how long they block the
-    host; deviation_ns: the standard deviation of that per step, None if there is one step. source: without the line
-    number, which changes when a line is added above it."""
+    """Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+
+    total_ns       how long the calls block the host
+    deviation_ns   standard deviation of this time per step; None if there is one step
+    source         the source line without its number, which changes when a line is added above it
+    """
 
     call: str
     kind: BlockingKind
@@ -64,11 +67,11 @@ class _Surroundings:
     """Places of some of `blocking_groups`. op, outer_op: rows of the string table, -1 for none."""
 
     def __init__(self, trace: Trace, kept: Int64) -> None:
-        groups, events = blocking_groups(trace), trace.events
+        groups = blocking_groups(trace)
         op, call = groups.op[kept], groups.call[kept]
         outer = outermost(trace, op_rows, op)
         self._trace, self._groups, self._kept = trace, groups, kept
-        self._op, self._outer = (np.where(row >= 0, events.name[row], -1).astype(np.int64) for row in (op, outer))
+        self._op, self._outer = (values_at(trace.events.name, row) for row in (op, outer))
         self._site = site_of(trace, call)
         self._direction = directions(trace, groups.copy[kept])
         self._module, self._source = modules(trace, call), _without_lines(sources(trace, call))

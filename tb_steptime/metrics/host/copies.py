@@ -18,15 +18,19 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import places
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, is_in
+from tb_steptime.trace.table import Int32, Int64, Kind, is_in, values_at
 
 
 class CopyRow(msgspec.Struct, frozen=True):
-    """Copies of one direction between two kinds of memory, by the activity's name; means per step.
+    """Copies of one direction between two kinds of memory; means per step.
 
-    name: "HtoD"; source, target: "Pageable", "Pinned", "Device"; pageable: one of the two is. bytes_per_second: over
-    the copies' own time, None if bytes are not recorded. hidden_ns: time in which a kernel runs too. op: the outermost
-    op (or the range) that makes most of them.
+    direction          "HtoD" and the like
+    source, target     kinds of memory: "Pageable", "Pinned", "Device"
+    pageable           whether one of the two is pageable
+    hidden_ns          time of the copies in which a kernel runs too
+    blocked_ns         time for which the calls that copy block the host
+    bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
+    op                 the outermost op, or else the named range, with the most copy time
     """
 
     direction: str
@@ -64,9 +68,9 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64) -> CopyRow:
     """Builds the row for some copies, given as rows of `find_launches`."""
     events, activity = trace.events, find_launches(trace).activity[rows]
     steps = len(find_steps(trace).steps)
-    nbytes = np.full(len(rows), -1, np.int64) if events.bytes is None else events.bytes[activity]
-    said = nbytes >= 0
-    known, known_ns = int(nbytes[said].sum()), int(events.dur_ns[activity[said]].sum())
+    nbytes = copied_bytes(trace, activity)
+    recorded = nbytes >= 0
+    known, known_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
     return CopyRow(
         direction=each.direction,
         source=each.source,
@@ -75,11 +79,17 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64) -> CopyRow:
         count=len(rows) / steps,
         total_ns=int(events.dur_ns[activity].sum()) // steps,
         hidden_ns=_hidden_ns(trace, rows) // steps,
-        bytes=known // steps if said.any() else None,
+        bytes=known // steps if recorded.any() else None,
         bytes_per_second=known * 1e9 / known_ns if known_ns else None,
         blocked_ns=_blocked_ns(trace, rows) // steps,
         op=_maker(trace, rows),
     )
+
+
+def copied_bytes(trace: Trace, activity: Int32) -> Int64:
+    """Bytes of these copies, rows of the event table; -1 where not recorded."""
+    nbytes = trace.events.bytes
+    return np.full(len(activity), -1, np.int64) if nbytes is None else nbytes[activity].astype(np.int64)
 
 
 def _hidden_ns(trace: Trace, rows: Int64) -> int:
@@ -97,13 +107,18 @@ def _blocked_ns(trace: Trace, rows: Int64) -> int:
     return int(groups.blocked_ns[is_in(groups.copy, rows)].sum())
 
 
+def copy_makers(trace: Trace, rows: Int64) -> Int64:
+    """For each copy, a row of `find_launches`, the name of the outermost op around its call, or else of the named range
+    there, as a row of the string table; -1 for none."""
+    around = places(trace, find_launches(trace).call[rows])
+    return values_at(trace.events.name, np.where(around.outer_op >= 0, around.outer_op, around.user_range))
+
+
 def _maker(trace: Trace, rows: Int64) -> str | None:
-    """The outermost op with the most copy time; if that is outside any op, the named range around it."""
-    events, launches = trace.events, find_launches(trace)
-    around = places(trace, launches.call[rows])
-    row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)
-    made = row >= 0
+    """The maker with the most copy time; None if no copy has one."""
+    name = copy_makers(trace, rows)
+    made = name >= 0
     if not made.any():
         return None
-    time = np.bincount(events.name[row[made]], events.dur_ns[launches.activity[rows[made]]])
+    time = np.bincount(name[made], trace.events.dur_ns[find_launches(trace).activity[rows[made]]])
     return short_range(trace.strings[int(time.argmax())])

@@ -12,24 +12,26 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import CopyDirection
-from tb_steptime.metrics.host.copies import copies_in_steps
+from tb_steptime.metrics.host.copies import copied_bytes, copies_in_steps, copy_makers
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import places
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Int64
 
 #: Maximum number of places, those with the most time; the time of the others is short.
 PLACES = 100
 
 
 class CopyPlace(msgspec.Struct, frozen=True):
-    """Copies of one way from one place, as in `CopyRow`. Sums over the compared steps. op: the outermost, or the named
-    range around it; bytes: None if they are not all recorded; deviation_ns: the standard deviation of their time per
-    step, None if there is one step."""
+    """Copies of one way from one place, as in `CopyRow`; sums over the compared steps.
+
+    op             the outermost op around the copies, or else the named range
+    bytes          None if they are not recorded for all copies
+    deviation_ns   standard deviation of their time per step; None if there is one step
+    """
 
     direction: str
     source: str
@@ -52,8 +54,12 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
     rows, number, activity, step = rows[kept], number[kept], activity[kept], step[kept]
     if not len(rows):
         return []
-    maker, phase, dur_ns = _makers(trace, rows), SITE_PHASE[activity_sites(trace)[rows]], trace.events.dur_ns[activity]
-    alike, nbytes = Groups.of(number, maker, phase), _bytes(trace, activity)
+    maker, phase = copy_makers(trace, rows), SITE_PHASE[activity_sites(trace)[rows]]
+    alike, nbytes, dur_ns = (
+        Groups.of(number, maker, phase),
+        copied_bytes(trace, activity),
+        trace.events.dur_ns[activity],
+    )
     figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
                   map(known, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
     found = [_place(trace, ways[number[row]], int(maker[row]), PHASES[int(phase[row])], of)
@@ -61,24 +67,9 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
     return sorted(found, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
 
 
-def _makers(trace: Trace, rows: Int64) -> Int64:
-    """For each copy, a row of `find_launches`, the outermost op or else the named range, as a row of the string table;
-    -1 for none."""
-    around = places(trace, find_launches(trace).call[rows])
-    row = np.where(around.outer_op >= 0, around.outer_op, around.user_range)
-    return np.where(row >= 0, trace.events.name[row], -1).astype(np.int64)
-
-
-def _bytes(trace: Trace, activity: Int32) -> Int64:
-    """Bytes of these copies; -1 where not recorded."""
-    if trace.events.bytes is None:
-        return np.full(len(activity), -1, np.int64)
-    return trace.events.bytes[activity].astype(np.int64)
-
-
 def _known_sums(alike: Groups, nbytes: Int64) -> list[int | None]:
-    unsaid = alike.sum((nbytes < 0).astype(np.int64)).tolist()
-    return [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unsaid, strict=True)]
+    unknown = alike.sum((nbytes < 0).astype(np.int64)).tolist()
+    return [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unknown, strict=True)]
 
 
 def _place(

@@ -69,10 +69,15 @@ LONG_GAP_NS = 1_000_000
 
 
 class CpuOpRow(msgspec.Struct, frozen=True):
-    """An op on the CPU, means per step. self_ns: its time without that of ops inside it, added up over the threads.
-    usual_ns: that of a step in which each call takes its lower median time, which one interruption does not increase.
-    dtype: the type of the first input in most of that time, as torch writes it; None if not recorded. allocated_bytes:
-    on the CPU, without the ops inside it, whether or not freed; None if memory was not recorded."""
+    """An op on the CPU; means per step.
+
+    self_ns           its time without that of ops inside it, added up over the threads
+    usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
+                      interruption
+    dtype             type of the first input in most of that time, in torch's words; None if not recorded
+    allocated_bytes   bytes that it allocates on the CPU, without the ops inside it, whether or not they are freed; None
+                      if memory was not recorded
+    """
 
     op: str
     calls: float
@@ -83,9 +88,14 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
 
 class CpuGroup(msgspec.Struct, frozen=True):
-    """Ops of one kind. self_ns: in the mean step. usual_ns: of a step in which each op takes its lower median time; op:
-    the one with the most of it, op_ns. calls: in the mean step. dimensions: along which filters of
-    convolutions move for most of the time, 2 for images; None if not recorded."""
+    """Ops of one kind, in the mean step.
+
+    usual_ns     their time in a step in which each op takes its lower median time
+    op, op_ns    the op with most of that time, and its time
+    calls        number of calls
+    dimensions   number of dimensions along which filters of convolutions move for most of the time, 2 for images; None
+                 if not recorded
+    """
 
     id: CpuGroupId
     self_ns: int
@@ -97,11 +107,15 @@ class CpuGroup(msgspec.Struct, frozen=True):
 
 
 class CpuOptimizer(msgspec.Struct, frozen=True):
-    """The work inside the optimizer's marks, in the mean step. fused: one op does the whole update of a parameter.
-    name: the class, from the marks. usual_ns: of a step in which each op takes its lower median time, which another
-    process that takes the core does not increase; pass_ns: the part of it in the op that writes the parameters, in one
-    pass over them and their states. between_ns: Python between the ops of an update, in lower median over the steps,
-    without long gaps."""
+    """The work inside the optimizer's marks, in the mean step.
+
+    name         class of the optimizer in the marks
+    usual_ns     its time in a step in which each op takes its lower median time, which is not affected by other
+                 processes that take the core
+    pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
+    between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
+    fused        one op does the whole update of a parameter
+    """
 
     name: str
     self_ns: int
@@ -113,10 +127,18 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
 
 
 class CpuWork(msgspec.Struct, frozen=True):
-    """ops: most time first; their self_ns and rest_ns, that of all others, sum to ops_ns. groups: all but the
-    optimizer's ops; optimizer is None if none is marked. step_ns: the mean step without one-time work; busy_ns: the
-    part of it in which any op runs. threads: number that run ops; cores: of the machine, None if no recorder has it.
-    double_backward: gradients are differentiated, too."""
+    """What a CPU job computes.
+
+    ops               the ops with the most time, the most first
+    rest_ns, ops_ns   self time of all other ops, and of all ops together
+    groups            all ops except the optimizer's, by kind
+    optimizer         None if the optimizer has no marks
+    step_ns           the mean step without one-time work
+    busy_ns           the part of step_ns in which any op runs
+    threads           number of threads that run ops
+    cores             number of cores of the machine; None if no recorder states it
+    double_backward   gradients are differentiated, too
+    """
 
     ops: list[CpuOpRow]
     groups: list[CpuGroup]
@@ -280,7 +302,7 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
         gaps = update - Intervals.of_events(events, mine)
         between = ~is_in(gaps.start, update.start) & ~is_in(gaps.end, update.end)
         short = between & (gaps.end - gaps.start <= LONG_GAP_NS)
-        found += (Intervals(gaps.start[short], gaps.end[short]) - left_out).overlap_ns(steps.start_ns, steps.end_ns)
+        found += steps.overlap_ns(Intervals(gaps.start[short], gaps.end[short]) - left_out)
     updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
     return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
 
@@ -311,14 +333,14 @@ def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:
     """Time of all steps without one-time work."""
     steps = find_steps(trace)
-    return int((steps.end_ns - steps.start_ns - left_out.overlap_ns(steps.start_ns, steps.end_ns)).sum())
+    return int((steps.duration_ns - steps.overlap_ns(left_out)).sum())
 
 
 def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
     """Time of all steps in which any of these ops runs."""
     steps = find_steps(trace)
     union = Intervals.of_events(trace.events, rows) - left_out
-    return int(union.overlap_ns(steps.start_ns, steps.end_ns).sum())
+    return int(steps.overlap_ns(union).sum())
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:

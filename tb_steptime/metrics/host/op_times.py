@@ -21,8 +21,11 @@ OPS = 200
 
 
 class OpTime(msgspec.Struct, frozen=True):
-    """An op, with sums over the given events. self_ns: its time without the ops inside it, added up over the threads;
-    deviation_ns: the standard deviation of that per step, None if there is one step."""
+    """An op; sums over the given events.
+
+    self_ns        its time without the ops inside it, added up over the threads
+    deviation_ns   standard deviation of that time per step; None if there is one step
+    """
 
     name: str
     count: int

@@ -29,8 +29,11 @@ MOST_NODES = 0.5
 
 
 class AnomalyChecks(msgspec.Struct, frozen=True):
-    """Autograd's anomaly checks in the mean step. checks: number of gradients checked; ns: time in these checks and in
-    keeping stacks, as far as it is recorded; on a GPU the checks wait for it."""
+    """Autograd's anomaly checks in the mean step.
+
+    checks   number of gradients that are checked
+    ns       recorded time in these checks and in keeping stacks; on a GPU the checks wait for it
+    """
 
     checks: int
     ns: int
@@ -55,5 +58,5 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
     number = len(steps.steps)
     return AnomalyChecks(
         checks=round(int((check & of_node).sum()) / number),
-        ns=int(taken.overlap_ns(steps.start_ns, steps.end_ns).sum()) // number,
+        ns=int(steps.overlap_ns(taken).sum()) // number,
     )

@@ -112,7 +112,8 @@ def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterat
 
 
 class _Parts(NamedTuple):
-    """Parts of gaps, before they are cut at the borders of steps. gap: row of the gap."""
+    """Parts of gaps, each with one reason, before they are cut at the borders of steps. gap: place of the gap; reason:
+    place in REASONS."""
 
     gap: Int64
     start: Int64
@@ -149,8 +150,13 @@ def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
 
 
 class _Begun(NamedTuple):
-    """Boundaries within each gap: until when the launch call had not begun, and the reason after that; until when the
-    launch must have reached the device (the gap's end if unknown), and the reason beyond that."""
+    """The boundaries that the launch call sets within each gap.
+
+    late      until then the launch call had not begun
+    reason    place in REASONS for the time from then on
+    reached   until then the launch must have reached the device; the gap's end if that is unknown
+    beyond    place in REASONS for the time after that
+    """
 
     late: Int64
     reason: UInt8

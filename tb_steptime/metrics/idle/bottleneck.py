@@ -55,11 +55,13 @@ STARVED_FRACTION = 0.50
 
 
 class Pace(NamedTuple):
-    """The basis of a verdict, in ns of one span's mean step or of one phase of it.
+    """What a verdict is based on: times in ns of the mean step of a span, or of one phase of it.
 
-    device_ns: time in which the device works (of a phase: on what it launched). bubble_ns: idle time behind blocking
-    calls, part of `idle`. exposed_communication_ns: part of device_ns in which nothing but collectives runs.
-    starved_share: of the launches, None without any.
+    idle             idle time by reason
+    bubble_ns        the part of it that blocking calls cause
+    device_ns        time in which the device works; for a phase, in which it works on what the phase launched
+    exposed_communication_ns   the part of device_ns in which only collectives run
+    starved_share    share of the launches that found an empty queue; None without any launch
     """
 
     idle: IdleNs
@@ -111,9 +113,14 @@ def _communicates(pace: Pace) -> bool:
 
 
 class CpuPace(NamedTuple):
-    """The basis of a verdict if no GPU is recorded, in ns of the mean step. communication_ns: without the part beside
-    an op; computes_ns: in ops and named ranges; other_ns: in none of these. on_cpu: the job computes there, rather than
-    launching work of a GPU."""
+    """What a verdict is based on if no GPU is recorded: times in ns of the mean step.
+
+    input_ns           waits for batches
+    communication_ns   communication, without the part during which an op runs
+    computes_ns        ops and named ranges
+    other_ns           time in none of these
+    on_cpu             the job computes on the CPU; otherwise it launches work of a GPU that is not recorded
+    """
 
     input_ns: int
     communication_ns: int

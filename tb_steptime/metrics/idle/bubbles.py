@@ -43,22 +43,28 @@ from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, UInt8
+from tb_steptime.trace.table import Int64, Kind, UInt8, values_at
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
-    """Groups that are alike: same op, outermost op, site, call, direction, user range, module and source line.
+    """Groups of blocking calls that are alike: the same op, outermost op, site, call, direction, user range, module and
+    source line.
 
-    op, outer_op: None for a call outside any recorded op. call: the group's calls as written, "cudaMemcpyAsync +
-    cudaStreamSynchronize". kind: sync, pageable_copy, copy, allocator. direction: of the group's copy as in CopyRow,
-    None where nothing is copied. phase, site as in SiteRow. source: "train.py(5):
-    step", the innermost frame outside torch, None without stacks. forward_*: for work of the backward pass the op,
-    module and line of the forward pass that made it, None elsewhere or where it is not known.
-    count, blocked_ns, bubble_ns: per step, means over the steps; bubbles are disjoint. device: whose bubble it is.
-    worst_*: the costliest one, from its start to the end of its bubble. bytes: copied per step, None where nothing is
-    copied. collective: what ranks exchange just before, and the call waits for: "all-reduce"; None of most. reads: of
-    the ops around the call the outermost that reads values or sizes of results, such as aten::allclose within a
-    model's own op; None where none does.
+    op, outer_op     None for a call outside any recorded op
+    call             the group's calls as in the trace, "cudaMemcpyAsync + cudaStreamSynchronize"
+    kind             sync, pageable_copy, copy or allocator
+    direction        direction of the group's copy, as in CopyRow; None if it copies nothing
+    phase, site      as in SiteRow
+    source           the innermost frame outside torch, "train.py(5): step"; None without stacks
+    forward_*        for work of the backward pass, the op, module and line of the forward pass that created it; None
+                     for other work, or if not known
+    count, blocked_ns, bubble_ns   means per step; bubbles are disjoint
+    bytes            bytes that are copied per step; None if nothing is copied
+    device           the device that idles in the bubbles
+    worst_*          the costliest group, from its start to the end of its bubble
+    collective       what ranks exchange just before, if the call waits for that: "all-reduce"; otherwise None
+    reads            the outermost op around the call that reads values or sizes of results, such as aten::allclose
+                     within an op of the model; None if there is none
     """
 
     op: str | None
@@ -94,7 +100,8 @@ _READS = expression(
 
 
 class Bubbles(NamedTuple):
-    """One for each group, disjoint: the device's idle time from start to end is attributed to it, idle_ns in total."""
+    """The bubble of each group, from start to end; bubbles are disjoint. idle_ns: the idle time of the device in it,
+    for which the group is responsible."""
 
     start: Int64
     end: Int64
@@ -173,7 +180,7 @@ def blocking_rows(trace: Trace, device: int, collective: Words | None = None) ->
 
 
 class _Surroundings(NamedTuple):
-    """The surroundings of groups. The first five: rows of the string table, -1 for none."""
+    """What surrounds each group. The columns op to reads are rows of the string table, -1 for none."""
 
     op: Int64
     outer_op: Int64
@@ -200,7 +207,7 @@ def _surroundings(trace: Trace, groups: BlockingGroups, collective: Words) -> _S
     reading = rows_named(trace, (Kind.CPU_OP,), _READS.match)
     reader = outermost(trace, reading, innermost(trace, reading, groups.call))
     rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
-    names = (np.where(row >= 0, trace.events.name[row], -1).astype(np.int64) for row in rows)
+    names = (values_at(trace.events.name, row) for row in rows)
     op, outer, user_range, made_by, reads = names
     words = [
         of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)

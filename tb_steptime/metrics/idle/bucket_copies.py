@@ -27,7 +27,8 @@ BUCKET_COPY = "reducer::copy_bucket_to_grad"
 
 
 class BucketCopies(NamedTuple):
-    """Per step: number of copies, and the device's idle time before them for which the host is late."""
+    """The copies and their cost. per_step: number of copies per step; late_ns: idle time of the device per step that
+    ends with such a copy because the host launches it late."""
 
     per_step: float
     late_ns: int

@@ -23,7 +23,8 @@ _CALLED = (Kind.PYTHON, Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class Busiest(NamedTuple):
-    """ns: within the range, all calls with this name together; never more than the frame's own time there."""
+    """The calls of one name in which most of a frame's time within a range is spent. ns: their time within the range
+    together; never more than the frame's own."""
 
     name: str
     ns: int

@@ -54,11 +54,17 @@ _COMPILES = expression(
 
 
 class Doing(NamedTuple):
-    """kind, name: "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
-    many short ones, do so together. inside: the op around a call. compiles: torch.compile is at work for most of it.
-    unusual: an op or a call that takes far less elsewhere, so it is not a cost of every step: a first call, or a thread
-    without a core. busiest, busiest_ns: for a frame, what it spends most of its time in the range in, and for how long
-    (`busiest_call`); None and 0 if no single name does."""
+    """What the host does for most of a time range.
+
+    kind, name   "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
+                 many short ones, do so together
+    inside       the op around a call
+    compiles     torch.compile works for most of the range
+    unusual      other events like this op or call are far shorter, so it is not a cost of every step: a first call, or
+                 a thread without a core
+    busiest, busiest_ns   for a frame, the name of the calls that take most of its time in the range, and their time
+                 (`busiest_call`); None and 0 if no single name does
+    """
 
     kind: Kinds
     name: str | None

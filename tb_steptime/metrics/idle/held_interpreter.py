@@ -30,8 +30,13 @@ OF_PYTHON = 0.5
 
 
 class HeldInterpreter(msgspec.Struct, frozen=True):
-    """thread: as the system numbers it. name: the innermost function of the user's in which it spends most of that
-    time. ns: while the training's thread runs no op, mean over the steps; share: of the time without an op."""
+    """Another thread that runs Python while the training thread runs no op.
+
+    thread   its number in the system
+    name     the innermost function of the user in which it spends most of that time
+    ns       the time in which it runs Python and the training thread runs no op, mean over the steps
+    share    this time / all time in which the training thread runs no op
+    """
 
     thread: str
     name: str

@@ -55,9 +55,11 @@ LEAST_STEPS = 3
 class Pause(msgspec.Struct, frozen=True):
     """Pauses of one cause in the steps.
 
-    sure: the trace names the cause; otherwise it is inferred from the pattern. name: of the longest one, as in the
-    trace; None if it has none. count, total_ns: over the span; idle_ns: device idle time in them, mean per step;
-    worst_*: the longest one.
+    sure              the trace names the cause; otherwise it is inferred from the pattern
+    name              name of the longest pause in the trace; None if it has none
+    count, total_ns   number and total length over the span
+    idle_ns           idle time of the device during the pauses, mean per step
+    worst_*           the longest pause
     """
 
     cause: PauseCause
@@ -72,8 +74,11 @@ class Pause(msgspec.Struct, frozen=True):
 
 
 class _Stops(NamedTuple):
-    """Stops of one cause. rows: the event of each stop; None if there are none. least_ns: minimum length of the rest of
-    a stop, after other causes have taken their part."""
+    """Stops of one cause.
+
+    rows       the event of each stop; None if there are none
+    least_ns   a stop counts if at least this much of it remains when the stops of other causes are removed
+    """
 
     cause: PauseCause
     sure: bool

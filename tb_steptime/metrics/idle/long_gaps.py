@@ -45,9 +45,15 @@ _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "l
 
 
 class LongGap(msgspec.Struct, frozen=True):
-    """late_ns: what of it is late. doing, name, inside: what the host does for most of it, as in `Doing`. compiles:
-    torch.compile is at work in it; compiled: it is, or the launch that ends it is one of compiled code. unusual: what
-    the host does takes far less elsewhere. busiest, busiest_ns: what a frame calls most."""
+    """A gap that is long because the host launches late.
+
+    late_ns             the part of the gap in which the launch is late
+    doing, name, inside   what the host does for most of that time, as in `Doing`
+    compiles            torch.compile works in it
+    compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
+    unusual             the host usually does this in far less time
+    busiest, busiest_ns   the calls that take most of the time of a frame, as in `Doing`
+    """
 
     step: str
     start_ns: int
@@ -64,7 +70,7 @@ class LongGap(msgspec.Struct, frozen=True):
 
 
 class WaitName(msgspec.Struct, frozen=True):
-    """Long gaps in which the host does the same thing: how many, and how late they are together, over the span."""
+    """Long gaps in which the host does the same thing. count, late_ns: their number and late time over the span."""
 
     name: str | None
     compiled: bool
@@ -74,9 +80,14 @@ class WaitName(msgspec.Struct, frozen=True):
 
 
 class LongGaps(msgspec.Struct, frozen=True):
-    """The long gaps before launches of one place. count: over the span, in so many steps. late_ns, compiled_ns,
-    unusual_ns: per step, means over the steps; the latter two are disjoint parts. longest: at most KEPT. names: all of
-    the gaps by what the host does in them, most late time first; beyond NAMES of them as unnamed."""
+    """The long gaps before launches of one place.
+
+    count, steps   number of these gaps in the span, and of the steps that contain any
+    late_ns, compiled_ns, unusual_ns   late time, mean per step; the latter two are disjoint parts of it
+    longest        the longest gaps, at most KEPT
+    names          all of the gaps by what the host does in them, the most late time first; those beyond NAMES are one
+                   entry without a name
+    """
 
     site: str
     count: int
@@ -89,7 +100,7 @@ class LongGaps(msgspec.Struct, frozen=True):
 
 
 class LateGaps(NamedTuple):
-    """The gaps of a device in time order: how much of each is late, ns, and whether it is long."""
+    """The gaps of a device in time order. late_ns: the late part of each; long: whether it counts as a long gap."""
 
     late_ns: Int64
     long: Bool
@@ -185,7 +196,8 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
 
 
 def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals, among: Int64) -> LongGap:
-    """claimed: as by `_claimed`. among: events that last at least half of the shortest long gap."""
+    """The gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`; among: rows
+    of events that last at least half of the shortest long gap."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))

@@ -25,8 +25,8 @@ from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 
 class OutsideRange(msgspec.Struct, frozen=True):
-    """ns: outside of ops, calls and waits for batches while the range is open on the thread that trains, mean over the
-    steps."""
+    """The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
+    is open on the training thread."""
 
     name: str
     ns: int

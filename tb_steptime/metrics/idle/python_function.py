@@ -31,10 +31,14 @@ _RECORDED = (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
 
 
 class PythonFunction(msgspec.Struct, frozen=True):
-    """In the step of median length, of the training's thread. outside_ns: when no op, call or loader runs. in_ns: in
-    calls of the function `name`, which hold most of that, their ops too; the first starts at start_ns, the last ends at
-    end_ns. busiest, busiest_ns: what these calls spend more than half of their time in, None and 0 where no one name
-    takes so much."""
+    """A function in the step of median length, on the training thread.
+
+    start_ns, end_ns   from the start of the first call of the function to the end of the last
+    outside_ns         time of the step in which no op, call or loader runs; most of it is in calls of the function
+    in_ns              time in calls of the function, including their ops
+    busiest, busiest_ns   the name of the calls that take more than half of the function's time, and their time; None
+                       and 0 if no single name does
+    """
 
     step: str
     start_ns: int

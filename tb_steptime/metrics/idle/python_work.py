@@ -64,10 +64,15 @@ _UNNAMED = expression(r".*: <(?!module)\w+>$")
 
 
 class PythonWork(msgspec.Struct, frozen=True):
-    """The calls of one function on the thread that trains. ns: outside ops, calls and waits and without interruptions,
-    mean over the steps that are judged; steps: those with a call, empty where nearly all have one; start_ns, end_ns: of
-    the longest call. caller: the user's function that calls it, where it is one of another package or of torch, a
-    built-in one or has no name, else None. waits: it waits for something else than a batch."""
+    """The calls of one function on the training thread.
+
+    caller             the user's function that calls it, if the function belongs to torch or another package, is built
+                       in, or has no name; otherwise None
+    ns                 time outside ops, calls and waits and without interruptions, mean over the steps that are judged
+    start_ns, end_ns   of the longest call
+    steps              steps with a call; empty if nearly all have one
+    waits              the function waits for something other than a batch
+    """
 
     name: str
     caller: str | None
@@ -105,9 +110,13 @@ def python_work(trace: Trace) -> list[PythonWork]:
 
 
 class _Calls(NamedTuple):
-    """row: of the event table, ascending. function: the same number for the calls of one function, also where these are
-    built-in methods of different objects. whole_ns: without interruptions; ns: what of it is judged and outside ops,
-    calls and waits."""
+    """Calls of functions of one thread.
+
+    row        row of the event table, ascending
+    function   a number that all calls of one function share, also where these are built-in methods of different objects
+    whole_ns   length without interruptions
+    ns         the part of it that is judged and outside ops, calls and waits
+    """
 
     row: Int64
     function: Int64
@@ -119,7 +128,8 @@ class _Calls(NamedTuple):
 
 
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
-    """calls: those whose time counts; every: all calls of the function, which say in which steps it runs."""
+    """The calls of one function as a result. calls: those whose time counts; every: all calls of the function, by which
+    the steps with a call are found."""
     steps, longest = find_steps(trace).steps, int(calls.row[calls.ns.argmax()])
     place = find_steps(trace).begun_on_host(trace.events.start_ns[every])
     of_steps = distinct_in(place[place >= 0])
@@ -127,10 +137,10 @@ def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> Pyth
     named = rows_named(trace, (Kind.PYTHON,), is_named)
     (caller,) = innermost(trace, named[named < longest], np.array([longest])).tolist()
     by = trace.name_of(caller) if caller >= 0 else ""
-    asked = _package(by) == _of_script(trace) != _package(name)
+    by_script = _package(by) == _of_script(trace) != _package(name)
     return PythonWork(
         name=short_frame(name),
-        caller=short_frame(by) if by and (asked or not is_named(name)) else None,
+        caller=short_frame(by) if by and (by_script or not is_named(name)) else None,
         calls=int((calls.ns > 0).sum()),
         ns=int(calls.ns.sum()) // len(steps),
         longest_ns=int(calls.ns.max()),
@@ -231,13 +241,13 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     most of their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
-    asked, found, all_ns = _is_asked_for(trace, calls, source), [], calls.ns[top].sum()
+    by_script, found, all_ns = _called_by_script(trace, calls, source), [], calls.ns[top].sum()
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
         wanted = calls.function != function
         while calls.ns[frames].sum() > WORTH_LOOKING * all_ns and len(
-            inner := _busiest(trace, calls, frames, wanted & ~(source & asked[frames].all()), least_ns)
+            inner := _busiest(trace, calls, frames, wanted & ~(source & by_script[frames].all()), least_ns)
         ):
             frames = inner
             wanted &= calls.function != calls.function[inner[0]]
@@ -245,7 +255,7 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     return distinct_in(np.concatenate([np.empty(0, np.int64), *found]))
 
 
-def _is_asked_for(trace: Trace, calls: _Calls, source: Bool) -> Bool:
+def _called_by_script(trace: Trace, calls: _Calls, source: Bool) -> Bool:
     """Returns the calls of other packages' functions from the package or the folder of the script: what these do inside
     is not the user's."""
     of_script, parent = _of_script(trace), parent_places(trace, calls.row)

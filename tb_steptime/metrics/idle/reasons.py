@@ -21,17 +21,30 @@ EXCLUDED = ("before_recording", "once", "after_recording", "profiler")
 
 
 class IdleNs(msgspec.Struct, frozen=True):
-    """Idle time by reason, ns: it sums to the idle time. The order is that of every picture.
+    """Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture.
 
-    blocking_call, allocator, cpu_work, nothing_recorded: the launch call had not begun, and that is what the launching
-    thread did (blocking_call also where the launching call itself waits); launch_latency: it had, and returned at most
-    50 us ago; queued: launched before the gap began, and the gap is at most 10 us; dependency: likewise, and longer, or
-    more than 50 us after its call returned; collective_wait: likewise, and the next work is a collective;
-    unrecorded_work: the device is busy with what the trace does not show, since a launch, a synchronize or a copy takes
-    far longer than an idle device lets it take; unknown: no launch record; tail: nothing follows in this recording.
-    The last four are left out of judgement (`excluded_time`): before_recording, the device runs work from before the
-    recording; once, the host does what comes once; after_recording, the end of the recording hides what follows;
-    profiler, the profiler itself works.
+    While the launch call had not begun, by what the launching thread did then:
+    data_loading       it waited for a batch
+    blocking_call      it waited in a blocking call; also while the launching call itself waits
+    allocator          it waited for memory
+    cpu_work           it ran ops or calls
+    nothing_recorded   it did nothing that is recorded
+
+    After the launch call had begun:
+    launch_latency     it returned at most 50 us ago
+    queued             the work was launched before the gap began, and the gap is at most 10 us
+    dependency         the work was launched before a longer gap began, or its call returned more than 50 us ago
+    collective_wait    as dependency, and the work is a collective
+    unrecorded_work    the device is busy with work that the trace does not show, since a launch, a synchronize or a
+                       copy takes far longer than on an idle device
+    unknown            the launch is not recorded
+    tail               no work follows in this recording
+
+    Left out of judgement (`excluded_time`):
+    before_recording   the device runs work from before the recording
+    once               the host does one-time work
+    after_recording    the end of the recording hides the work that follows
+    profiler           the profiler itself works
     """
 
     data_loading: int = 0

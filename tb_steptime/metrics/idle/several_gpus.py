@@ -32,7 +32,8 @@ DRIVEN_FRACTION = 0.01
 
 
 class Blocker(msgspec.Struct, frozen=True):
-    """An op on behalf of one device that blocked the launching thread while another device was idle; ns per step."""
+    """An op for one device that blocked the launching thread while another device was idle. idle_ns: idle time of that
+    other device per step."""
 
     op: str
     by_device: int
@@ -41,7 +42,13 @@ class Blocker(msgspec.Struct, frozen=True):
 
 
 class SeveralDevices(msgspec.Struct, frozen=True):
-    """concurrency: mean number of devices at work while any works. busy_ns by device, per step."""
+    """How the devices of a process work together.
+
+    concurrency     mean number of devices that work, over the time in which any works
+    busy_ns         time per step in which each device works
+    union_busy_ns   time per step in which any works
+    blockers        the ops that block, the most idle time first
+    """
 
     devices: list[int]
     concurrency: float

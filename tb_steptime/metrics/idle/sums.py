@@ -55,8 +55,8 @@ class Idle(msgspec.Struct, frozen=True, eq=False):
 
 
 class IdleSums(msgspec.Struct, frozen=True, eq=False):
-    """ns of one device by [step, place in SITES, place in REASONS]. bubble_ns: the part in bubbles behind blocking
-    calls, which does not include data loading, unrecorded work and excluded time."""
+    """Idle time of one device, ns by [step, place in SITES, place in REASONS]. bubble_ns: the part that lies in bubbles
+    behind blocking calls; data loading, unrecorded work and excluded time are not in bubbles."""
 
     ns: Int64
     bubble_ns: Int64

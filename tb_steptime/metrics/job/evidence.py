@@ -13,7 +13,8 @@ from tb_steptime.trace.table import Kind
 
 
 class JobEvidence(msgspec.Struct, frozen=True):
-    """count: number of events that show it; name: of the first of them, "" if names are irrelevant."""
+    """Events that indicate the kind of job. count: their number; name: of the first of them, "" if names are
+    irrelevant."""
 
     code: str
     count: int

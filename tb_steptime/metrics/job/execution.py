@@ -88,8 +88,7 @@ def _of_kernels(trace: Trace) -> tuple[float, float] | None:
     half of that time. Without launches only the few kernels with inductor's names would count."""
     events, rows = trace.events, trace.kernels.event
     by_name = named_in(trace, rows, COMPILED_KERNEL.match)
-    launches = find_launches(trace)
-    call = launches.call[np.searchsorted(launches.activity, rows)].astype(np.int64)
+    call = find_launches(trace).calls_of(rows)
     graph = _is_graph(trace, call)
     compiled = ~graph & (by_name[events.name[rows]] | (innermost(trace, compiled_ranges(trace), call) >= 0))
     computes = ~collective_names(trace)[events.name[rows]]

@@ -15,17 +15,20 @@ from tb_steptime.trace.shared import shared
 
 
 class JobKind(msgspec.Struct, frozen=True):
-    """What a recording shows about its job; "unknown", or None, if it does not show it.
+    """What a recording shows about its job; a field is "unknown" or None where it does not show it.
 
-    purpose         training: gradients or an optimizer; inference: many layers without either
-    execution       how its work is launched; mixed: no way makes four fifths of it
-    compiled_share, graph_share   of kernel time but collectives (of CPU jobs: of the time in ops); the rest is eager
-    device, vendor  the device on which it computes; gpu even if its work there is not recorded
-    accelerator     what PyTorch calls the devices: GPU, XPU, MTIA, HPU
-    ranks           processes that work together; rank and world_size as in the file
-    optimizer       class with most recorded steps, such as "AdamW"
-    server          what runs an inference, None for a script
-    evidence        what shows each of these, at most a few
+    purpose         "training" if there are gradients or an optimizer; "inference" if there are many layers and neither
+    execution       how the job's work is launched; "mixed" if no single way launches four fifths of it
+    compiled_share, graph_share   shares of the kernel time without collectives, or of the time in ops for jobs on a
+                    CPU, that run in compiled code and in graphs; the rest is eager
+    device, vendor  the device on which the job computes, and the maker of its GPU; "gpu" also if the work there is not
+                    recorded
+    accelerator     PyTorch's name for the devices: GPU, XPU, MTIA, HPU
+    ranks           whether one process or many work together
+    rank, world_size   the number of this process and the number of all processes, as the file states them
+    optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
+    server          the server that runs an inference; None for a script
+    evidence        events that show the values above, a few for each
     """
 
     purpose: Purpose = "unknown"

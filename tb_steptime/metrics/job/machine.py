@@ -30,7 +30,8 @@ _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
 class ComputeDevice(NamedTuple):
-    """device: where the job computes; vendor of its GPU; None if there is none or it is unknown."""
+    """The device on which the job computes, and the vendor of its GPU; None if there is no GPU or the vendor is
+    unknown."""
 
     device: DeviceKind
     vendor: Vendor | None

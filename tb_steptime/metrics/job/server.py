@@ -27,7 +27,7 @@ _CODE: dict[Server, re.Pattern[str]] = {
 
 
 def server_of(trace: Trace) -> Server | None:
-    """Returns None if no name shows one."""
+    """The server whose code is in the trace; None if no name of an event shows one."""
     return next((server for server, names in _CODE.items() if _has(trace, names)), None)
 
 

@@ -27,9 +27,14 @@ class OpInputs(msgspec.Struct, frozen=True):
 
 
 class Setup(msgspec.Struct, frozen=True):
-    """runtime: CUDA or ROCm with its version, None if not recorded. with_*: what was recorded, each of which slows the
-    host. first_inputs: of the first products and convolutions of a step, empty if no op has them. half_share: share of
-    the calls of products and convolutions whose first input has 16 bits; None if no op has types."""
+    """The environment of a job and the options of its recording.
+
+    runtime        CUDA or ROCm with its version; None if not recorded
+    with_stack, with_shapes, with_memory   options of the profiler; each of them slows the host
+    first_inputs   inputs of the first products and convolutions of a step; empty if no op has recorded inputs
+    half_share     share of the calls of products and convolutions whose first input has 16 bits; None if no op has
+                   recorded types
+    """
 
     runtime: str | None = None
     with_stack: bool = False
@@ -59,9 +64,9 @@ def _half_share(trace: Trace) -> float | None:
         return None
     ops = trace.events.rows(Kind.CPU_OP)
     ops = ops[are_named(trace, ops, _PRODUCT.search)]
-    said, calls = np.unique(dtypes[ops[dtypes[ops] >= 0]], return_counts=True)
-    half = [bool(_HALF.match(trace.inputs[int(number)])) for number in said]
-    return float(calls[half].sum() / calls.sum()) if len(said) else None
+    numbers, calls = np.unique(dtypes[ops[dtypes[ops] >= 0]], return_counts=True)
+    half = [bool(_HALF.match(trace.inputs[int(number)])) for number in numbers]
+    return float(calls[half].sum() / calls.sum()) if len(numbers) else None
 
 
 def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:
@@ -70,9 +75,9 @@ def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:
         return []
     ops = events.rows(Kind.CPU_OP)
     inside = (events.start_ns[ops] >= window.host_start_ns) & (events.start_ns[ops] < window.end_ns)
-    said = ops[inside & (events.shapes[ops] >= 0) & (events.dtypes[ops] >= 0)]
-    said = said[are_named(trace, said, _PRODUCT.search)]
-    return [_inputs_of(trace, row) for row in _outermost(trace, said)]
+    products = ops[inside & (events.shapes[ops] >= 0) & (events.dtypes[ops] >= 0)]
+    products = products[are_named(trace, products, _PRODUCT.search)]
+    return [_inputs_of(trace, row) for row in _outermost(trace, products)]
 
 
 def _inputs_of(trace: Trace, row: int) -> OpInputs:

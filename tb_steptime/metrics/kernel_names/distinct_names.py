@@ -38,10 +38,10 @@ def distinct_names(kernels: Iterable[str]) -> dict[str, str]:
     alike: dict[str, list[str]] = {}
     for kernel in sorted(set(kernels)):
         alike.setdefault(short_name(kernel), []).append(kernel)
-    return {kernel: name for short, names in alike.items() for kernel, name in _told_apart(short, names)}
+    return {kernel: name for short, names in alike.items() for kernel, name in _distinguished(short, names)}
 
 
-def _told_apart(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
+def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
     if len(kernels) == 1:
         return [(kernels[0], short)]
     words = [_words(kernel) for kernel in kernels]

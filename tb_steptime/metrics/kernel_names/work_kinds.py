@@ -59,12 +59,12 @@ SMALL_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|{MANY_TENSORS
 _FEWER = expression(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)
 
 
-def says_fewer(kernel: str) -> bool:
+def needs_fewer(kernel: str) -> bool:
     """Does the name of a kernel say that it needs fewer operations than the formula of a convolution counts?
 
-    >>> says_fewer("void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(...)")
+    >>> needs_fewer("void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>(...)")
     True
-    >>> says_fewer("volta_sgemm_64x64_nn")
+    >>> needs_fewer("volta_sgemm_64x64_nn")
     False
     """
     return _FEWER.search(kernel) is not None

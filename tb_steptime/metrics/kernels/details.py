@@ -12,7 +12,7 @@ from tb_steptime.metrics.kernels.aggregates import rows_in_window
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
 from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.intervals import weighted_overlap
+from tb_steptime.trace.intervals import equal_bins, weighted_overlap
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_op_names
 from tb_steptime.trace.shared import shared
@@ -52,11 +52,17 @@ class LaunchTimes(msgspec.Struct, frozen=True):
 
 
 class LaunchShape(msgspec.Struct, frozen=True):
-    """One launch shape and how it fills the GPU: the blocks run in waves of at most sm_count x resident.
+    """The most frequent launch shape of a kernel and how it fills the GPU: the blocks run in waves of at most sm_count
+    x resident.
 
-    It is the kernel's most frequent shape of shape_count, with so many launches. grid is as the trace says it (some
-    calls of ROCm count work-items), registers are per thread, shared_memory is bytes per block; None: the trace or the
-    GPU's limits do not say. persistent: its blocks loop over tiles, by its name.
+    grid            as recorded; some calls of ROCm count work-items
+    registers       per thread
+    shared_memory   bytes per block
+    launches        number of launches with this shape
+    shape_count     number of different shapes of the kernel
+    persistent      the name shows that the blocks loop over tiles
+
+    Values are None where the trace or the limits of the GPU do not show them.
     """
 
     grid: list[int]
@@ -78,8 +84,8 @@ class LaunchShape(msgspec.Struct, frozen=True):
 
 
 class LaunchSite(msgspec.Struct, frozen=True):
-    """Where some launches come from: the innermost op and module, and the user's line; of a backward kernel module and
-    line of its forward op. None where there is none, or it is not recorded."""
+    """Where some launches come from: the innermost op and module around them, and the user's line; for a backward
+    kernel module and line of its forward op. None where there is none, or it is not recorded."""
 
     op: str | None
     module: str | None
@@ -89,7 +95,8 @@ class LaunchSite(msgspec.Struct, frozen=True):
 
 
 class KernelDetail(msgspec.Struct, frozen=True):
-    """shape is None where the trace does not say the kernel's grids. sites: those with most time."""
+    """A kernel's launches in detail. shape: None where the trace does not contain the kernel's grids; sites: those with
+    the most time."""
 
     name: str
     lengths: LaunchLengths
@@ -100,8 +107,8 @@ class KernelDetail(msgspec.Struct, frozen=True):
 
 
 def kernel_details(trace: Trace, device: int, limit: int) -> list[KernelDetail]:
-    """Details of the kernels with the most time on the device, most first; only launches that start within the span's
-    window count."""
+    """Details of the kernels with the most time on the device, in this order. Only launches that start within the
+    span's window count."""
     rows = rows_in_window(trace)
     rows = rows[trace.events.device[trace.kernels.event[rows]] == device]
     event = trace.kernels.event[rows]
@@ -128,7 +135,7 @@ def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
     count, total = groups.count(), groups.sum(dur)
     return [
         LaunchSite(
-            op=trace.strings[int(op[first])] if op[first] >= 0 else None,
+            op=trace.strings.get(int(op[first])),
             module=module[first],
             source=line[first],
             count=int(count[group]),
@@ -153,8 +160,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
     """When these events, which must begin within the window, begin and run."""
     low, high = window
-    bin_ns = max(1, -(-(high - low) // CALL_BINS))
-    edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1), high)
+    bin_ns, edges = equal_bins(low, high, CALL_BINS)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
     count = np.bincount((start - low) // bin_ns, minlength=len(edges) - 1)
     busy = np.rint(weighted_overlap(start, start + dur, np.ones(len(event)), edges)).astype(np.int64)
@@ -189,16 +195,16 @@ def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> Launch
     return LaunchShape(
         grid=kernels.grid[row].tolist(),
         block=[] if kernels.block is None else kernels.block[row].tolist(),
-        registers=_said(kernels.registers, row),
-        shared_memory=_said(kernels.shared_memory, row),
+        registers=_known(kernels.registers, row),
+        shared_memory=_known(kernels.shared_memory, row),
         launches=launches,
         shape_count=shape_count,
-        blocks=_said(blocks(trace), row),
+        blocks=_known(blocks(trace), row),
         sm_count=int(sm_counts(trace)[row]) or None,
-        resident=_said(found.resident, row),
+        resident=_known(found.resident, row),
         slots=int(slots(trace)[row]) or None,
-        waves=_said(found.waves, row),
-        tail=_said(found.tail, row),
+        waves=_known(found.waves, row),
+        tail=_known(found.tail, row),
         slot_efficiency=_finite(found.slot_efficiency, row),
         occupancy=_finite(found.occupancy, row),
         kineto_occupancy=_finite(kernels.kineto_occupancy, row),
@@ -206,7 +212,7 @@ def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> Launch
     )
 
 
-def _said(column: Int64 | Int32 | None, row: int) -> int | None:
+def _known(column: Int64 | Int32 | None, row: int) -> int | None:
     return None if column is None or column[row] < 0 else int(column[row])
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -28,7 +27,7 @@ from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import find_steps
@@ -45,7 +44,8 @@ _TYPE_OPS = (expression(r"^aten::(?:to|type_as|_autocast_to_\w+)$"), expression(
 
 
 class CopiesOfKind(msgspec.Struct, frozen=True):
-    """Means per step. op: the op that requests most of the copies; site: of the copies with the most time."""
+    """Copies for one purpose; means per step. op: the op that requests most of the copies; site: where the copies with
+    the most time come from."""
 
     kind: CopyKind
     op: str
@@ -74,10 +74,10 @@ class _Copies(NamedTuple):
 def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
     """The copies within the device that start in the span's window, those with the most time first."""
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
-    asked, kind = _kinds(trace, copies.op, copies.joins)
-    copies, asked, kind = copies.chosen(asked >= 0), asked[asked >= 0], kind[asked >= 0]
+    request, kind = _kinds(trace, copies.op, copies.joins)
+    copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
     found = [
-        _of_kind(trace, KINDS[each], copies.chosen(kind == each), asked[kind == each])
+        _of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each])
         for each in distinct_in(kind).tolist()
     ]
     return sorted(found, key=lambda each: -each.total_ns)
@@ -97,34 +97,30 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
     low, high = find_steps(trace).window
     start = trace.events.start_ns[within]
     event = within[(trace.events.device[within] == device) & (start >= low) & (start < high)]
-    launches = find_launches(trace)
-    call = launches.call[np.searchsorted(launches.activity, event)].astype(np.int64)
+    call = find_launches(trace).calls_of(event)
     op = op_at(trace, call)
     known = (op >= 0) & in_layer(trace, call)
-    joins = named_in(trace, distinct_in(op[known]), lambda name: name == "aten::cat")[trace.events.name[op]]
-    return _Copies(event, call, op, joins).chosen(known)
+    joins = are_named(trace, op[known], lambda name: name == "aten::cat")
+    return _Copies(event[known], call[known], op[known], joins)
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
     """For each copy the row of the op that requests it, -1 for none, and its place in KINDS."""
-    layout, cast, assigning = (_asking(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
+    layout, cast, assigning = (_requesting_op(trace, op, ops) for ops in (_LAYOUT_OPS, _TYPE_OPS, _ASSIGNING_OPS))
     is_cast = (cast >= 0) & (_changes_type(trace, op) | (layout < 0))
     choices = [joins, is_cast, layout >= 0]
     kind = np.select(choices, [KINDS.index(each) for each in ("concatenation", "type", "layout")], len(KINDS) - 1)
     return np.select(choices, [op, cast, layout], assigning), kind.astype(np.int64)
 
 
-def _asking(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
-    """The innermost op around each copy that matches the first pattern, or else a later one; -1 for none."""
+def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
+    """The innermost op around each copy whose name matches the first of the patterns that any of them does; -1 for
+    none."""
     found = np.full(len(op), -1, np.int64)
     for pattern in patterns:
-        around = rows_named(trace, (Kind.CPU_OP,), partial(_fits, pattern))
+        around = rows_named(trace, (Kind.CPU_OP,), pattern.match)
         found = np.where(found >= 0, found, innermost(trace, around, op))
     return found
-
-
-def _fits(pattern: re.Pattern[str], name: str) -> bool:
-    return pattern.match(name) is not None
 
 
 def _changes_type(trace: Trace, op: Int64) -> Bool:
@@ -140,10 +136,10 @@ def _two(dtypes: str) -> bool:
     return len({each for each in types_of(dtypes)[:2] if each}) > 1
 
 
-def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, asked: Int64) -> CopiesOfKind:
+def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64) -> CopiesOfKind:
     steps, dur = len(find_steps(trace).steps), steady_activity_ns(trace, copies.event)
-    names, place = np.unique(trace.events.name[asked], return_inverse=True)
+    names, place = np.unique(trace.events.name[request], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
-    event, call, op, _ = copies.chosen(trace.events.name[asked] == leading)
+    event, call, op, _ = copies.chosen(trace.events.name[request] == leading)
     site = activity_site(trace, event, call, op)
     return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)

@@ -40,11 +40,14 @@ _BETWEEN = (KernelKind.ELEMENTWISE, KernelKind.COPY, KernelKind.GENERATED, Kerne
 
 
 class EagerAttention(msgspec.Struct, frozen=True):
-    """Means per step. site: of the softmax with the most time; its shapes are those of the weights.
+    """Attention that is computed by separate ops; means per step.
 
-    calls       softmaxes, forward and backward
-    softmax_ns  of their kernels; other_ns: of scale, mask and dropout between the products
-    written_out share of those of the forward pass that torch's own op wrote out, as no fused kernel took the inputs
+    site          where the softmax with the most time comes from; its shapes are those of the attention weights
+    calls         number of softmaxes, forward and backward
+    softmax_ns    time of their kernels
+    other_ns      time of scale, mask and dropout between the products
+    written_out   share of the softmaxes of the forward pass that torch's own attention op computes in this way, because
+                  no fused kernel accepts the inputs
     """
 
     site: KernelSite

@@ -31,7 +31,12 @@ _FUSIBLE = (KernelKind.ELEMENTWISE, KernelKind.REDUCTION, KernelKind.CONCATENATI
 
 
 class ChainsOfKind(msgspec.Struct, frozen=True):
-    """Means per step; gain_ns: at most. site, ops: of the chain with the most time, the first distinct ops."""
+    """Chains of one kind; means per step.
+
+    site       where the chain with the most time comes from
+    ops        the first distinct ops of that chain
+    gain_ns    the most that fusing them would save
+    """
 
     kind: ChainKind
     site: KernelSite
@@ -43,7 +48,8 @@ class ChainsOfKind(msgspec.Struct, frozen=True):
 
 
 class FusibleChains(msgspec.Struct, frozen=True):
-    """kinds: those with the most gain first. compiled: the device runs kernels that a compiler generated."""
+    """The chains of a device. kinds: those with the most gain first; compiled: the device runs kernels that a compiler
+    generated."""
 
     kinds: list[ChainsOfKind]
     compiled: bool
@@ -58,7 +64,12 @@ class FusibleChains(msgspec.Struct, frozen=True):
 
 
 class _Chains(msgspec.Struct, frozen=True, eq=False):
-    """row: of the kernel table, chain after chain; number: of its chain; first: place of each chain's first kernel."""
+    """Kernels that form chains.
+
+    row      row of the kernel table, chain after chain
+    number   number of the kernel's chain
+    first    place of each chain's first kernel
+    """
 
     row: Int64
     number: Int64

@@ -27,7 +27,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
@@ -97,29 +97,25 @@ def stream_kernels(trace: Trace, device: int) -> StreamKernels:
 
 
 def _kinds(trace: Trace, rows: Int64) -> UInt8:
-    events, answers = trace.events, kernel_answers(trace)
-    name, op = events.name[trace.kernels.event[rows]], kernel_origins(trace).op[rows].astype(np.int64)
-    matmul = np.array([answer.role == "matmul" for answer in answers.distinct], bool)[answers.place[rows]]
+    event, op = trace.kernels.event[rows], kernel_origins(trace).op[rows].astype(np.int64)
+    matmul = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows]
     kind = np.full(len(rows), KernelKind.OTHER, np.uint8)
     for pattern, its_kind in _BY_NAME:
-        kind[_named(trace, trace.kernels.event, pattern)[name]] = its_kind
+        kind[are_named(trace, event, pattern.search)] = its_kind
     kind[matmul] = KernelKind.PRODUCT
     copying = _with_op(trace, op, _COPY_OP)
     kind[copying & (kind == KernelKind.ELEMENTWISE)] = KernelKind.COPY
     kind[_with_op(trace, op, _BATCHED_OP) & matmul] = KernelKind.BATCHED
-    kind[_named(trace, trace.kernels.event, SOFTMAX_KERNEL)[name] & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
+    kind[are_named(trace, event, SOFTMAX_KERNEL.search) & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
     kind[_with_op(trace, op, _SOFTMAX_OP)] = KernelKind.SOFTMAX
     return kind
 
 
 def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
-    result: Bool = (op >= 0) & _named(trace, distinct_in(op[op >= 0]), pattern)[trace.events.name[op]]
+    """Which of these ops, -1 for none, have a name that matches the pattern."""
+    result = op >= 0
+    result[result] = are_named(trace, op[result], pattern.search)
     return result
-
-
-def _named(trace: Trace, rows: Int64, pattern: re.Pattern[str]) -> Bool:
-    """For each string: is it a name of these rows that matches the pattern?"""
-    return named_in(trace, rows, pattern.search)
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:

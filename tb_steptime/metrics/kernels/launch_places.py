@@ -22,18 +22,21 @@ from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import kernel_modules, kernel_op_names, kernel_origins
 from tb_steptime.trace.sources import Words, words_of
-from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Float64, Int32, Int64, UInt8
+from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int64, UInt8, values_at
 
 #: Number of places with the most time that are kept individually; the time of the others is one number.
 PLACES = 400
 
 
 class LaunchPlace(msgspec.Struct, frozen=True):
-    """Launches of one kernel from one place. Sums over the compared steps.
+    """Launches of one kernel from one place; sums over the compared steps.
 
-    short: the kernel's short name. op: the innermost one, None outside any; shapes: of its inputs, as the trace writes
-    them, "" where it does not. module: the innermost one, None where none is recorded. order: rank of the first launch
-    among those of all places. deviation_ns: standard deviation of its time per step, None of one step.
+    short          short name of the kernel
+    op             the innermost op; None if there is none
+    shapes         shapes of the op's inputs, as in the trace; "" if not recorded
+    module         the innermost module; None if none is recorded
+    order          rank of the first launch among those of all places
+    deviation_ns   standard deviation of the time per step; None if there is one step
     """
 
     name: str
@@ -57,17 +60,28 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
     order = np.empty(len(groups), np.int64)
     order[np.argsort(groups.first)] = np.arange(len(groups))
     kept = np.lexsort((order, -total))[:PLACES]
-    sums = _Sums(groups.count(), total, order, groups.deviation(keys.dur_ns, keys.step, int(steps.sum())))
-    return [keys.place(trace, groups, sums, group) for group in kept.tolist()], int(total.sum() - total[kept].sum())
-
-
-class _Sums(msgspec.Struct, frozen=True, eq=False):
-    """Sums of each group, as `LaunchPlace` has them; order: rank of its first launch."""
-
-    count: Int64
-    total_ns: Int64
-    order: Int64
-    deviation_ns: Float64
+    count, deviation = groups.count(), groups.deviation(keys.dur_ns, keys.step, int(steps.sum()))
+    first, names = groups.first[kept], kernel_names(trace)
+    places = [
+        LaunchPlace(
+            name=trace.strings[name],
+            short=names[trace.strings[name]],
+            op=trace.strings.get(op),
+            shapes=trace.inputs.get(shapes) or "",
+            module=None if module < 0 else keys.modules[module],
+            phase=PHASES[phase],
+            count=int(count[group]),
+            total_ns=int(total[group]),
+            order=int(order[group]),
+            deviation_ns=known(float(deviation[group])),
+        )
+        for group, name, op, shapes, module, phase in zip(
+            kept.tolist(),
+            *(column[first].tolist() for column in (keys.name, keys.op, keys.shapes, keys.module, keys.phase)),
+            strict=True,
+        )
+    ]
+    return places, int(total.sum() - total[kept].sum())
 
 
 class _Keys(msgspec.Struct, frozen=True, eq=False):
@@ -90,7 +104,7 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
         rows = np.flatnonzero((step >= 0) & (events.device[event] == device))
         op, labels = kernel_origins(trace).op[rows].astype(np.int64), kernel_labels(trace)
         modules = _launching_modules(trace)
-        shapes = np.full(len(op), -1, np.int64) if events.shapes is None else _of(events.shapes, op)
+        shapes = np.full(len(op), -1, np.int64) if events.shapes is None else values_at(events.shapes, op)
         return _Keys(
             name=events.name[event[rows]].astype(np.int64),
             op=np.maximum(kernel_op_names(trace, rows), -1).astype(np.int64),
@@ -102,35 +116,13 @@ class _Keys(msgspec.Struct, frozen=True, eq=False):
             dur_ns=events.dur_ns[event[rows]],
         )
 
-    def place(self, trace: Trace, groups: Groups, sums: _Sums, group: int) -> LaunchPlace:
-        row = int(groups.first[group])
-        op, shapes, module = int(self.op[row]), int(self.shapes[row]), int(self.module[row])
-        kernel = trace.strings[int(self.name[row])]
-        return LaunchPlace(
-            name=kernel,
-            short=kernel_names(trace)[kernel],
-            op=None if op < 0 else trace.strings[op],
-            shapes="" if shapes < 0 else trace.inputs[shapes],
-            module=None if module < 0 else self.modules[module],
-            phase=PHASES[int(self.phase[row])],
-            count=int(sums.count[group]),
-            total_ns=int(sums.total_ns[group]),
-            order=int(sums.order[group]),
-            deviation_ns=known(float(sums.deviation_ns[group])),
-        )
-
 
 def _launching_modules(trace: Trace) -> Words:
     """For each kernel the innermost module around its launch; in a graph, around the eager launch. The backward pass
     launches outside of modules, so its kernels in a graph get no module either: then both have the same place."""
-    recorded = _of(trace.events.name, kernel_modules(trace)).astype(np.int32)
+    recorded = values_at(trace.events.name, kernel_modules(trace)).astype(np.int32)
     names, labels = words_of(recorded, trace.strings.strings, module_name), kernel_labels(trace)
     if labels is None:
         return names
     forward = np.where(kernel_phases(trace) == PHASES.index("backward"), -1, labels.modules).astype(np.int32)
     return words_of(forward, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2]).over(names)
-
-
-def _of(column: Int32, rows: Int64) -> Int64:
-    """The column's values at these rows; -1 stays -1."""
-    return np.where(rows >= 0, column[rows], -1).astype(np.int64)

@@ -13,20 +13,21 @@ from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
 from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
     """Properties of each kernel's launch, one column after another with its id; NaN where unknown."""
-    found, said = filling(trace), trace.kernels.kineto_occupancy
+    found, occupancy = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
     yield "waves", np.where(found.waves > 0, found.waves, np.nan)
     yield "tail_fraction", np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan)
     yield "sm_active_share", sm_active(trace)
     yield "slot_efficiency", found.slot_efficiency
     yield "est_achieved_occupancy", found.occupancy
-    yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if said is None else said
+    yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if occupancy is None else occupancy
 
 
 def sm_active(trace: Trace) -> Float64:
@@ -64,8 +65,4 @@ def sm_counts(trace: Trace) -> Int64:
 @shared
 def is_persistent(trace: Trace) -> Bool:
     """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
-    name = trace.events.name[trace.kernels.event]
-    by_name = np.zeros(len(trace.strings), bool)
-    by_name[[each for each in distinct_in(name).tolist() if PERSISTENT.search(trace.strings[each])]] = True
-    result: Bool = by_name[name]
-    return result
+    return are_named(trace, trace.kernels.event, PERSISTENT.search)

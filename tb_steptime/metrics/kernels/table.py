@@ -38,22 +38,24 @@ NO_LINE_WORDS = "no recorded line"
 class KernelGroup(msgspec.Struct, frozen=True):
     """Launches of one group on one device. Times are ns, shares and occupancies fractions.
 
-    name                the kernel, op, module or line that the row is of; where there is none, why
+    If the launches of a row differ in a text, the row has the text with the most time.
+
+    name                the kernel, op, module or line of the row; if there is none, the reason
     total_ns            = tensor_core_ns + matmul_like_ns + unknown_ns + other_ns
-    share               of the device's kernel time
-    tensor_core         what holds for most of its time, where the row's kernels differ; with the reason of the rule
-    eligible            could a kernel of the row run on tensor cores, or does it? None: its name does not say
-    why_not, gain_ns    id of the reason why it does not, that with most time where they differ, and what that costs
-                        over the span at most; None: nothing of the row could move there
-    op                  the innermost one around the launches, that with most time where they differ (op_count ops);
-                        None: most time has none, and then no_op says why
-    module, source      of the user around the launches, of backward kernels around the op that made them; those with
-                        most time where they differ (source_count lines); None: most time has none, or none is recorded
-    blocks_per_sm ...   means over the launches, weighted by their lengths; None: not measurable, on this GPU or of
+    share               share of the device's kernel time
+    tensor_core, tensor_core_reason   whether the kernels run on tensor cores, and the reason that the rule gives
+    eligible            whether a kernel of the row runs on tensor cores or could; None if its name does not show that
+    why_not, gain_ns    id of the reason why it does not, and what that costs over the span at most; None if nothing of
+                        the row could move there
+    op                  the innermost op around the launches, one of op_count; None if most time has no op, for the
+                        reason no_op
+    module, source      module and line of the user around the launches, for backward kernels around their forward op;
+                        one of source_count lines; None if most time has none, or none is recorded
+    blocks_per_sm ...   means over the launches, weighted by their lengths; None if not measurable on this GPU or for
                         these kernels
-    short               of a kernel its short name, which no other kernel of the recording has; else the name; empty in
-                        summaries of before it was made, as in all rows of kernels
-    persistent          by its name its blocks loop over tiles until all is done: the grid says nothing of a tail
+    persistent          the name shows that the blocks loop over tiles until all is done: then the grid shows no tail
+    short               a kernel's short name, which no other kernel of the recording has; for other rows the name;
+                        empty in summaries of older releases, as in all rows of kernels
     """
 
     name: str

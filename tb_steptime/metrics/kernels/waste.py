@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import types_of
-from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
+from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
@@ -37,7 +37,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in, values_at
 
 #: The time of shorter kernels is mostly that of starting and ending, whatever their grids.
 SHORT_NS = 10_000
@@ -51,11 +51,8 @@ MOSTLY_FILLED = 2 / 3
 
 
 class Waste(msgspec.Struct, frozen=True):
-    """Kernels with the same fault, per step. name: the one with most of the gain, and site where it comes from; None if
-    there is none.
-
-    gain_ns   at most, if the fault were fixed
-    """
+    """Kernels with the same fault; means per step. name: the kernel with most of the gain, None without any; site:
+    where it is launched. gain_ns: the largest possible gain if the fault were fixed."""
 
     name: str | None
     count: float
@@ -65,15 +62,18 @@ class Waste(msgspec.Struct, frozen=True):
 
 
 class LaunchWaste(msgspec.Struct, frozen=True):
-    """Means per step. small_grids and small_tails are None where the trace does not tell the shapes of launches.
+    """Kernel time that is wasted by the shape or the number of launches; means per step.
 
-    optimizer   short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is idle
-                while an optimizer runs
-    attention   that is written out, None where none is; chains that a compiler would fuse; copies within the GPU
-    fused       the optimizer has kernels that make a whole update of many tensors
-    double      products with FP64 inputs, None where there are none; the gain is what FP32 would save of their time
-    double_others   other kernels of ops whose tensors are FP64, as their types are recorded; the gain is half of their
-                time, as FP32 moves half of the bytes
+    small_grids, small_tails   None if the trace does not contain the shapes of launches
+    optimizer       short kernels of one tensor each that optimizers launch; the gain is the time in which the GPU is
+                    idle while an optimizer runs
+    attention       attention that is computed by separate ops; None if there is none
+    chains          chains of kernels that a compiler would fuse
+    copies          copies within the GPU
+    fused           the optimizer has kernels that update many tensors at once
+    double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+    double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
+                    moves half of the bytes
     """
 
     small_grids: Waste | None
@@ -151,10 +151,7 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
 
 def _computes(kernels: _Kernels) -> Bool:
     """Kernels that may be compute-bound, by name, including unknown names."""
-    answers = kernel_answers(kernels.trace)
-    limited = np.array([answer.role in ("other", "stage") for answer in answers.distinct], bool)
-    computes: Bool = ~limited[answers.place[kernels.rows]]
-    return computes
+    return kernel_answers(kernels.trace).where(lambda answer: answer.role not in ("other", "stage"))[kernels.rows]
 
 
 def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
@@ -170,8 +167,7 @@ def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
 def _conversions(kernels: _Kernels) -> Waste:
     """Layout conversions of ops on tensor cores; those around plain products belong to work that could move there."""
     trace, rows = kernels.trace, kernels.rows
-    answers = kernel_answers(trace)
-    layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place[rows]]
+    layout = kernel_answers(trace).where(lambda answer: answer.family == "layout")[rows]
     plain = kernel_bins(trace)[rows] == BINS.index("matmul_like")
     return kernels.waste(layout & ~plain & (find_products(trace).op[rows] >= 0), kernels.dur.astype(np.float64))
 
@@ -182,8 +178,7 @@ def _double(kernels: _Kernels, device: int) -> Waste | None:
     chosen = eligibility(trace).double[rows]
     if not chosen.any():
         return None
-    known = trace.devices.get(device)
-    peaks = peaks_of(known.name) if known else None
+    peaks = device_peaks(trace, device)
     on_cores = kernel_bins(trace)[rows] == BINS.index("tensor_core")
     plain, tensor = (saved_by_fp32(peaks, tensor_cores=each) for each in (False, True))
     saved: Float64 = np.where(on_cores, tensor, plain)
@@ -194,8 +189,7 @@ def _double_others(kernels: _Kernels) -> Waste | None:
     trace, rows = kernels.trace, kernels.rows
     if trace.events.dtypes is None:
         return None
-    op = kernel_origins(trace).op[rows].astype(np.int64)
-    typed = np.where(op >= 0, trace.events.dtypes[op], -1).astype(np.int64)
+    typed = values_at(trace.events.dtypes, kernel_origins(trace).op[rows])
     doubles = [each for each in distinct_in(typed[typed >= 0]).tolist() if _all_double(trace.inputs[each])]
     chosen = is_in(typed, doubles) & ~eligibility(trace).eligible[rows]
     return kernels.waste(chosen, np.asarray(kernels.dur * 0.5, np.float64)) if chosen.any() else None
@@ -227,7 +221,7 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 def _idle_in_optimizer(trace: Trace, device: int) -> int:
     steps = find_steps(trace)
     idle = optimizer_updates(trace) - busy_intervals(trace, device)
-    return int(idle.overlap_ns(steps.start_ns, steps.end_ns).sum())
+    return int(steps.overlap_ns(idle).sum())
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:

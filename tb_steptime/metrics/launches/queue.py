@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import Intervals, equal_bins
 from tb_steptime.trace.launches import find_launches, launched_before
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -144,8 +144,7 @@ def queue_levels(trace: Trace, device: int | None = None) -> list[QueueLevel]:
     if high <= low:
         return []
     finest = _finest(high - low, len(queue.launched))
-    bin_ns = -(-(high - low) // finest)
-    edges = np.minimum(low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64), high)
+    edges = equal_bins(low, high, finest)[1]
     integral, peak = queue.integral_ns(edges), queue.peaks(edges)
     return list(_joined(integral, peak, edges, finest // COARSEST_BINS))
 
@@ -176,7 +175,7 @@ def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
     steps = find_steps(trace)
     queue = find_queue(trace, device)
     edges = np.stack((steps.start_ns, steps.end_ns), axis=1).ravel()
-    length = np.maximum(steps.end_ns - steps.start_ns, 1)
+    length = np.maximum(steps.duration_ns, 1)
     means: list[float] = (queue.integral_ns(edges)[::2] / length).tolist()
     return means
 

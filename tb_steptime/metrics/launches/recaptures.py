@@ -21,9 +21,11 @@ from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct
 
 
 class Recaptures(msgspec.Struct, frozen=True):
-    """captures: number of captures of work that is captured more than once, including the first time. steps: how many
-    steps contain one of them. step_ns, other_ns: mean length of these steps and of the others; other_ns is None if
-    there are no others.
+    """Captures of work that is captured more than once, and the steps that contain them.
+
+    captures   number of these captures, including the first one of each work
+    steps      number of steps that contain one of them
+    step_ns, other_ns   mean length of these steps and of the others; other_ns is None if there are no others
     """
 
     captures: int
@@ -48,7 +50,7 @@ def recaptures(trace: Trace) -> Recaptures | None:
     captured = distinct(held[held >= 0])
     if len(captured) < 2:
         return None
-    lengths = steps.end_ns - steps.start_ns
+    lengths = steps.duration_ns
     others = np.delete(lengths, captured)
     other_ns = int(others.mean()) if len(others) else None
     return Recaptures(len(mine), len(captured), int(lengths[captured].mean()), other_ns)

@@ -34,9 +34,13 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     """Figures of the launches in the whole span. A launch is a call that launched anything; with CUDA graphs one launch
     starts many activities.
 
-    calls, activities: per step. starved_share: activities whose run-ahead is 15 us or less. unlinked: activities
-    without launch record, in the steps. queue_mean, queue_max: of all streams, over the window; empty_share: of the
-    time with nothing queued. graphs: launches of captured graphs per step.
+    calls, activities   launches and device activities per step
+    run_ahead_p50_ns    median run-ahead of the activities
+    starved_share       share of the activities whose run-ahead is 15 us or less
+    unlinked            number of activities in the steps whose launch is not recorded
+    queue_mean, queue_max   mean and greatest number of queued activities of all streams, over the window
+    empty_share         share of the window in which nothing is queued
+    graphs              launches of captured graphs per step
     """
 
     calls: float
@@ -53,7 +57,8 @@ class LaunchFigures(msgspec.Struct, frozen=True):
 class LaunchedFrom(NamedTuple):
     """Activities of a device that start in the steps and were launched from one place or phase.
 
-    launches: activities per step. starved_share, run_ahead_p50_ns: of those whose call is recorded; None where none is.
+    launches: activities per step. starved_share, run_ahead_p50_ns: as in `LaunchFigures`, of the activities whose
+    launch call is recorded; None if there are none.
     """
 
     launches: float

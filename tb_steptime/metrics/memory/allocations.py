@@ -43,8 +43,8 @@ def are_on(trace: Trace, place: Place) -> Bool:
 def allocations(trace: Trace) -> Allocations:
     """Every allocation whose address was recorded; none in a file of 2021."""
     table = trace.memory
-    told = np.flatnonzero((table.addr >= 0) & (table.bytes != 0))
-    order = told[np.lexsort((told, table.addr[told], table.device[told], table.device_type[told]))]
+    known = np.flatnonzero((table.addr >= 0) & (table.bytes != 0))
+    order = known[np.lexsort((known, table.addr[known], table.device[known], table.device_type[known]))]
     keys = (table.addr[order], table.device[order], table.device_type[order])
     follows = np.append(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]), False) if len(order) else order
     is_born = table.bytes[order] > 0
@@ -53,6 +53,11 @@ def allocations(trace: Trace) -> Allocations:
     born = order[is_born]
     by_birth = np.argsort(born)
     return Allocations(born[by_birth].astype(np.int32), died[by_birth].astype(np.int32))
+
+
+def sizes(trace: Trace) -> Int64:
+    """Bytes of each allocation."""
+    return trace.memory.bytes[allocations(trace).born]
 
 
 @shared

@@ -29,7 +29,7 @@ MOST_ROWS = 50
 
 
 class CategoryBytes(msgspec.Struct, frozen=True):
-    """count: allocations; 0 of what was there before the recording."""
+    """Bytes of a category. count: number of allocations; 0 for memory from before the recording."""
 
     category: CategoryId
     bytes: int
@@ -37,9 +37,14 @@ class CategoryBytes(msgspec.Struct, frozen=True):
 
 
 class AllocationRow(msgspec.Struct, frozen=True):
-    """An allocation. op: innermost, outer_op: outermost around it; None outside of ops. of the backward pass module and
-    line are those of the forward op that it belongs to. died_ns: None where the recording ends before; lives_steps: in
-    how many later steps it is freed, None where that is not known."""
+    """An allocation.
+
+    op, outer_op   the innermost and the outermost op around it; None outside of ops
+    module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+                   node
+    died_ns        when it is freed; None if it outlives the recording
+    lives_steps    number of steps after its own in which it is freed; None if either step is not known
+    """
 
     bytes: int
     category: CategoryId

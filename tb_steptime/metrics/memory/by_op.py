@@ -44,8 +44,9 @@ class OpBytes(msgspec.Struct, frozen=True, eq=False):
 
 
 class OpMemory(msgspec.Struct, frozen=True):
-    """Ops of one name: sums over the recording, bytes. increase_bytes: allocated less freed while they ran. An op
-    inside another of its name is no call of its own, and counts once in what is allocated with children."""
+    """Ops of one name: sums over the recording, bytes. increase_bytes: allocated minus freed while they ran. An op
+    inside another of its name is not a call of its own, and counts once in the `all_*` columns, which include
+    children."""
 
     op: str
     calls: int
@@ -70,8 +71,7 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
 
 
 class _During(NamedTuple):
-    """The allocator's events on a thread while each of its ops was open: from the first of `rows` to the one before
-    past.
+    """The allocator's events on a thread while each of its ops was open: rows[first:past].
 
     op            int32, places among all ops of those with any events
     rows          int64, of the memory table, in time order
@@ -86,7 +86,7 @@ class _During(NamedTuple):
 
 @shared
 def _during_ops(trace: Trace) -> tuple[_During, ...]:
-    """By thread, for all devices."""
+    """The events during ops for each thread, on all devices."""
     events, table, found = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():

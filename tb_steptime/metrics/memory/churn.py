@@ -22,7 +22,8 @@ MOST_OPS = 50
 
 
 class ChurnRow(msgspec.Struct, frozen=True):
-    """An op; None: outside of ops. Means per step; largest_bytes: of one allocation."""
+    """What an op allocates and frees within a step; means per step. op: None outside of ops; largest_bytes: size of the
+    largest allocation."""
 
     op: str | None
     count: float

@@ -104,19 +104,19 @@ def curve(trace: Trace, place: Place) -> Curve:
     )
 
 
-def _with_mapped(size: Int64, said: Int64, addr: Int64) -> Int64:
-    """Totals of the CPU's allocator, each plus the shared memory that is mapped at that time. An allocation never
-    leaves a total of 0, and a free does so only if it frees everything. Memory that is unmapped at an address without
-    an earlier map was there from the start."""
-    last = np.maximum.accumulate(np.where(said > 0, np.arange(len(said)), -1))
-    mapped = (said == 0) & ((size > 0) | (np.where(last >= 0, said[last], 0) + size != 0))
+def _with_mapped(size: Int64, recorded: Int64, addr: Int64) -> Int64:
+    """The recorded totals of the CPU's allocator, each with the shared memory that is mapped at that time. An
+    allocation never leaves a total of 0, and a free does so only if it frees everything. Memory that is unmapped at an
+    address without an earlier map was there from the start."""
+    last = np.maximum.accumulate(np.where(recorded > 0, np.arange(len(recorded)), -1))
+    mapped = (recorded == 0) & ((size > 0) | (np.where(last >= 0, recorded[last], 0) + size != 0))
     own = np.flatnonzero(~mapped)
-    if len(own) == len(said):
-        return said
+    if len(own) == len(recorded):
+        return recorded
     first = size[mapped][np.unique(addr[mapped], return_index=True)[1]]
     shared_bytes: Int64 = np.cumsum(np.where(mapped, size, 0)) - int(first[first < 0].sum())
     place = np.cumsum(~mapped) - 1
     if not len(own):
         return shared_bytes
-    totals: Int64 = np.where(place >= 0, said[own[place]], said[own[0]] - size[own[0]])
+    totals: Int64 = np.where(place >= 0, recorded[own[place]], recorded[own[0]] - size[own[0]])
     return totals + shared_bytes

@@ -30,8 +30,12 @@ MOST_MAKERS = 10
 
 
 class Growth(msgspec.Struct, frozen=True):
-    """at_step_ends: allocated at the end of each step, bytes, by the host's marks. bytes_per_step: the mean difference
-    from the first of these to the last; None with a reason. every_step: each is more than the one before."""
+    """How much more memory is allocated at the end of each step.
+
+    bytes_per_step   mean difference from the first of at_step_ends to the last; None with a reason
+    every_step       each step ends with more than the one before
+    at_step_ends     bytes allocated when the host ends each step
+    """
 
     bytes_per_step: float | None
     reason: Reason | None
@@ -40,8 +44,8 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 class Maker(msgspec.Struct, frozen=True):
-    """Code that allocates memory which is never freed in each of `steps` steps, from the step `since` on.
-    bytes_per_step, count_per_step: means over these; example: one of the allocations."""
+    """Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
+    bytes_per_step, count_per_step: means over these steps; example: one of the allocations."""
 
     bytes_per_step: float
     count_per_step: float

@@ -19,7 +19,7 @@ class Makers(NamedTuple):
 
 
 def makers(trace: Trace, ops: Rows) -> Makers:
-    """ops: rows of the event table, -1 for none."""
+    """The makers of these ops, which are rows of the event table; -1 for none."""
     ops = ops.astype(np.int64)
     forward = np.where(ops >= 0, forward_of(trace, ops), -1)
     anchor = np.where(forward >= 0, forward, ops)

@@ -25,8 +25,12 @@ from tb_steptime.trace.table import Int64
 
 
 class MemoryPeak(msgspec.Struct, frozen=True):
-    """The first instant of the maximum. row: of the memory table; reserved_bytes: at the same instant, None without a
-    caching allocator; step: None outside of all."""
+    """The first instant at which most memory is allocated, or reserved.
+
+    row              row of the memory table
+    step             None outside of all steps
+    reserved_bytes   bytes that are reserved at that instant; None without a caching allocator
+    """
 
     row: int
     at_ns: int

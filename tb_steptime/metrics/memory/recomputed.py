@@ -35,8 +35,8 @@ _LAYER = expression(
 
 
 class Again(msgspec.Struct, frozen=True, eq=False):
-    """rows: outermost ops that are computed again, rows of the event table, ascending; node: for each one, which of the
-    nodes it is inside of, numbered from 0 on."""
+    """Ops that are computed again inside nodes of the backward pass. rows: the outermost ones, rows of the event table,
+    ascending; node: a number from 0 on for the node around each."""
 
     rows: Int64
     node: Int64
@@ -52,9 +52,13 @@ class Again(msgspec.Struct, frozen=True, eq=False):
 
 
 class Recomputed(msgspec.Struct, frozen=True):
-    """Of the mean step. calls: checkpoints; ns: work on devices of what is computed again, or without any the time of
-    its ops; kept_bytes: what keeping it instead would take, on the main device, at most; None where memory is not
-    recorded."""
+    """Recomputation in the mean step.
+
+    calls        number of checkpoints
+    ns           device time of what is computed again; without a device the time of its ops
+    kept_bytes   the most memory on the main device that keeping the results instead would take; None if memory is not
+                 recorded
+    """
 
     calls: int
     ns: int
@@ -63,7 +67,7 @@ class Recomputed(msgspec.Struct, frozen=True):
 
 @shared
 def checkpointed(trace: Trace) -> Again:
-    """The ops with numbers inside of nodes in which a layer is called."""
+    """The ops with sequence numbers that run inside a node in which a layer is called."""
     events, table = trace.events, trace.sequences
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
     node = innermost(trace, _nodes, numbered)

@@ -32,8 +32,13 @@ class OpKernel(msgspec.Struct, frozen=True):
 
 
 class OperatorDetail(msgspec.Struct, frozen=True):
-    """The calls of an op that begin in the steps: how long they last on the host, when they come, the longest one; its
-    kernels, and how many more there are. Calls within calls of the same op count too."""
+    """The calls of an op that begin in the steps, including those inside other calls of it.
+
+    lengths        lengths of the calls on the host
+    longest        the longest call
+    kernels        its kernels with the most time
+    more_kernels   number of its other kernels
+    """
 
     name: str
     lengths: LaunchLengths

@@ -104,10 +104,10 @@ class Lines(msgspec.Struct, frozen=True):
 
 def find_lines(trace: Trace) -> Lines | None:
     """The lines; None if no line of the user's code is recorded."""
-    said = recorded(trace)
-    if not said.stacks:
+    facts = recorded(trace)
+    if not facts.stacks:
         return None
-    where: Where = "made" if said.backward else "ran"
+    where: Where = "made" if facts.backward else "ran"
     steps = Intervals.union(find_steps(trace).host_start_ns, find_steps(trace).host_end_ns)
     own, total = _on_host(trace, steps)
     own[None] = steps.total_ns - own.total()

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.operators.module_calls import ModuleCalls
+from tb_steptime.trace.nesting import roots
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 
@@ -34,7 +35,7 @@ class ModulePaths(msgspec.Struct, frozen=True, eq=False):
 
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
-    """name: of each call's frame, row of the string table."""
+    """Finds the path of each call. name: the name of its frame, a row of the string table."""
     again, known = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
     for tree in (~again, again):
@@ -50,11 +51,7 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
 def _again(calls: ModuleCalls, name: Int64) -> Bool:
     """Which calls are, or are inside, a call that nothing encloses although other calls of the same name are inside a
     module."""
-    root = np.where(calls.around < 0, np.arange(len(name)), calls.around)
-    while not np.array_equal(further := root[root], root):
-        root = further
-    result: Bool = is_in(name[root], distinct_in(name[calls.around >= 0]))
-    return result
+    return is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
 
 
 class _PathNumbers:

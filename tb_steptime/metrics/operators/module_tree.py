@@ -20,6 +20,7 @@ from tb_steptime.metrics.operators.module_paths import ModulePaths
 from tb_steptime.metrics.operators.modules import Modules
 from tb_steptime.trace.frames import module_class, module_name
 from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.nesting import depth_first, with_inner
 from tb_steptime.trace.table import Bool, Int64
 
 #: Maximum number of rows of the tree, those with the most time; the cost of other modules counts for the modules around
@@ -76,7 +77,7 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     instances = np.bincount(at[each.occurrences > 0], minlength=len(paths))
     slowest_ns = _largest(at, each.each_ns(), len(paths))
     counted = (sums.occurrences > 0) | (sums.backward_ns() > 0)
-    order = _depth_first(paths.parent, _kept(counted, sums.total_ns()))
+    order = depth_first(paths.parent, np.flatnonzero(_kept(counted, sums.total_ns())))
     place, named = {path: row for row, path in enumerate(order)}, module_class if folded else module_name
     rows = [
         msgspec.structs.replace(
@@ -131,7 +132,7 @@ class _Sums:
         size = len(paths)
         self.occurrences = exact_sums(at, calls.counts.astype(np.int64), size)
         self.own = {cost: None if ns is None else exact_sums(at, ns, size) for cost, ns in calls.own.items()}
-        self.total = {cost: None if ns is None else _outwards(ns, paths.parent) for cost, ns in self.own.items()}
+        self.total = {cost: None if ns is None else with_inner(ns, paths.parent) for cost, ns in self.own.items()}
 
     def total_ns(self) -> Int64:
         """The measure of a module's size: time on the device, or on the host if nothing ran there."""
@@ -177,15 +178,6 @@ class _Sums:
         )
 
 
-def _outwards(values: Int64, parent: Int64) -> Int64:
-    """Sums that include those of inner paths, which come later."""
-    total: Int64 = values.copy()
-    for path in range(len(total) - 1, -1, -1):
-        if parent[path] >= 0:
-            total[parent[path]] += total[path]
-    return total
-
-
 def _largest(at: Int64, values: Int64, size: int) -> Int64:
     largest = np.zeros(size, np.int64)
     np.maximum.at(largest, at, values)
@@ -199,14 +191,3 @@ def _kept(counted: Bool, total_ns: Int64) -> Bool:
     kept = np.zeros(len(total_ns), bool)
     kept[order[:MODULE_ROWS]] = True
     return kept
-
-
-def _depth_first(parent: Int64, kept: Bool) -> list[int]:
-    inside: dict[int, list[int]] = {}
-    for path in np.flatnonzero(kept)[::-1].tolist():
-        inside.setdefault(int(parent[path]), []).append(path)
-    order, waiting = list[int](), inside.get(-1, [])
-    while waiting:
-        order.append(waiting.pop())
-        waiting += inside.get(order[-1], [])
-    return order

@@ -28,9 +28,10 @@ from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import hierarchies
-from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in
+from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in, values_at
 
 
 class Modules(msgspec.Struct, frozen=True, eq=False):
@@ -56,16 +57,14 @@ def _with_labelled(trace: Trace, found: Modules, labels: KernelLabels) -> Module
     a graph launch runs forward, which counts as a call without cost."""
     work = labelled_work(trace, "module")
     kernel, place = work.kernel, work.place
-    known = _PathsByName(found)
-    path = known.numbers(labels.modules[kernel], labels.texts.strings)
+    known = _Paths(found)
+    path = _labelled_paths(known, labels.modules[kernel], labels.texts.strings)
     backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
     begun = _begun_in_graphs(path[~backward], launch[~backward], known.around)
     begun = begun[~np.isin(begun[:, 0], found.paths.of_call)]  # a recorded module call counts only once
     calls, count = found.calls, len(kernel) + len(begun)
-    own = {
-        cost: None if ns is None else np.concatenate((ns, np.zeros(count, np.int64))) for cost, ns in calls.own.items()
-    }
+    own = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
     for cost in DEVICE_COSTS:
         if cost in measured_costs(trace):
             of = of_activities(trace, cost)[place]
@@ -103,36 +102,39 @@ def _begun_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
     return np.array(list(every), np.int64).reshape(-1, 2)
 
 
-class _PathsByName:
-    """The paths of recorded modules, and more of them by their names. A path comes after the one around it."""
+def _labelled_paths(known: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:
+    """The number of the path that each of these rows of the labels' texts names."""
+    number = np.full(len(texts), -1, np.int64)
+    for each in distinct_in(rows).tolist():
+        number[each] = known.numbers(texts[each].split(MODULE_SEPARATOR))[-1]
+    return number[rows]
 
-    def __init__(self, found: Modules) -> None:
-        self._around = found.paths.parent.tolist()
-        self._frame = found.paths.frame.tolist()
-        self.names = list(found.names)
+
+class _Paths:
+    """Numbers paths of modules by their names, after those of the recorded modules. A path comes after the one around
+    it."""
+
+    def __init__(self, found: Modules | None = None) -> None:
+        self._around: list[int] = found.paths.parent.tolist() if found else []
+        self._frame: list[int] = found.paths.frame.tolist() if found else []
+        self.names = list(found.names) if found else []
         self._number = {
             (around, module_name(self.names[frame])): number
             for number, (around, frame) in enumerate(zip(self._around, self._frame, strict=True))
         }
 
-    def numbers(self, rows: Int32, texts: Sequence[str]) -> Int64:
-        """Numbers each of these rows of texts."""
-        new = np.full(len(texts), -1, np.int64)
-        for each in distinct_in(rows).tolist():
-            new[each] = self._of(texts[each])
-        return new[rows]
-
-    def _of(self, path: str) -> int:
-        number = -1
-        for name in path.split(MODULE_SEPARATOR):
-            key = number, name
+    def numbers(self, names: Sequence[str]) -> list[int]:
+        """The numbers of these nested modules' paths, the outermost first."""
+        found: list[int] = []
+        for name in names:
+            key = found[-1] if found else -1, name
             if key not in self._number:
                 self._number[key] = len(self._around)
-                self._around.append(number)
+                self._around.append(key[0])
                 self._frame.append(len(self.names))
                 self.names.append(name)
-            number = self._number[key]
-        return number
+            found.append(self._number[key])
+        return found
 
     @property
     def around(self) -> Int64:
@@ -146,44 +148,18 @@ class _PathsByName:
 def _scripted(trace: Trace) -> Modules:
     """An entry with costs for each op in a module, and one without costs for each call that begins."""
     tree, known = op_tree(trace, "ran"), _Paths()
-    said = hierarchies(trace, tree.row)
-    of_text = [known.numbers(text) for text in said.texts]
+    words = hierarchies(trace, tree.row)
+    of_text = [known.numbers(nested_modules(text)) for text in words.texts]
     innermost = np.array([path[-1] if path else -1 for path in of_text] + [-1], np.int64)
-    path = innermost[said.number]
+    path = innermost[words.number]
     inside = np.flatnonzero(path >= 0)
     begun = _begun(trace, tree, path, known.around)
     entries = np.concatenate((inside, begun[:, 0]))
     counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[begun[:, 0]]))
-    own = {cost: None if ns is None else _with_calls(ns[inside], len(begun)) for cost, ns in _own(trace, tree).items()}
+    own = {cost: None if ns is None else _lengthened(ns[inside], len(begun)) for cost, ns in _own(trace, tree).items()}
     calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, own)
     of_call = np.concatenate((path[inside], begun[:, 1]))
     return Modules(calls, ModulePaths(of_call, known.around, known.frame), known.names)
-
-
-class _Paths:
-    """Paths of modules, numbered in order of first appearance, each after the one around it."""
-
-    def __init__(self) -> None:
-        self._number: dict[tuple[int, str], int] = {}
-
-    def numbers(self, hierarchy: str) -> list[int]:
-        """Of the modules that a text names, the outermost first."""
-        found: list[int] = []
-        for name in nested_modules(hierarchy):
-            found.append(self._number.setdefault((found[-1] if found else -1, name), len(self._number)))
-        return found
-
-    @property
-    def names(self) -> list[str]:
-        return [name for _, name in self._number]
-
-    @property
-    def around(self) -> Int64:
-        return np.array([around for around, _ in self._number], np.int64)
-
-    @property
-    def frame(self) -> Int64:
-        return np.arange(len(self._number))
 
 
 def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
@@ -193,9 +169,8 @@ def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
     same = np.diff(tree.around[order], prepend=-2) == 0
     same &= np.diff(trace.events.thread[tree.row[order]], prepend=-1) == 0
     before = np.where(same, path[np.roll(order, 1)], -1)
-    outside = np.where(tree.around >= 0, path[tree.around], -1)[order]
-    is_method = np.array(["::" not in name for name in trace.strings.strings], bool)[trace.events.name[tree.row[order]]]
-    before[is_method] = -1
+    outside = values_at(path, tree.around)[order]
+    before[are_named(trace, tree.row[order], lambda name: "::" not in name)] = -1
     begun: list[tuple[int, int]] = []
     for at in np.flatnonzero((path[order] >= 0) & (path[order] != before) & (path[order] != outside)).tolist():
         known = {*_with_around(int(before[at]), around), *_with_around(int(outside[at]), around)}
@@ -228,5 +203,6 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     return own
 
 
-def _with_calls(ns: Int64, begun: int) -> Int64:
-    return np.concatenate((ns, np.zeros(begun, np.int64)))
+def _lengthened(ns: Int64, count: int) -> Int64:
+    """The costs, with those of `count` more entries, which cost nothing."""
+    return np.concatenate((ns, np.zeros(count, np.int64)))

@@ -59,27 +59,20 @@ def measured_costs(trace: Trace) -> tuple[Cost, ...]:
 
 def own_costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled = "op") -> Int64:
     """Self cost of each op: ns, for `launches` a count, for `allocated` bytes; 0 for ops outside the steps. The result
-    does not depend on the tree's `where`. unless: leave out graph kernels whose labels name an op, or a module.
-    module, are left out."""
-    values = _costs(trace, tree, cost, unless)
+    does not depend on the tree's `where`. unless: graph kernels whose labels name an op, or a module, are left out."""
+    if cost == "allocated":
+        values = allocated_by_ops(trace, tree.row)
+    elif cost in ("host", "runtime"):
+        _, op, ns = runtime_in_ops(trace, tree)
+        values = exact_sums(op, ns, len(tree))
+        if cost == "host":
+            values = less_children(trace.events.dur_ns[tree.row], tree.around) - values
+    else:
+        own = activity_ops(trace) >= 0
+        own[labelled_work(trace, unless).place] = False
+        values = _by_op(trace, tree, np.flatnonzero(own), cost)
     values[~tree.inside] = 0
     return values
-
-
-def _costs(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int64:
-    if cost == "allocated":
-        return allocated_by_ops(trace, tree.row)
-    return (
-        _on_device(trace, tree, cost, unless)
-        if cost not in ("host", "runtime")
-        else _on_host(trace, tree, cost == "runtime")
-    )
-
-
-def _on_host(trace: Trace, tree: OpTree, in_runtime: bool) -> Int64:
-    _, op, ns = runtime_in_ops(trace, tree)
-    runtime = exact_sums(op, ns, len(tree))
-    return runtime if in_runtime else less_children(trace.events.dur_ns[tree.row], tree.around) - runtime
 
 
 def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
@@ -90,12 +83,6 @@ def runtime_in_ops(trace: Trace, tree: OpTree) -> tuple[Int64, Int64, Int64]:
     calls, op = calls[op >= 0], op[op >= 0]
     inside_ns = np.minimum(trace.events.ends(calls), trace.events.ends(op)) - trace.events.start_ns[calls]
     return calls, np.searchsorted(tree.row, op), inside_ns
-
-
-def _on_device(trace: Trace, tree: OpTree, cost: Cost, unless: Labelled) -> Int64:
-    own = activity_ops(trace) >= 0
-    own[labelled_work(trace, unless).place] = False
-    return _by_op(trace, tree, np.flatnonzero(own), cost)
 
 
 def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
@@ -110,7 +97,7 @@ def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
 
 
 def _by_op(trace: Trace, tree: OpTree, place: Int64, cost: Cost) -> Int64:
-    """place: rows of `find_launches`."""
+    """Sums of the cost by op. place: the activities that count, rows of `find_launches`."""
     op, values = activity_ops(trace)[place], of_activities(trace, cost)[place]
     return exact_sums(np.searchsorted(tree.row, op), values, len(tree))
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.nesting import followed, parent_places
 from tb_steptime.trace.ops import Rows, computed_again, forward_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
@@ -92,7 +92,7 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
         again = computed_again(trace, rows)  # recomputed inside a node, not created by it
         parent = np.where(again & ~np.append(again, False)[around], -1, parent).astype(np.int32)
-    return OpTree(rows, in_steps(trace, rows), around, parent, _followed(owner), levels_of(parent))
+    return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner), levels_of(parent))
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
@@ -113,13 +113,6 @@ def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
     children = np.bincount(around[inside], minlength=len(rows))
     result: Bool = inside & (name[around] == name) & (children[around] == 1)
     return result
-
-
-def _followed(owner: Int32) -> Int32:
-    """Follow owners to the last one, doubling the distance in each round."""
-    while not np.array_equal(further := owner[owner], owner):
-        owner = further
-    return owner
 
 
 def levels_of(parent: Int32) -> tuple[Int32, ...]:

@@ -17,15 +17,19 @@ from tb_steptime.trace.model import Trace
 
 
 class OutsideModules(msgspec.Struct, frozen=True):
-    """device_ns: None where nothing ran on a device; allocated_bytes: None where memory was not recorded. With what
-    modules launch and allocate themselves, forward and backward, these are all of the steps."""
+    """What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
+    forward and backward, this is the total of the steps.
+
+    device_ns         None where nothing ran on a device
+    allocated_bytes   None where memory was not recorded
+    """
 
     device_ns: int | None = None
     allocated_bytes: int | None = None
 
 
 def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
-    """calls: of all modules."""
+    """The totals of the steps without those of the modules. calls: of all modules."""
     measured = measured_costs(trace)
     device_ns = allocated = None
     if "device" in measured:

@@ -11,8 +11,14 @@ from tb_steptime.trace.table import Kind
 
 
 class OpsRecorded(msgspec.Struct, frozen=True):
-    """ops: on the CPU. shapes: of their inputs; stacks: frames of the user's code; modules: calls of modules; backward:
-    which op of the forward pass made a node of the backward pass."""
+    """What a trace has of ops.
+
+    ops        ops on the CPU
+    shapes     shapes of their inputs
+    stacks     frames of the user's code
+    modules    calls of modules
+    backward   which op of the forward pass created a node of the backward pass
+    """
 
     ops: bool = False
     shapes: bool = False

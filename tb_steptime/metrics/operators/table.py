@@ -34,17 +34,20 @@ from tb_steptime.trace.table import Bool, Float64
 class OperatorRow(msgspec.Struct, frozen=True):
     """Ops of one name that agree in the key; sums over the steps, ns.
 
-    key                  shapes, call stack, module, line or phase, whatever ops are grouped by; None by name, and
-                         where it is not recorded
-    runtime_ns           of the host's time, that in runtime calls of the ops themselves; host_total_ns is with it
-    calls                of the ops themselves; where work counts as made, no call of the backward pass is among them
-    device_*, launches   of kernels, copies and sets; None where nothing ran on a device
-    idle_ns              how long devices had nothing to do until what the op, or an op inside it, launched began; waits
-                         for batches are left out
-    kernel_ns            what of device_total_ns are kernels; on tensor cores at least tensor_ns, and at most unknown_ns
-                         more; None where no device has tensor cores
-    allocated_bytes      of the allocations while the op runs, freed or not: on the GPUs, or on the CPU where no GPU's
-                         were recorded; allocated_self_bytes: without the ops inside it; None where none were recorded
+    key                  the shapes, call stack, module, line or phase by which ops are grouped; None if ops are grouped
+                         by name, or if it is not recorded
+    calls                number of the ops themselves; without those of the backward pass if that is counted with the
+                         ops that created it
+    host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
+    runtime_ns           time in runtime calls of the ops themselves
+    device_*, launches   time and number of kernels, copies and sets; None where nothing ran on a device
+    idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
+                         began; waits for batches are left out
+    kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores
+    tensor_ns, unknown_ns   the parts of kernel_ns that certainly and possibly run on tensor cores
+    allocated_bytes      bytes allocated while the op runs, freed or not: on the GPUs, or on the CPU if no GPU's were
+                         recorded; None where none were recorded
+    allocated_self_bytes   likewise, without the ops inside it
     """
 
     name: str

@@ -39,6 +39,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import open_at
 from tb_steptime.trace.ops import op_by_id
 from tb_steptime.trace.shared import shared
@@ -168,15 +169,13 @@ def host_phases(trace: Trace) -> HostPhases:
 def host_time_ns(trace: Trace) -> Int64:
     """(steps, phases), ns of each step in each of `PHASES`; a row sums to its step."""
     steps = find_steps(trace)
-    columns = [host_phases(trace)[phase].overlap_ns(steps.start_ns, steps.end_ns) for phase in PHASES]
+    columns = [steps.overlap_ns(host_phases(trace)[phase]) for phase in PHASES]
     return np.stack(columns, axis=1)
 
 
 def optimizer_marks(trace: Trace) -> Int64:
     """Rows of the ranges of optimizer steps, in time order."""
-    is_mark = np.array([OPTIMIZER_STEP.match(name) is not None for name in trace.strings.strings], bool)
-    rows = trace.events.rows(Kind.USER)
-    return rows[is_mark[trace.events.name[rows]]] if len(rows) else rows
+    return rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
 
 
 def optimizer_updates(trace: Trace) -> Intervals:

@@ -33,7 +33,9 @@ def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Interv
 
 
 def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int, int]]:
-    """calls: when the first event of a closure comes."""
+    """Yields start and end of each closure inside one optimizer mark. start: of the first closure; passes: the backward
+    passes inside the mark, one for each closure; calls: when an event begins that has the name of the first one of a
+    closure."""
     for end, begins in zip(passes.end[:-1].tolist(), passes.start[1:].tolist(), strict=True):
         again = calls[np.searchsorted(calls, end) : np.searchsorted(calls, begins)]
         if len(again):

@@ -26,8 +26,9 @@ INNER = {"forward.buffer_broadcast": "buffer broadcast"}
 
 
 class PhaseSpan(msgspec.Struct, frozen=True):
-    """A range of a step that the host spends in one phase, relative to the span's origin; too short ones to be drawn
-    are left out. inner: a part of the range around it with a name of its own, such as the buffer broadcast."""
+    """A range of a step that the host spends in one phase; ranges that are too short to be drawn are left out. Times
+    are relative to the span's origin. inner: this is a part of another range and has a label of its own, such as the
+    buffer broadcast."""
 
     phase: PhaseId
     label: str

@@ -27,6 +27,7 @@ from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
@@ -264,7 +265,7 @@ def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
     events = trace.events
     rows = events.rows(Kind.USER)
     rows = rows[range_sites(trace)[events.name[rows]] != NO_MARK] if len(rows) else rows
-    by_torch = np.array([name.startswith("Optimizer.") for name in trace.strings.strings], bool)[events.name[rows]]
+    by_torch = are_named(trace, rows, lambda name: name.startswith("Optimizer."))
     in_backward = is_in(events.thread[rows], autograd) | (innermost(trace, nodes, rows) >= 0)
     waits = np.flatnonzero((events.kind == Kind.CPU_OP) & loader_names(trace)[events.name])
     return np.sort(np.concatenate((rows[by_torch | ~in_backward], waits)))

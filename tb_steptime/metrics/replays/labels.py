@@ -40,10 +40,10 @@ from tb_steptime.trace.table import (
 
 
 class Labelled(NamedTuple):
-    """trace: with labels for the kernels of its graphs, or as it was where the two recordings are not of the same job.
+    """The trace with labels for the kernels of its graphs; unchanged if the two recordings are not of the same job.
 
-    named_fraction     share of the time of these kernels that ran with kernels that the eager step has too
-    labelled_fraction  share of it that has a label; 0 where none was carried over
+    named_fraction      share of the time of these kernels that ran with kernels that the eager step has too
+    labelled_fraction   share of the time of these kernels that has a label; 0 if no label was carried over
     """
 
     trace: Trace

@@ -16,7 +16,8 @@ LEAST_GRAPH_FRACTION = 0.1
 
 
 class GraphTime(NamedTuple):
-    """ns of kernels of all devices over the whole recording: those in graphs, of these the annotated ones, and all."""
+    """Kernel time of all devices over the whole recording, in ns: of kernels in graphs, of the annotated ones among
+    these, and of all kernels."""
 
     graph_ns: int
     annotated_ns: int

@@ -21,15 +21,14 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import Work
-from tb_steptime.metrics.flops.peaks import Peaks
+from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
-from tb_steptime.metrics.kernel_names.work_kinds import says_fewer
+from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.op_work import kernel_work
-from tb_steptime.metrics.roofline.utilization import device_peaks
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
 from tb_steptime.metrics.tensor_cores.attainable import EMPTY_NS
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product
@@ -51,17 +50,21 @@ DOTS = 150
 class RooflineDot(msgspec.Struct, frozen=True):
     """Calls of one op on inputs of the same shapes and types, whose longest kernel is the same.
 
-    kernel, short      the longest one; kernel_count: kernels of a call, as a mean
-    calls, total_ns    of all their kernels, over the span
-    flops, bytes       of one call; bytes at least
-    tensor_cores       the longest kernel runs on them
-    roof_tflops        of the type of the inputs; None: the GPU or the type is not listed
-    efficiency         time at the roof / time
-    above              why that is more than 1: a kernel of the convolution says that it needs fewer operations
-                       (Winograd, Fourier), caches may hold the inputs, or expanded ones be smaller than their shapes,
-                       the clock may be higher than the data sheet says, or none of these; None: it is not
-    bound              what bounds it; None: the roofs are not known
-    gain_ns            over the span, at most, if it reached GOOD_FRACTION of its roof; 0 where the roofs are not known
+    shapes, dtype      the shapes of the inputs as compact JSON, and the type that the roof is chosen by
+    kernel, short      full and short name of the longest kernel
+    kernel_count       number of kernels that one call launches, as a mean
+    calls, total_ns    number of calls in the span, and the summed length of their kernels
+    flops, bytes       operations of one call, and the bytes that it moves at least
+    tensor_cores       the longest kernel runs on tensor cores
+    roof_tflops        peak rate for the type of the inputs; None where the data sheet of the GPU or the type is unknown
+    efficiency         time that the calls would take at the roof / time that their kernels take
+    above              why the efficiency is more than 1; None where it is not. The name of a kernel may show an
+                       algorithm that needs fewer operations (Winograd, Fourier), caches may hold the inputs, expanded
+                       inputs may take less memory than their shapes suggest, or the clock may be higher than in the
+                       data sheet
+    bound              what limits the calls; None where the roofs are not known
+    gain_ns            the most time that the span would save if the calls reached GOOD_FRACTION of their roof; 0 where
+                       the roofs are not known
     """
 
     op: str
@@ -83,7 +86,8 @@ class RooflineDot(msgspec.Struct, frozen=True):
 
 
 class Roof(msgspec.Struct, frozen=True):
-    """TFLOP/s for a type of inputs. tensor_cores: FP32 inputs have two roofs."""
+    """The peak rate for inputs of one type. tensor_cores: the rate of tensor cores; FP32 inputs have a second roof
+    without them."""
 
     dtype: str
     tensor_cores: bool
@@ -91,9 +95,14 @@ class Roof(msgspec.Struct, frozen=True):
 
 
 class Roofline(msgspec.Struct, frozen=True):
-    """The roofline of a device. memory_gbs: None where its peaks are not known. more_*: dots that are folded;
-    unknown_ns: kernel time in ops without a formula, or without recorded inputs. Collectives compute nothing, so their
-    time is not in it."""
+    """The roofline of a device.
+
+    memory_gbs   peak bandwidth of its memory in GB/s; None where the peaks of the GPU are not known
+    dots         those with the most time
+    more_dots, more_ns   number and kernel time of all other dots, which are not shown
+    unknown_ns   kernel time of ops without a formula, or without recorded inputs. Collectives are left out, since they
+                 compute nothing
+    """
 
     memory_gbs: float | None
     roofs: list[Roof]
@@ -104,9 +113,17 @@ class Roofline(msgspec.Struct, frozen=True):
 
 
 class _Calls(NamedTuple):
-    """One entry a call. kernel: name of the longest one; launch_ns: mean length of the calls that launch its kernels,
-    -1 where they launch several; few_blocks: those of its longest kernel are on less than half of the SMs; fewer: a
-    kernel says that it needs fewer operations than the formula counts."""
+    """Calls of ops with known work; one entry per call.
+
+    place        place of its work among the distinct ones
+    kernel       name of its longest kernel
+    kernels      number of its kernels
+    total_ns     summed length of its kernels
+    cores        its longest kernel runs on tensor cores
+    launch_ns    mean length of the runtime calls that launch its kernels; -1 where one of them launches several kernels
+    few_blocks   the blocks of its longest kernel use less than half of the SMs
+    fewer        the name of a kernel shows that it needs fewer operations than the formula counts
+    """
 
     place: Int64
     kernel: Int64
@@ -148,18 +165,17 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
     order = np.argsort(dur, kind="stable")
     longest = np.zeros(len(groups), np.int64)
     longest[groups.place[order]] = order  # the last write stays: the longest kernel
-    answers = kernel_answers(trace)
-    cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])
+    on_cores = kernel_answers(trace).where(lambda answer: answer.answer == "yes")
     per_sm = blocks_per_sm(trace)[rows[longest]]
     return _Calls(
         place=work.place[rows[longest]].astype(np.int64),
         kernel=events.name[event[longest]].astype(np.int64),
         kernels=groups.count(),
         total_ns=groups.sum(dur),
-        cores=cores[answers.place[rows[longest]]],
+        cores=on_cores[rows[longest]],
         launch_ns=_launch_ns(trace, rows[longest]),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
-        fewer=groups.sum(are_named(trace, event, says_fewer).astype(np.int64)) > 0,
+        fewer=groups.sum(are_named(trace, event, needs_fewer).astype(np.int64)) > 0,
     )
 
 

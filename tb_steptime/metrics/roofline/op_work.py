@@ -17,17 +17,18 @@ from tb_steptime.metrics.flops.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.metrics.tensor_cores.matmul_ops import (
     Product,
     Products,
-    alike,
     find_products,
     input_text,
     inputs_of,
     labelled_ops,
+    names_among,
 )
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import outermost
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, distinct_in, is_in
+from tb_steptime.trace.table import Bool
 
 
 @shared
@@ -36,8 +37,7 @@ def product_calls(trace: Trace) -> Products:
     `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's
     backward."""
     found = find_products(trace)
-    known = np.array([each.work is not None for each in found.distinct] + [False], bool)[found.place]
-    mine = np.flatnonzero(known & ~_moves(trace))
+    mine = np.flatnonzero(found.has_work & ~_moves(trace))
     ops, first = np.unique(found.op[mine].astype(np.int64), return_index=True)
     op, place = np.full_like(found.op, -1), np.full_like(found.place, -1)
     if len(mine):
@@ -55,19 +55,16 @@ def kernel_work(trace: Trace) -> Products:
     own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
     rows = np.flatnonzero(_moves(trace))
     keys = inputs_of(trace, rows, own[rows])
-    key_place, first = alike(*keys)
-    moving = [_moving(trace, key) for key in zip(*(key[first].tolist() for key in keys), strict=True)]
+    groups = Groups.of(*keys)
+    moving = [_moving(trace, key) for key in zip(*(key[groups.first].tolist() for key in keys), strict=True)]
     op, place = products.op.copy(), products.place.copy()
-    op[rows], place[rows] = own[rows], len(products.distinct) + key_place
+    op[rows], place[rows] = own[rows], len(products.distinct) + groups.place
     return Products(op, place, [*products.distinct, *moving])
 
 
 def _moves(trace: Trace) -> Bool:
     """Which kernels' innermost op moves a known number of bytes."""
-    name = kernel_op_names(trace, np.arange(len(trace.kernels)))
-    known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in MEMORY_OPS]
-    moves: Bool = is_in(name, known)
-    return moves
+    return names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
 
 
 def _moving(trace: Trace, key: tuple[int, ...]) -> Product:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
-from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
+from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
@@ -65,8 +65,13 @@ NO_FLOPS = Reason("flops_mostly_unknown")
 
 
 class Computed(NamedTuple):
-    """Ops that compute on a device, each once. flops: of one op; roof_ns: at the peak of its type, NaN if unknown;
-    start_ns: of its first kernel; recomputed: it is repeated by the backward pass."""
+    """Ops that compute on a device, each once.
+
+    flops        operations of the op
+    roof_ns      its time at the peak of its type; NaN if unknown
+    start_ns     start of its first kernel
+    recomputed   the backward pass computes it again
+    """
 
     flops: Float64
     roof_ns: Float64
@@ -105,7 +110,7 @@ def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
     peaks, products, answers = device_peaks(trace, device), product_calls(trace), kernel_answers(trace)
     if peaks is None or not products.distinct:
         return np.full(len(rows), np.nan)
-    on_cores = np.array([answer.answer == "yes" for answer in answers.distinct] or [False])[answers.place[rows]]
+    on_cores = answers.where(lambda answer: answer.answer == "yes")[rows]
     times = np.array([[_at_peak_ns(peaks, each, cores) for cores in (False, True)] for each in products.distinct])
     result: Float64 = times.reshape(-1, 2)[products.place[rows], on_cores.astype(np.int64)]
     return result
@@ -114,12 +119,6 @@ def products_at_peak_ns(trace: Trace, device: int, rows: Int64) -> Float64:
 def _at_peak_ns(peaks: Peaks, product: Product, cores: bool) -> float:
     roof = peaks.roof(product.work.dtype, cores) if product.work else None
     return product.work.flops / roof / 1000 if product.work and roof else np.nan  # TFLOP/s = 1000 FLOP/ns
-
-
-def device_peaks(trace: Trace, device: int) -> Peaks | None:
-    """The peaks of the device; None if the GPU is not listed."""
-    known = trace.devices.get(device)
-    return peaks_of(known.name) if known else None
 
 
 def mfu(trace: Trace, device: int) -> Figure:
@@ -182,7 +181,7 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
         return unknown(trace, NO_SHAPES)
     rows, work = kernel_rows(trace, device), kernel_work(trace)
     rows = rows[~exchanging(trace, rows)]
-    known = np.array([each.work is not None for each in work.distinct] + [False], bool)[work.place[rows]]
+    known = work.has_work[rows]
     event, steps = trace.kernels.event[rows], find_steps(trace)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
     low, high = steps.window

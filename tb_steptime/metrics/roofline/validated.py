@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_steptime.metrics.flops.peaks import device_peaks
 from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
-from tb_steptime.metrics.roofline.utilization import device_peaks, products_at_peak_ns
+from tb_steptime.metrics.roofline.utilization import products_at_peak_ns
 from tb_steptime.metrics.tensor_cores.matmul_ops import Products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.trace.groups import Groups
@@ -56,7 +57,9 @@ def validated_traffic(trace: Trace, device: int) -> Validation | None:
 
 
 def _validated(trace: Trace, of: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
-    """at_peak_ns: for the whole op of each of these rows of the kernel table; NaN if unknown."""
+    """Returns the estimate for the time of these samples beside their mean; None where the work of too little kernel
+    time is known. at_peak_ns: for each of these rows of the kernel table the time that its whole op would take at the
+    peak; NaN if unknown."""
     low, high = find_steps(trace).window
     start, end = np.clip(of.start, low, high), np.clip(of.end, low, high)
     covered = int((end - start).sum())

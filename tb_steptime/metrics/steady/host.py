@@ -27,7 +27,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in, values_at
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
@@ -79,7 +79,7 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
     that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded steps may be
     such code, too; what it costs is no cost of the other steps either."""
     steps = find_steps(trace)
-    length = steps.end_ns - steps.start_ns
+    length = steps.duration_ns
     if len(length) < LEAST_STEPS:
         return np.zeros(len(site), bool)
     first = first_step or 1
@@ -120,8 +120,7 @@ def profiler_intervals(trace: Trace) -> Intervals:
 def _events(host: HostEvents, stretches: Stretches, long: Int64) -> Int32:
     inside = stretches.inside[long]
     named = np.where(inside >= 0, inside, np.maximum(stretches.before[long], stretches.after[long]))
-    event: Int32 = np.where(named >= 0, host.row[named], -1).astype(np.int32)
-    return event
+    return values_at(host.row, named).astype(np.int32)
 
 
 def _of_ops(

@@ -48,7 +48,7 @@ _BITS = 16
 
 
 class Judged(NamedTuple):
-    """For each call its excess, ns, 0 for none; and the reason, an `ExcessKind`."""
+    """The excess of each call, 0 if it has none, and its kind, an `ExcessKind`."""
 
     excess_ns: Int64
     kind: UInt8
@@ -116,7 +116,8 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
 
 
 def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
-    """may: the calls to judge, the others are only compared with; step: None for a recording of one step."""
+    """The excess of the calls that may be long; the others are only compared with. step: None for a recording of one
+    step."""
     usual, spread, count, rank = _centres(length, sites[0])
     alike = np.zeros(len(length), bool)
     for site in sites[1:]:

@@ -20,7 +20,7 @@ from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median
+from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median, values_at
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
 KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
@@ -32,8 +32,8 @@ MOST_SHOWN = 10_000
 
 
 class ExcessNs(msgspec.Struct, frozen=True):
-    """How much longer each kind of excess makes a step, ns; disjoint. With the steady step, all but unknown sum to the
-    step: what is not known to be excess is a part of the steady step."""
+    """How much longer each kind of excess makes a step, in ns; the kinds are disjoint. The steady step and all kinds
+    except unknown sum to the step: unknown excess counts as a part of the steady step."""
 
     once: int = 0
     interrupted: int = 0
@@ -44,15 +44,20 @@ class ExcessNs(msgspec.Struct, frozen=True):
 
 
 class ExcessName(msgspec.Struct, frozen=True):
-    """An op, call, range or kernel, and what of the excess is in it; None: in Python code between ops."""
+    """The excess of one op, call, range or kernel. name: None for Python code between ops."""
 
     name: str | None
     ns: int
 
 
 class ExcessRow(msgspec.Struct, frozen=True):
-    """Excess of one kind over the steps. total_ns: what steps are longer by; count: of calls; step, start_ns, end_ns:
-    of the longest; names: with most of it, most first."""
+    """Excess of one kind over the steps.
+
+    total_ns   how much longer it makes the steps
+    count      number of calls with such excess
+    step, start_ns, end_ns   the longest excess
+    names      events with the most of it, the most first
+    """
 
     kind: ExcessId
     total_ns: int
@@ -118,7 +123,7 @@ def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
     if not len(named):
         return []
     row = _named_rows(trace, found.where(named))
-    groups = Groups.of(np.where(row >= 0, trace.events.name[row], -1))
+    groups = Groups.of(values_at(trace.events.name, row))
     sums = groups.sum(own_ns[named])
     most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
     return [ExcessName(_name(trace, int(row[groups.first[each]])), int(sums[each])) for each in most]

@@ -21,7 +21,7 @@ from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
@@ -73,12 +73,12 @@ def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
     """Returns the sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other
     stretches of one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), stretches.inside
-    around = _at(code.name, stretches.before), _at(code.name, stretches.after)
-    sites = [mixed(_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
+    around = values_at(code.name, stretches.before), values_at(code.name, stretches.after)
+    sites = [mixed(values_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
     del around  # of a million stretches each column is 8 MB
     sites[0] = numbered(sites[0])
     whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
-    sites.append(np.where(whole, _at(code.name, inside), -2 - np.arange(len(stretches))))
+    sites.append(np.where(whole, values_at(code.name, inside), -2 - np.arange(len(stretches))))
     return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 
 
@@ -136,8 +136,8 @@ def activity_sites(trace: Trace) -> Sites:
 def _around(host: HostEvents, events: int, call: Int32) -> Int64:
     """Returns the event around each launch call; -1 for none."""
     place = np.full(events, -1, np.int64)
-    place[host.row] = np.where(host.parent >= 0, host.row[host.parent], -1) if len(host) else -1
-    return np.where(call >= 0, place[call], -1)
+    place[host.row] = values_at(host.row, host.parent)
+    return values_at(place, call)
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:
@@ -164,8 +164,3 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
         here = np.flatnonzero(host.depth == depth)
         path[here] = mixed(path[host.parent[here]], own[here])
     return path
-
-
-def _at(column: Int64, place: Int32) -> Int64:
-    """Returns the value at each place; -1 for place -1."""
-    return np.append(column, -1).take(place)

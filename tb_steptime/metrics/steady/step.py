@@ -70,13 +70,13 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
     later steps, however long these are.
     """
     steps, found = find_steps(trace), _uncovered(trace, device)
-    length = steps.end_ns - steps.start_ns
+    length = steps.duration_ns
     if len(length) < LEAST_STEPS:
         return np.ones(len(length))
     named = _named(trace)
-    hides = sum((found[kind] - named).overlap_ns(steps.start_ns, steps.end_ns) for kind in _HIDES)
+    hides = sum(steps.overlap_ns(found[kind] - named) for kind in _HIDES)
     rest = [found[kind] if kind not in _HIDES else found[kind] & named for kind in REMOVED]
-    whole = length - sum(each.overlap_ns(steps.start_ns, steps.end_ns) for each in rest)
+    whole = length - sum(steps.overlap_ns(each) for each in rest)
     shortest = np.argsort(whole, kind="stable")
     others = np.where(np.arange(len(whole)) == shortest[0], whole[shortest[1]], whole[shortest[0]])
     shows = np.clip(whole - others, 0, hides)
@@ -143,13 +143,13 @@ def excess_ns(trace: Trace, device: int | None) -> dict[ExcessKind, Int64]:
     """Returns for each kind how much longer it makes each step, ns."""
     steps = find_steps(trace)
     by_kind = excess_by_kind(trace, device)
-    return {kind: when.overlap_ns(steps.start_ns, steps.end_ns) for kind, when in by_kind.items()}
+    return {kind: steps.overlap_ns(when) for kind, when in by_kind.items()}
 
 
 def steady_ns(trace: Trace, device: int | None) -> Int64:
     """Returns the length of each step without excess, ns. Time that is not known to be excess remains."""
     steps, excess = find_steps(trace), excess_ns(trace, device)
-    left: Int64 = steps.end_ns - steps.start_ns - sum(excess[kind] for kind in REMOVED)
+    left: Int64 = steps.duration_ns - sum(excess[kind] for kind in REMOVED)
     return left
 
 

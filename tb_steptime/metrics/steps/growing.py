@@ -29,8 +29,13 @@ STEADY = 0.05
 
 
 class GrowingGraph(msgspec.Struct, frozen=True):
-    """first, last: how many nodes the backward pass of the first and the last step has; first_step, last_step: their
-    names; more: how many each step adds. excess_ns: the mean step above the first one."""
+    """A backward pass that grows from step to step.
+
+    first, last             number of its nodes in the first and the last step
+    first_step, last_step   names of these steps
+    more                    number of nodes that each step adds
+    excess_ns               length of the mean step minus that of the first
+    """
 
     first: int
     last: int

@@ -40,8 +40,15 @@ PAUSES, APART, ALIKE = 4, 2.0, 2.0
 
 
 class Inserted(NamedTuple):
-    """places: of the steps. excess_ns: what each of them takes more at this place, mean; outside_ns: of this, in no op.
-    name: the op that takes most of the inserted ones, "" without any; more: how often it is inserted."""
+    """What some steps do in addition to the others.
+
+    places       these steps, as places among all steps
+    every        distance from one to the next
+    excess_ns    mean additional time that each of them takes at the place of the insertion
+    outside_ns   the part of it in no op
+    name         the inserted op with the most time, "" if there is none
+    more         how often that op is inserted
+    """
 
     places: Int64
     every: int

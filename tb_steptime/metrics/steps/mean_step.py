@@ -38,8 +38,12 @@ class Works(msgspec.Struct, frozen=True):
 
 
 class StepAggregates(msgspec.Struct, frozen=True, eq=False):
-    """ns of steps, or of the mean one alone: works [step, 3], idle [step, site, reason], and what of that stands behind
-    blocking calls, bubble [step, site]."""
+    """Times of steps, or of the mean step alone, in ns.
+
+    works    [step, 3], when the device works
+    idle     [step, site, reason], when it is idle
+    bubble   [step, site], the part of the idle time that blocking calls cause
+    """
 
     works: Int64
     idle: Int64
@@ -101,7 +105,7 @@ def mean_host_ns(trace: Trace) -> dict[str, int]:
 
 def _works(trace: Trace, device: int) -> Int64:
     steps = find_steps(trace)
-    return np.stack([kind.overlap_ns(steps.start_ns, steps.end_ns) for kind in kinds_of_work(trace, device)], axis=1)
+    return np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:

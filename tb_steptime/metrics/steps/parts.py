@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure, step_lengths
+from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.whole_means import whole_mean, whole_means
@@ -82,7 +82,7 @@ PART_METRICS = tuple(
 
 
 def step_time(trace: Trace) -> Figure:
-    return mean_figure(step_lengths(trace))
+    return mean_figure(find_steps(trace).duration_ns)
 
 
 def host_step_time(trace: Trace) -> Figure:
@@ -109,7 +109,7 @@ def collective_kernels(trace: Trace) -> Intervals:
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
     """The parts of each step; they sum to the step."""
     steps = find_steps(trace)
-    lengths = {part: each.overlap_ns(steps.start_ns, steps.end_ns) for part, each in part_intervals(trace).items()}
+    lengths = {part: steps.overlap_ns(each) for part, each in part_intervals(trace).items()}
     return tuple(Parts(**{part: int(each[i]) for part, each in lengths.items()}) for i in range(len(steps.steps)))
 
 
@@ -130,7 +130,7 @@ def between_ops_ns(trace: Trace) -> int:
     """Returns the part of `cpu_exec` in the mean step in which only named ranges are open: Python between ops."""
     steps = find_steps(trace)
     ranges = part_intervals(trace)["cpu_exec"] - union_where(trace, trace.events.kind == Kind.CPU_OP)
-    return int(ranges.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps)
+    return int(steps.overlap_ns(ranges).sum()) // len(steps.steps)
 
 
 def mean_parts(rows: tuple[Parts, ...], total_ns: int) -> Parts:

@@ -26,9 +26,16 @@ MORE = 1.1
 
 
 class RecurringWork(msgspec.Struct, frozen=True):
-    """every: from one such step to the next. steps: their names. excess_ns: their mean length above the median of the
-    others, or where steps vary that at the place of what they do; outside_ns: of this, after ops and in none. name: the
-    op that takes most of what they call more often, "" without any; more: how many more calls of it each has."""
+    """Steps at equal distances that do extra work.
+
+    every        distance from one such step to the next
+    steps        their names
+    excess_ns    their mean length minus the median length of the other steps; where steps vary, only the difference at
+                 the place of the extra work
+    outside_ns   the part of it after ops and in no op
+    name         the op that takes most of the extra time, "" if there is none
+    more         how many more calls of that op each of these steps has
+    """
 
     every: int
     steps: list[str]

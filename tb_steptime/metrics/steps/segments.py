@@ -32,8 +32,9 @@ GROWN_FRACTION = 0.05
 
 
 class Segment(msgspec.Struct, frozen=True):
-    """A part of the mean step as the view draws it: of `Parts` or `IdleNs` one or several. The segments sum to the mean
-    step. works: the device works; reasons: for which it is idle where it does not, as in IdleNs."""
+    """A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
+    sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
+    """
 
     id: str
     label: str
@@ -129,7 +130,7 @@ def _of_host(parts: Parts) -> list[Segment]:
 
 
 def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
-    """segments_of: returns the segments of a step, by its place."""
+    """The slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
     rows = np.flatnonzero(slow(lengths)).tolist()
     rows.sort(key=lambda row: -lengths[row])
     if not rows:
@@ -142,7 +143,7 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
 
 
 def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:
-    """own: the step's segments; usual: the median of each in the other steps."""
+    """What is longer in a step. own: its segments; usual: the median of each segment in the other steps."""
     parts = [
         GrownPart(each.id, each.label, each.ns - ns)
         for each, ns in zip(own, usual, strict=True)

@@ -37,14 +37,18 @@ _NOTHING = LaunchedFrom(0.0, None, None)
 
 
 class SiteRow(msgspec.Struct, frozen=True):
-    """From where work is launched: a place within a phase, such as the buffer broadcast of the forward pass.
+    """A place within a phase from which work is launched, such as the buffer broadcast of the forward pass; means per
+    step.
 
-    All per step, means over the steps. device_ns: time in which work launched here runs (union over streams). idle_ns
-    by reason: charged here because the activity that ended the gap was launched here; bubble_ns: what of it is
-    behind a blocking call (see BlockingRow); split_ns: what of it is late while few launches lie between two calls
-    that wait (`split_late_ns`). each_ns: the median of the activities launched here, without exchanges between ranks;
-    None where there are no others. run_ahead_p50_ns, starved_share: None without launches. examples: the longest gaps
-    that the host is late for, else the longest of any reason.
+    device_ns          time in which work that was launched here runs (union over streams)
+    idle_ns            idle time, by reason, that ended with an activity launched here
+    bubble_ns          the part of it that a blocking call causes (see BlockingRow)
+    split_ns           the part of it in which the host is late while it launches little between two calls that wait
+                       (`split_late_ns`)
+    each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
+                       no others
+    run_ahead_p50_ns, starved_share   None without launches
+    examples           the longest gaps for which the host is late, else the longest for any reason
     """
 
     site: str
@@ -62,9 +66,9 @@ class SiteRow(msgspec.Struct, frozen=True):
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
-    """A phase of the step: the sum of its sites, and what the host spends in it. Means over the steps, per step.
+    """A phase of the step: the sum of its sites, and what the host spends in it; means per step.
 
-    host_ns: sums over the phases to the step; idle_ns.total over the phases sums to the device's idle time.
+    host_ns sums over the phases to the step; idle_ns.total sums over the phases to the device's idle time.
     """
 
     phase: PhaseId
@@ -146,7 +150,7 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int
             rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
             rows = rows[events.device[rows] == device]
             runs = runs | Intervals.of_events(events, rows)
-        found.append(int(runs.overlap_ns(steps.start_ns, steps.end_ns).sum()) // len(steps.steps))
+        found.append(int(steps.overlap_ns(runs).sum()) // len(steps.steps))
     return found
 
 

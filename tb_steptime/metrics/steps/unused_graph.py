@@ -36,9 +36,17 @@ ALIKE = 2
 
 
 class UnusedGraph(msgspec.Struct, frozen=True):
-    """unused, all: nodes of forward ops in those steps that have unused ones, per step. steps: names of these steps.
-    name: the op that takes most of the time of the ops that created unused nodes; ns: the time of them all, mean over
-    all steps. start_ns, end_ns: from the first to the last one in the step in which that takes longest."""
+    """Nodes of the backward pass that no backward pass runs.
+
+    unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use
+    steps              names of these steps
+    name               the op with the most time, among those that created the unused nodes
+    ns                 time of all these ops, mean over all steps
+    start_ns, end_ns   from the first to the last of these ops, in the step in which they take longest
+
+    Ops after the last node of the recording do not count, since their backward pass may not be recorded; nor does what
+    a checkpoint computes again inside a node.
+    """
 
     unused: int
     all: int

@@ -37,10 +37,15 @@ EXACT = 0.1
 
 
 class WithoutCache(msgspec.Struct, frozen=True):
-    """repetitions: how many are recorded; first, last: the tokens of one text that they compute, added: how many of
-    these are new. ns: what computing the earlier tokens takes in a step; None where it cannot be told. by_slope: that
-    follows from how much longer repetitions take with more tokens, and not from the work of products. is_causal:
-    whether all attention ops say that no token depends on later ones; None where one does not say it."""
+    """Repeated computation of earlier tokens.
+
+    repetitions   number of recorded repetitions
+    first, last   number of tokens of one text that the first and the last repetition computes
+    added         number of new tokens among these
+    ns            time of a step in which earlier tokens are computed; None if it cannot be determined
+    by_slope      ns is derived from how much longer repetitions with more tokens take, not from the work of products
+    is_causal     whether no token depends on later ones in any attention op; None if an op does not show it
+    """
 
     repetitions: int
     first: int

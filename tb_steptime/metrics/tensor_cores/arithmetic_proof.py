@@ -10,13 +10,15 @@ have run, and a peak that no clock exceeds. If it fails, nothing is concluded: a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.flops.peaks import HALVES, Peaks, peaks_of
+from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
 from tb_steptime.metrics.kernel_names.name_rules import Answer
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, Products, alike, find_products
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product, Products, find_products
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
@@ -38,27 +40,29 @@ class KernelAnswers(NamedTuple):
     distinct: list[Answer]
     place: Int32 | Int64
 
+    def where(self, wanted: Callable[[Answer], bool]) -> Bool:
+        """For each kernel whether its answer passes `wanted`. Each distinct answer is tested once."""
+        passes: Bool = np.array([wanted(answer) for answer in self.distinct], bool)[self.place]
+        return passes
+
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     """The answers by name, completed by those that arithmetic proves, and by what the inputs' type makes likely."""
-    unknown = np.array([answer.answer == "unknown" for answer in named.distinct], bool)[named.place]
+    unknown = named.where(lambda answer: answer.answer == "unknown")
     rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
     if not len(rows):
         return named
     products, device = find_products(trace), trace.events.device[trace.kernels.event[rows]]
     dtype_of, dtypes = _dtypes(products)
-    group, first = alike(named.place[rows], dtype_of[products.place[rows]])
-    best = np.zeros(len(first))
-    np.maximum.at(best, group, np.nan_to_num(rates(trace, named)[rows]))
-    kinds = zip(first.tolist(), best.tolist(), strict=True)
-    proved = [
-        _told(
-            trace, named.distinct[named.place[rows[i]]], int(device[i]), dtypes[dtype_of[products.place[rows[i]]]], rate
-        )
-        for i, rate in kinds
-    ]
+    groups = Groups.of(named.place[rows], dtype_of[products.place[rows]])
+    best = np.zeros(len(groups))
+    np.maximum.at(best, groups.place, np.nan_to_num(rates(trace, named)[rows]))
+    proved = []
+    for i, rate in zip(groups.first.tolist(), best.tolist(), strict=True):
+        answer, dtype = named.distinct[named.place[rows[i]]], dtypes[dtype_of[products.place[rows[i]]]]
+        proved.append(_proved(trace, answer, int(device[i]), dtype, rate))
     place = named.place.copy()
-    place[rows] = len(named.distinct) + group
+    place[rows] = len(named.distinct) + groups.place
     return KernelAnswers([*named.distinct, *proved], place)
 
 
@@ -69,9 +73,9 @@ def _dtypes(products: Products) -> tuple[Int64, list[str]]:
     return number.reshape(-1).astype(np.int64), dtypes.tolist()
 
 
-def _told(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
-    known = trace.devices.get(device)
-    peaks = peaks_of(known.name) if known else None
+def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
+    """The answer after arithmetic: "yes" if the rate, TFLOP/s, proves it, else the same with what is likely."""
+    known, peaks = trace.devices.get(device), device_peaks(trace, device)
     plain = peaks.plain(dtype) if peaks else None
     if plain is not None and rate > MARGIN * plain:
         reason = f"proved by arithmetic: {rate:.0f} TFLOP/s, at most {plain:g} without tensor cores"
@@ -94,29 +98,23 @@ def rates(trace: Trace, named: KernelAnswers) -> Float64:
     the launches of the same kernel for the same shapes.
     """
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
-    found = np.flatnonzero(_computes(named) & (products.place >= 0))
+    computes = named.where(lambda answer: answer.answer == "unknown" or answer.role == "matmul")
+    found = np.flatnonzero(computes & (products.place >= 0))
     result = np.full(len(dur), np.nan)
     if not len(found):
         return result
-    call = alike(products.op[found])[0]
+    call = Groups.of(products.op[found]).place
     flops = np.array([_least_flops(product) for product in products.distinct])[products.place[found]]
     share = flops * dur[found] / np.bincount(call, dur[found])[call]
-    same = alike(named.place[found], products.place[found])[0]
+    same = Groups.of(named.place[found], products.place[found]).place
     rate = np.bincount(same, share) / np.bincount(same, dur[found]) / 1000  # FLOP/ns = GFLOP/s
     result[found] = np.where(_one_name(named.place[found], call) & (flops > 0), rate[same], np.nan)
     return result
 
 
-def _computes(named: KernelAnswers) -> Bool:
-    kinds = [answer.answer == "unknown" or answer.role == "matmul" for answer in named.distinct]
-    computes: Bool = np.array(kinds, bool)[named.place]
-    return computes
-
-
 def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
     """Which kernels belong to calls whose kernels all have one name."""
-    at = alike(call, place)[1]
-    count = np.bincount(call[at])
+    count = np.bincount(call[Groups.of(call, place).first])
     one: Bool = count[call] == 1
     return one
 

@@ -41,7 +41,8 @@ class Slowness(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """peak: TFLOP/s of tensor cores for a type; sm_count: None where not known."""
+    """Limits of a device for products of one type. peak: TFLOP/s of its tensor cores; memory: its bandwidth; sm_count:
+    None if not known."""
 
     peak: float
     memory: float

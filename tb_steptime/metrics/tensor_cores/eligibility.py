@@ -16,15 +16,16 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES
-from tb_steptime.metrics.flops.peaks import HALVES, Peaks, peaks_of
+from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in, is_in
@@ -149,11 +150,11 @@ def _distinct(values: list[T | None]) -> list[T]:
 def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
     answers, bins, products = kernel_answers(trace), kernel_bins(trace), find_products(trace)
     converted, tf32 = _converted(trace), _runs_as_tf32(trace)
-    place, first = alike(answers.place, bins.astype(np.int64), products.place, converted.astype(np.int64))
-    event = trace.kernels.event[first]
+    groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8))
+    event = trace.kernels.event[groups.first]
     cases = []
     for row, name, device in zip(
-        first.tolist(), trace.events.name[event].tolist(), trace.events.device[event].tolist(), strict=True
+        groups.first.tolist(), trace.events.name[event].tolist(), trace.events.device[event].tolist(), strict=True
     ):
         product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
         case = _Case(
@@ -161,7 +162,7 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
             bool(converted[row]), product is not None and _is_convolution(product.op) in tf32,
         )  # fmt: skip
         cases.append(case)
-    return place, cases
+    return groups.place, cases
 
 
 def _is_convolution(op: str) -> bool:
@@ -170,8 +171,7 @@ def _is_convolution(op: str) -> bool:
 
 def _converted(trace: Trace) -> Bool:
     """Which kernels' product op also runs a layout conversion in the same call."""
-    answers, products = kernel_answers(trace), find_products(trace)
-    layout = np.array([answer.family == "layout" for answer in answers.distinct], bool)[answers.place]
+    products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
     calls = distinct_in(products.op[layout & (products.op >= 0)])
     converted: Bool = is_in(products.op, calls)
     return converted
@@ -199,9 +199,7 @@ def _judge(trace: Trace, case: _Case) -> tuple[WhyNot | None, Rates | None]:
         return NO_KERNEL, None
     if case.bin != _MATMUL_LIKE:
         return None, None
-    known = trace.devices.get(case.device)
-    peaks = peaks_of(known.name) if known else None
-    dtype = _dtype(case)
+    known, peaks, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
     why = _why(case, dtype, _missing_types(known.compute_capability if known else None, peaks), peaks)
     if peaks is None or why is NO_KERNEL or why is DTYPE:
         return why, None
@@ -296,7 +294,7 @@ def memory_share(trace: Trace, chosen: Bool) -> Float64:
         return share
     least = [product.work.least_bytes or 0 if product.work else 0 for product in products.distinct]
     moved = np.array(least, float)[products.place[rows]]
-    call = alike(products.op[rows])[0]
+    call = Groups.of(products.op[rows]).place
     share[rows] = moved / _bandwidths(trace, device[rows]) / np.bincount(call, dur[rows])[call]
     return share
 
@@ -304,7 +302,7 @@ def memory_share(trace: Trace, chosen: Bool) -> Float64:
 def _bandwidths(trace: Trace, device: Int32) -> Float64:
     """Bytes per ns (GB/s) of each device; infinite where not known."""
     found = np.full(len(device), np.inf)
-    for known in trace.devices.values():
-        peaks = peaks_of(known.name)
-        found[device == known.id] = peaks.memory if peaks else np.inf
+    for known in trace.devices:
+        peaks = device_peaks(trace, known)
+        found[device == known] = peaks.memory if peaks else np.inf
     return found

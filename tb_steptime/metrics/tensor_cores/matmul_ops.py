@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Ops that compute one of the gradients inside such an op.
 _ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
@@ -40,12 +41,18 @@ class Products(NamedTuple):
     place: Int32 | Int64
     distinct: list[Product]
 
+    @property
+    def has_work(self) -> Bool:
+        """For each kernel whether its op is known, with its amount of work."""
+        known: Bool = np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
+        return known
+
 
 @shared
 def find_products(trace: Trace) -> Products:
     """The product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
     kernel."""
-    rows = _rows(trace)
+    rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
     origins = kernel_origins(trace)
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
     op = _with_labelled(trace, op)
@@ -53,11 +60,11 @@ def find_products(trace: Trace) -> Products:
     found = np.flatnonzero(op >= 0)
     keys = inputs_of(trace, found, op[found])
     keys.append(_gradients(trace, op[found]))
-    key_place, first = alike(*keys)
-    outputs = _outputs(trace, rows)
-    products = [_product(trace, key, outputs) for key in zip(*(key[first].tolist() for key in keys), strict=True)]
+    groups, outputs = Groups.of(*keys), _outputs(trace, rows)
+    first = zip(*(key[groups.first].tolist() for key in keys), strict=True)
+    products = [_product(trace, key, outputs) for key in first]
     number = {product: place for place, product in enumerate(dict.fromkeys(products))}
-    place[found] = np.array([number[product] for product in products], np.int64)[key_place]
+    place[found] = np.array([number[product] for product in products], np.int64)[groups.place]
     return Products(op.astype(np.int32), place.astype(np.int32), list(number))
 
 
@@ -66,7 +73,7 @@ def _with_labelled(trace: Trace, op: Int64) -> Int64:
     labels = kernel_labels(trace)
     if labels is None:
         return op
-    return np.where(labels.op < 0, op, np.where(_named(trace, labels.op, OPS), labelled_ops(trace), -1))
+    return np.where(labels.op < 0, op, np.where(names_among(trace, labels.op, OPS), labelled_ops(trace), -1))
 
 
 def labelled_ops(trace: Trace) -> Int64:
@@ -82,44 +89,24 @@ def labelled_ops(trace: Trace) -> Int64:
 def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
     """For the ops of some rows of the kernel table the name, a row of the string table, and shapes, dtypes and
     settings, rows of the table of inputs; -1 if not recorded. ops: as in `Products`."""
-    recorded, labels = np.where(ops < len(trace.events), ops, -1), kernel_labels(trace)
+    events, recorded = trace.events, np.where(ops < len(trace.events), ops, -1)
     columns = [
-        np.where(recorded >= 0, input_column(trace, name, recorded), -1)
-        for name in ("name", "shapes", "dtypes", "settings")
+        np.full(len(ops), -1, np.int64) if column is None else values_at(column, recorded)
+        for column in (events.name, events.shapes, events.dtypes, events.settings)
     ]
+    labels = kernel_labels(trace)
     if labels is None:
         return columns
-    said = (labels.op, labels.shapes, labels.dtypes, labels.settings)
+    labelled = (labels.op, labels.shapes, labels.dtypes, labels.settings)
     return [
         np.where(recorded >= 0, column, label[kernels]).astype(np.int64)
-        for column, label in zip(columns, said, strict=True)
+        for column, label in zip(columns, labelled, strict=True)
     ]
 
 
-def _named(trace: Trace, name: Int32, wanted: frozenset[str]) -> Bool:
-    """Marks the rows of the string table (-1 and less for none) that are among some names."""
-    known = [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted]
-    result: Bool = is_in(name, known)
-    return result
-
-
-def alike(*keys: Int32 | Int64) -> tuple[Int64, Int64]:
-    """The group number of each row, where rows with equal keys form a group, and the first row of each group."""
-    groups = Groups.of(*keys)
-    return groups.place, groups.first
-
-
-def _rows(trace: Trace) -> Int64:
-    rows = trace.events.rows(Kind.CPU_OP)
-    names = trace.events.name[rows]
-    known = [name for name in distinct_in(names).tolist() if trace.strings[name] in OPS]
-    return rows[is_in(names, known)]
-
-
-def input_column(trace: Trace, name: str, rows: Int64) -> Int64:
-    """The values of an event table column for these rows; -1 if not recorded."""
-    values = getattr(trace.events, name)
-    return np.full(len(rows), -1, np.int64) if values is None else values[rows].astype(np.int64)
+def names_among(trace: Trace, name: Int32, wanted: Collection[str]) -> Bool:
+    """Which of these rows of the string table are among some names. A negative row stands for no name."""
+    return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted])
 
 
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
@@ -155,7 +142,7 @@ def _outputs(trace: Trace, rows: Int64) -> Outputs:
     if trace.events.shapes is None:
         return {}
     names, shapes = trace.events.name[rows], trace.events.shapes[rows]
-    first = alike(names, shapes)[1]
+    first = Groups.of(names, shapes).first
     pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
     sizes = [convolution_output(trace.strings[name], input_text(trace, shape)) for name, shape in pairs]
     known = dict(filter(None, sizes))

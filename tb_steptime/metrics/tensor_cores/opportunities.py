@@ -15,11 +15,11 @@ from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steady.step import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, WhyNot, eligibility, memory_share
-from tb_steptime.metrics.tensor_cores.matmul_ops import alike, find_products
+from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, eligibility, memory_share
+from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Quantity, Reason, Unit, ns
-from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_op_names
 from tb_steptime.trace.table import Int64, is_in
@@ -33,7 +33,7 @@ OP_ROWS = 200
 
 
 class OpSplit(msgspec.Struct, frozen=True):
-    """The split of the kernels that an op of this name launched; op is None where no_op says why there is none."""
+    """The split of the kernels that ops of one name launched. op is None where there is none; no_op says why."""
 
     op: str | None
     no_op: str | None
@@ -52,10 +52,11 @@ class PhaseSplit(msgspec.Struct, frozen=True):
 class Opportunity(msgspec.Struct, frozen=True):
     """Kernels of one name that one op launched on inputs of the same shapes, and that could use tensor cores.
 
-    shapes, dtypes   of the op's inputs as compact JSON; None where the trace does not record them
-    kernel, short    its name, whole and short
-    why_not, why     why they do not: a stable id, and the reason; setting: what to type, if that would change it
-    gain_ns          over the span, at most; formula says how it was computed
+    shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if the trace does not record them
+    kernel, short    full and short name of the kernels
+    why_not, why     id and text of the reason why they do not use them
+    setting          what to type to change that; None if nothing would
+    gain_ns          the most that the span would save; formula is its derivation
     """
 
     op: str | None
@@ -73,8 +74,12 @@ class Opportunity(msgspec.Struct, frozen=True):
 
 
 class Obstacle(msgspec.Struct, frozen=True):
-    """All opportunities with the same reason. bound_ns is the gain by the ratio of the peaks alone, gain_ns what memory
-    bandwidth leaves of it; op and shapes are those of the opportunity with most gain, and why and setting its."""
+    """All opportunities with the same reason. op, shapes, why and setting are those of the opportunity with the largest
+    gain.
+
+    bound_ns   the gain that the ratio of the peaks alone allows
+    gain_ns    the part of it that remains with the memory bandwidth
+    """
 
     why_not: str
     why: Reason
@@ -102,7 +107,7 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
     rows = kernel_rows_in_window(trace, device)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     found, products = eligibility(trace), find_products(trace)
-    group, first = alike(
+    groups = Groups.of(
         kernel_answers(trace).place[rows],
         products.place[rows],
         found.why[rows],
@@ -111,13 +116,11 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
     )
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
     steady = steady_activity_ns(trace, trace.kernels.event[rows])
-    totals, lengths, gains, counts = (
-        _sums(group, values, len(first)) for values in (dur, steady, found.gain_ns[rows], np.ones_like(dur))
-    )
-    bounded = (memory_share(trace, found.rates >= 0)[rows] > 0)[first]
+    totals, lengths, gains = (groups.sum(values).tolist() for values in (dur, steady, found.gain_ns[rows]))
+    counts, bounded = groups.count().tolist(), (memory_share(trace, found.rates >= 0)[rows] > 0)[groups.first]
     table = [
         _opportunity(trace, row, counts[i], totals[i], gains[i], _formula(found, row, lengths[i], bool(bounded[i])))
-        for i, row in enumerate(rows[first].tolist())
+        for i, row in enumerate(rows[groups.first].tolist())
     ]
     table.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.kernel, row.shapes or ""))
     more = table[OPPORTUNITY_ROWS:]
@@ -131,16 +134,12 @@ def opportunities(trace: Trace, device: int) -> Opportunities:
 
 
 def _bounds(found: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
-    """Returns by reason the gain that the ratio of the peaks allows, ns."""
+    """The gain that the ratio of the peaks allows for each reason, by its id, ns."""
     saved = np.array([*(each.saved for each in found.peaks), 0.0])[found.rates[rows]]
-    return {
-        id: round(float((dur * saved)[is_in(found.why[rows], places)].sum()))
-        for id, places in _places(found.reasons).items()
-    }
-
-
-def _places(reasons: list[WhyNot]) -> dict[str, list[int]]:
-    return {each.id: [i for i, other in enumerate(reasons) if other.id == each.id] for each in reasons}
+    places: dict[str, list[int]] = {}
+    for place, each in enumerate(found.reasons):
+        places.setdefault(each.id, []).append(place)
+    return {id: round(float((dur * saved)[is_in(found.why[rows], those)].sum())) for id, those in places.items()}
 
 
 def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacle]:
@@ -187,7 +186,7 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
 
 
 def _formula(found: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
-    """total_ns: time of these kernels in steady steps."""
+    """How the gain was computed. total_ns: time of these kernels in steady steps."""
     if found.rates[row] < 0:
         return Reason("no_gain_computed")
     rates = found.peaks[found.rates[row]]
@@ -201,11 +200,11 @@ def split_by_op(trace: Trace, device: int) -> list[OpSplit]:
     """The device's split by the innermost op; those with most time first, the ops beyond the table as one line."""
     rows = kernel_rows_in_window(trace, device)
     names = kernel_op_names(trace, rows).astype(np.int64)
-    group, first = alike(names)
-    splits, counts = _splits(trace, rows, group, len(first))
+    groups = Groups.of(names)
+    splits, counts = _splits(trace, rows, groups.place, len(groups))
     table = [
-        OpSplit(trace.strings.get(int(names[at])), _no_op(int(names[at])), counts[i], splits[i])
-        for i, at in enumerate(first.tolist())
+        OpSplit(trace.strings.get(name), None if name >= 0 else NO_OP_WORDS[NoOp(-name)], counts[i], splits[i])
+        for i, name in enumerate(names[groups.first].tolist())
     ]
     table.sort(key=lambda row: (-row.split.kernel_ns, row.op or ""))
     return table[:OP_ROWS] + _folded(table[OP_ROWS:])
@@ -228,16 +227,6 @@ def split_by_phase(trace: Trace, device: int) -> list[PhaseSplit]:
 
 def _splits(trace: Trace, rows: Int64, group: Int64, size: int) -> tuple[list[Split], list[int]]:
     dur, bins = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
-    columns = [_sums(group, np.where(bins == code, dur, 0), size) for code in range(len(BINS))]
+    columns = [exact_sums(group, np.where(bins == code, dur, 0), size).tolist() for code in range(len(BINS))]
     splits = [Split(sum(parts), *parts) for parts in zip(*columns, strict=True)]
-    return splits, _sums(group, np.ones_like(dur), size)
-
-
-def _sums(group: Int64, values: Int64, size: int) -> list[int]:
-    """Sums of integers by group, exact below 2**53."""
-    sums: list[int] = exact_sums(group, values, size).tolist()
-    return sums
-
-
-def _no_op(name: int) -> str | None:
-    return None if name >= 0 else NO_OP_WORDS[NoOp(-name)]
+    return splits, np.bincount(group, minlength=size).tolist()

@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from tb_steptime.metrics.flops.calls import Work
-from tb_steptime.metrics.flops.peaks import peaks_of
+from tb_steptime.metrics.flops.peaks import device_peaks
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows, runs_alone
 from tb_steptime.metrics.tensor_cores.attainable import (
@@ -27,9 +26,10 @@ from tb_steptime.metrics.tensor_cores.attainable import (
     shows_rate,
     why_slow,
 )
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, alike, find_products
+from tb_steptime.metrics.tensor_cores.matmul_ops import Product, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in, is_in
@@ -48,11 +48,14 @@ RATE_ROWS = 100
 class ProductRate(msgspec.Struct, frozen=True):
     """Calls of one op on inputs of the same shapes and types, on tensor cores.
 
-    total_ns           of their kernels over the span
-    tflops             mean rate, with all that a mask leaves out; causal: whether there is a causal one, None: not said
-    attainable_tflops  what others of the trace, memory and the number of tiles allow; None: not known, or no product
-    slow, why          id and reason of what makes it slow; None: it is not slow, or nothing shows why
-    gain_ns            over the span, at most; 0 where it is not slow
+    total_ns             summed length of their kernels over the span
+    tflops               mean rate, if everything that a mask leaves out is counted as computed
+    causal               whether there is a causal mask; None if the trace does not show it
+    attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow; None if not
+                         known, or for convolutions and attention
+    slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
+                         reason
+    gain_ns              the most that the span would save; 0 if the calls are not slow
     """
 
     site: KernelSite
@@ -97,8 +100,7 @@ class _Group(NamedTuple):
 
 def product_rates(trace: Trace, device: int) -> ProductRates:
     """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes."""
-    known = trace.devices.get(device)
-    peaks = peaks_of(known.name) if known else None
+    known, peaks = trace.devices.get(device), device_peaks(trace, device)
     if known is None or peaks is None:
         return ProductRates([], {}, {})
     groups = _groups(trace, device)
@@ -113,10 +115,9 @@ def product_rates(trace: Trace, device: int) -> ProductRates:
 def _groups(trace: Trace, device: int) -> list[_Group]:
     rows = _chosen(trace, device)
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event]
-    place, first = alike(products.place[rows])
-    groups = []
-    for number in range(len(first)):
-        mine = rows[place == number]
+    alike, groups = Groups.of(products.place[rows]), []
+    for number in range(len(alike)):
+        mine = rows[alike.place == number]
         product = products.distinct[products.place[mine[0]]]
         if product.work is not None and not product.work.depthwise:
             calls, why = len(distinct_in(products.op[mine])), _why(trace, product.work, mine)
@@ -131,10 +132,9 @@ def _why(trace: Trace, work: Work, rows: Int64) -> Slowness | None:
 
 def _chosen(trace: Trace, device: int) -> Int64:
     """Product kernels of calls whose products all run on tensor cores, alone and within the window."""
-    products, answers, rows = find_products(trace), kernel_answers(trace), kernel_rows(trace, device)
+    products, rows = find_products(trace), kernel_rows(trace, device)
     alone = runs_alone(trace, rows)
-    matmul = np.array([answer.role == "matmul" for answer in answers.distinct], bool)[answers.place[rows]]
-    mine = matmul & (products.op[rows] >= 0)
+    mine = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & (products.op[rows] >= 0)
     rows, alone = rows[mine], alone[mine]
     start, (low, high) = trace.events.start_ns[trace.kernels.event[rows]], find_steps(trace).window
     usable = alone & (kernel_bins(trace)[rows] == BINS.index("tensor_core")) & (start >= low) & (start < high)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tb_steptime.metrics.gpu.utilization import kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins, split_kernel_time
 from tb_steptime.text import Reason, fraction
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, distinct_in
+from tb_steptime.trace.names import are_named
 
 #: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any
 #: GPU. From torch-tb-profiler 0.4.3, whose list goes back to PyProf's of 2020.
@@ -28,7 +26,8 @@ _TENSOR_CORE = BINS.index("tensor_core")
 
 
 class ProfilerTab(NamedTuple):
-    """The share that the PyTorch Profiler tab shows, None without kernels; why ours differs, None where it does not."""
+    """The share that the PyTorch Profiler tab shows, None without kernels; and why ours differs, None if it does
+    not."""
 
     share: float | None
     why: Reason | None
@@ -41,7 +40,7 @@ def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
     whole = int(dur.sum())
     if not whole:
         return ProfilerTab(None, None)
-    counted = _profiler_tab_names(trace)[trace.events.name[trace.kernels.event[rows]]]
+    counted = are_named(trace, trace.kernels.event[rows], lambda name: any(map(name.__contains__, PROFILER_TAB_WORDS)))
     share = int(dur[counted].sum()) / whole
     ours = split_kernel_time(trace, device).total.share_low
     if ours is None or not device_has_tensor_cores(trace, device) or abs(share - ours) < VISIBLE_FRACTION:
@@ -59,11 +58,3 @@ def _why(missed: float, wrong: float) -> Reason:
     if wrong >= VISIBLE_FRACTION:
         return Reason("profiler_tab_miscounts", {"wrong": fraction(wrong)})
     return Reason("profiler_tab_counts_outside_steps")
-
-
-def _profiler_tab_names(trace: Trace) -> Bool:
-    """For each string of the table, if it is a kernel's name: would the PyTorch Profiler tab count it?"""
-    counted = np.zeros(len(trace.strings), bool)
-    for name in distinct_in(trace.events.name[trace.kernels.event]).tolist():
-        counted[name] = any(word in trace.strings[name] for word in PROFILER_TAB_WORDS)
-    return counted

@@ -27,6 +27,7 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
 
@@ -174,10 +175,9 @@ def kernel_answers(trace: Trace) -> KernelAnswers:
 @shared
 def kernel_bins(trace: Trace) -> UInt8:
     """The bin of each row of the kernel table, a place in `BINS`."""
-    bin_of = [_bin(answer) for answer in kernel_answers(trace).distinct]
-    bins = np.array(bin_of, np.uint8)[kernel_answers(trace).place]
-    stages = np.array([answer.role == "stage" for answer in kernel_answers(trace).distinct], bool)
-    is_stage = stages[kernel_answers(trace).place]
+    answers = kernel_answers(trace)
+    bins = np.array([_bin(answer) for answer in answers.distinct], np.uint8)[answers.place]
+    is_stage = answers.where(lambda answer: answer.role == "stage")
     bins[is_stage & _in_plain_product(trace, bins)] = _MATMUL_LIKE
     return bins
 
@@ -299,10 +299,9 @@ def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
 
 def _product_op(trace: Trace) -> Int64:
     """For each kernel the row of the outermost product op that launched it; -1 where none is recorded."""
-    events, launches = trace.events, find_launches(trace)
-    result = np.full(len(trace.kernels), -1, np.int64)
-    ops = _product_rows(trace)
-    call = launches.call[np.searchsorted(launches.activity, trace.kernels.event)]
+    events, result = trace.events, np.full(len(trace.kernels), -1, np.int64)
+    ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
+    call = find_launches(trace).calls_of(trace.kernels.event)
     for thread in distinct_in(events.thread[ops]).tolist():
         mine = ops[events.thread[ops] == thread]
         outer = mine[_outermost(events.start_ns[mine], events.ends(mine))]
@@ -312,13 +311,6 @@ def _product_op(trace: Trace) -> Int64:
         within = (place >= 0) & (start < events.ends(outer[place]))
         result[here[within]] = outer[place[within]]
     return result
-
-
-def _product_rows(trace: Trace) -> Int64:
-    rows = trace.events.rows(Kind.CPU_OP)
-    names = distinct_in(trace.events.name[rows])
-    products = [name for name in names.tolist() if PRODUCT_OP.match(trace.strings[name])]
-    return rows[is_in(trace.events.name[rows], products)]
 
 
 def _outermost(start: Int64, end: Int64) -> Bool:

@@ -143,7 +143,7 @@ def with_share(cause: Cause, delay_ns: int) -> Cause:
 def _cause(
     id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
 ) -> Cause | None:
-    """metric: the one in which the rank exceeds the others most."""
+    """The cause by the metric in which the rank exceeds the others most."""
     known = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps)) is not None}
     columns = list(known.values())
     if not columns:

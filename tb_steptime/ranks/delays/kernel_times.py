@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.ranks.spans import RankSpan
@@ -64,8 +63,7 @@ def _most(ns: dict[_Place, float]) -> str | None:
 def _places(span: RankSpan) -> dict[_Place, tuple[float, float]]:
     """Returns launches per step and the ns of one, by kernel, op, shapes, module and phase; without collectives, which
     wait."""
-    result = span.results.get("compare", CompareResult())
-    assert isinstance(result, CompareResult)
+    result = span.compare_result
     steps = max(1, sum(step.whole for step in result.steps))
     computing = [place for place in result.kernels if not is_collective(place.name)]
     return {_key(place): (place.count / steps, place.total_ns / max(1, place.count)) for place in computing}

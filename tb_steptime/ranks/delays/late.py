@@ -39,9 +39,14 @@ WORTH_NAMING = 0.05
 def balance_of(
     first: LateRank | None, group: LateGroup | None, waits_ns: int, step_ns: float, ranks: int, *, straggles: bool
 ) -> Balance:
-    """first: the rank that makes the others wait most, of this many ranks; straggles: by more than chance
-    (`is_straggler`); group: the ranks that are late together; waits_ns: of the median rank in the median step; step_ns:
-    of the job."""
+    """How evenly the ranks work.
+
+    first       the rank that makes the others wait most, of this many ranks
+    straggles   it does so by more than chance (`is_straggler`)
+    group       the ranks that are late together
+    waits_ns    waits of the median rank in the median step
+    step_ns     length of the job's step
+    """
     if first is None:
         return "balanced"
     if straggles and first.gain_ns >= worth_naming_one_ns(first, ranks, step_ns):
@@ -52,8 +57,8 @@ def balance_of(
 
 
 def is_straggler(first: LateRank, found: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
-    """first: the rank that makes the others wait most; excess: how much longer its main cause takes on it than on the
-    others, for each of these steps, in ns."""
+    """Whether a rank is late by more than chance. first: the rank that makes the others wait most; excess: how much
+    longer its main cause takes on it than on the others, for each of these steps, in ns."""
     least = MOST_OF_WAITS if len(found.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
     little = first.own_wait_ns <= OWN_WAITS * first.wait_ns

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.ranks.spans import RankSpan
 
 #: Ops that make views of existing memory, whatever its size.
@@ -47,12 +46,8 @@ def has_more_work(late: RankSpan, other: RankSpan) -> bool:
 
 def _ops(span: RankSpan) -> dict[str, tuple[int, int]]:
     """Returns calls and own time by name, without ops that start an exchange, which wait for other ranks."""
-    found = span.results.get("compare")
-    if not isinstance(found, CompareResult):
-        return {}
-    return {op.name: (op.count, op.self_ns) for op in found.ops if not op.name.startswith("c10d::")}
+    return {op.name: (op.count, op.self_ns) for op in span.compare_result.ops if not op.name.startswith("c10d::")}
 
 
 def _steps(span: RankSpan) -> int:
-    found = span.results.get("compare")
-    return sum(step.whole for step in found.steps) or 1 if isinstance(found, CompareResult) else 1
+    return sum(step.whole for step in span.compare_result.steps) or 1

@@ -45,7 +45,8 @@ def is_steady(cost: Int64) -> bool:
 
 
 def is_explained(cost: Int64, excess: Int64) -> bool:
-    """excess: how much longer one cause takes on the rank than on the others, in each step, ns."""
+    """Whether a cause explains what the rank costs the others. excess: how much longer the cause takes on the rank than
+    on the others, in each step, ns."""
     usual = float(np.median(cost))
     often = float(np.percentile(cost, 25)) >= _HALF_OF_USUAL * usual
     return often and is_steady(excess) and float(np.median(excess)) >= EXPLAINED * usual > 0

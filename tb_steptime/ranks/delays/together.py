@@ -84,7 +84,8 @@ def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str 
 
 
 def _cost(matched: Sequence[Matched], late: Bool, shape: tuple[int, ...]) -> _Cost:
-    """late: (ranks,); shape: numbers of the job's steps and ranks."""
+    """What late ranks cost the others. late: (ranks,), which ranks these are; shape: numbers of the job's steps and
+    ranks."""
     steps, others = shape[0], max(1, int((~late).sum()))
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
     for found in matched:

@@ -44,8 +44,8 @@ def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
 
 
 def _cause(cause: Cause, values: Float64, late: Int64) -> Cause:
-    """values: (ranks, steps); late: the late rank of each step. Returns the cause unchanged, with zero times, where no
-    value is known."""
+    """The cause with its times on the rank that is late in each step, and on the others; unchanged, with zero times, if
+    no value is known. values: (ranks, steps); late: the late rank of each step."""
     columns = np.arange(len(late))
     own = values[late, columns]
     others = values.copy()

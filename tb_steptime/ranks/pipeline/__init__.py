@@ -1,7 +1,7 @@
-"""Jobs whose ranks are the stages of a pipeline: what each computes when, and why it is idle between.
+"""Jobs whose ranks are the stages of a pipeline: when each stage computes what, and why it is idle in between.
 
-stage 0   F0 F1 F2 F3 ........ B0 .. B1 .. B2 .. B3     a bubble is what a stage is idle between its first and last pass
-stage 1   .. F0 F1 F2 F3 .. B0 .. B1 .. B2 .. B3 ..     and those of the others, F and B: passes of micro-batch 0, 1, ..
+stage 0   F0 F1 F2 F3 ........ B0 .. B1 .. B2 .. B3     a bubble is the idle time of a stage between the first and the
+stage 1   .. F0 F1 F2 F3 .. B0 .. B1 .. B2 .. B3 ..     last pass of any stage; F and B: passes of micro-batch 0, 1, ...
 
 Decisions and their reasons:
 

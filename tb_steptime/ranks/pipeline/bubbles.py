@@ -23,9 +23,13 @@ from tb_steptime.trace.table import Float64, Int64
 
 @dataclass(frozen=True, eq=False)
 class Bubbles:
-    """In ns, (steps,) or (ranks, steps). length: from the first begin of a pass to the last end. work: computing time
-    of each rank, with its own time between passes. costs: of the job, by cause; mean work + costs = length. replays:
-    without messages, in order, balanced."""
+    """The steps of a pipeline and their idle time, in ns; (steps,) or (ranks, steps).
+
+    length    from the first begin of a pass to the last end
+    work      computing time of each rank, with its own time between passes
+    costs     idle time of the job by cause; mean work + costs = length
+    replays   replays of the passes: without messages, in the prescribed order, and with balanced ranks
+    """
 
     length: Float64
     work: Float64
@@ -41,7 +45,8 @@ class Bubbles:
 
 
 def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
-    """wanted: the order that the schedule prescribes. Returns None where the recorded order could not run."""
+    """The idle time of a chain's ranks by cause; None if the recorded order could not run. wanted: the order that the
+    schedule prescribes."""
     programs, lengths = chain.programs, lengths_of(chain.programs)
     arriving = replay(chain.orders, lengths)
     if arriving is None:

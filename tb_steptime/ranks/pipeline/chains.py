@@ -36,8 +36,12 @@ _MOST_CHUNKS = 8
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """programs: of the chain's ranks, by stage, on the clock of the first; steps: places among the job's; offsets:
-    convert the times of each rank to those of the first, ns."""
+    """Ranks that form one pipeline.
+
+    programs   of the ranks, by stage; times are on the clock of the first rank
+    steps      places among the job's steps
+    offsets    what converts the times of each rank to those of the first, ns
+    """
 
     programs: list[Program]
     steps: list[int]
@@ -49,7 +53,8 @@ class Chain:
 
 
 def chains(found: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]) -> list[Chain]:
-    """found: the ranks that have passes; ranks: messages of all ranks of the job; numbers: the numbers of all ranks."""
+    """The pipelines of a job. found: the ranks that have passes; ranks: messages of all ranks of the job; numbers: the
+    numbers of all ranks."""
     by_place = {each.place: each for each in found}
     if all((each.stage >= 0).all() for each in found):
         kept = (_chain([numbered(each, {}) for each in members]) for members in _by_labels(found))

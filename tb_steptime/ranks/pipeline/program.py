@@ -1,6 +1,6 @@
 """The passes that each rank of a chain computes in a step, in order, with their stage and micro-batch.
 
-rank 0   F0.0 F0.1 B0.0 B0.1        a pass is told by its kind, stage and micro-batch; a job's passes all are different
+rank 0   F0.0 F0.1 B0.0 B0.1        kind, stage and micro-batch identify a pass of the job
 rank 1   F1.0 B1.0 F1.1 B1.1
 """
 
@@ -31,9 +31,9 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RankPasses:
-    """The passes of one rank of the job, in the order of steps and of start; (n,). place: the rank's place among the
-    job's; step: place among the job's steps; start: epoch time, ns; ready: when the pass before it, or the last message
-    since then, had ended."""
+    """The passes of one rank, in the order of steps and of start; (n,). place: the rank's place among the job's; step:
+    place among the job's steps; start, end: epoch times, ns; ready: end of the pass before it, or of the last message
+    since then."""
 
     place: int
     step: Int64

@@ -19,8 +19,8 @@ Orders = Sequence[Sequence[Pass]]
 
 
 class Replayed(NamedTuple):
-    """length: from the begin of the first pass to the end of the last, (steps,). idle: for each rank the idle time
-    before each of its passes, (steps, passes), in the given order."""
+    """The replayed steps of a pipeline. length: (steps,), from the begin of the first pass to the end of the last;
+    idle: for each rank (steps, passes), the idle time before each of its passes, in the given order."""
 
     length: Float64
     idle: list[Float64]

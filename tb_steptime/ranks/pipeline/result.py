@@ -16,14 +16,22 @@ from tb_steptime.text import Reason
 #: backward.
 ScheduleId = Literal["gpipe", "1f1b", "interleaved", "breadth_first", "zero_bubble"]
 #: Causes of bubbles. schedule: what remains if all stages take equally long; imbalance: stages, or micro-batches, that
-#: do not; ordering: passes in another order than the schedule prescribes; transfer: messages under way.
+#: take longer than others; ordering: passes in another order than the schedule prescribes; transfer: messages on their
+#: way.
 BubbleCause = Literal["schedule", "imbalance", "ordering", "transfer"]
 CAUSES: tuple[BubbleCause, ...] = get_args(BubbleCause)
 
 
 class StageRow(msgspec.Struct, frozen=True):
-    """A rank of the pipeline; stages: which it computes. ns a step, which sum to step_ns: forward_ns, backward_ns: its
-    passes; other_ns: what it does besides, such as the optimizer; and what it is idle, by cause."""
+    """A rank of the pipeline; times in ns per step.
+
+    stages                     the stages that the rank computes
+    forward_ns, backward_ns    its passes
+    other_ns                   its other work, such as the optimizer
+    schedule_ns, imbalance_ns, ordering_ns, transfer_ns   its idle time by cause
+
+    All these times sum to step_ns.
+    """
 
     rank: int
     stages: list[int]
@@ -38,7 +46,8 @@ class StageRow(msgspec.Struct, frozen=True):
 
 
 class PassPiece(msgspec.Struct, frozen=True):
-    """A pass of a step; row: of the pipeline's rows; kind: place in PASS_KINDS; times from the begin of the picture."""
+    """A pass of a step in the picture. row: place in `Pipeline.rows`; kind: place in PASS_KINDS; times relative to the
+    begin of the picture."""
 
     row: int
     kind: int
@@ -56,8 +65,8 @@ class BubblePiece(msgspec.Struct, frozen=True):
 
 
 class PipelineStep(msgspec.Struct, frozen=True):
-    """One step on the clock of the first row. shift_ns: of each row what is added to a time of the picture to have one
-    from the origin of its span."""
+    """One step on the clock of the first row. shift_ns: for each row, converts times of the picture to times relative
+    to the origin of its span, by addition."""
 
     name: str
     length_ns: int
@@ -67,14 +76,14 @@ class PipelineStep(msgspec.Struct, frozen=True):
 
 
 class Pipeline(msgspec.Struct, frozen=True):
-    """The slowest of the job's chains of stages; chains: how many there are. Mean of `steps` steps, ns.
+    """The slowest of the job's chains of stages; chains: their number. Means over `steps` steps, ns.
 
-    schedule: None where the order of passes is of none that is known, and reason says so. odd_ranks: those that compute
-    in another order than the schedule. micro_batches: of a step. window_ns: from the first begin of a pass to the last
-    end of one: work_ns + the four causes; step_ns = window_ns + other_ns. work_ns: what a stage computes, mean of all,
-    with its own time between passes. perfect_ns: what a step would take without any bubble, est.: as long as its
-    slowest stage works, and other_ns. rows: in the order of stages. shown: a step in the middle of the others; None of
-    more passes than a picture has room for.
+    schedule: None, with a reason, where the order of passes is not that of a known schedule. odd_ranks: ranks that
+    compute in another order than the schedule. micro_batches: number per step. window_ns: from the first begin of a
+    pass to the last end of one; it is work_ns plus the four causes, and step_ns = window_ns + other_ns. work_ns:
+    computing time of a stage with its own time between passes, mean over the stages. perfect_ns: estimated length of a
+    step without any bubble: the work of its slowest stage, and other_ns. rows: in the order of stages. shown: the step
+    whose window is closest to the median; None if it has too many passes for a picture.
     """
 
     schedule: ScheduleId | None

@@ -23,8 +23,13 @@ _MOST_FOLLOW = 0.5
 
 
 class Followed(NamedTuple):
-    """id: None where no known schedule matches. orders: those that the schedule prescribes for each rank; if none is
-    known, those of 1F1B with one stage per rank, else as recorded. odd: places of ranks with another order."""
+    """The schedule that the ranks of a pipeline follow.
+
+    id       None if no known schedule matches
+    orders   the orders that the schedule prescribes for each rank; if none matches, those of 1F1B with one stage per
+             rank, else the recorded ones
+    odd      places of ranks that run in another order
+    """
 
     id: ScheduleId | None
     orders: Orders
@@ -32,7 +37,7 @@ class Followed(NamedTuple):
 
 
 def followed(orders: Orders) -> Followed:
-    """orders: of the ranks, by their first stage, as recorded."""
+    """The schedule that these orders follow. orders: the recorded ones of the ranks, sorted by their first stage."""
     if any(one.kind in (INPUTS, WEIGHTS) for order in orders for one in order):
         return Followed("zero_bubble", orders, [])
     several = max(len({one.stage for one in order}) for order in orders) > 1
@@ -81,7 +86,8 @@ def interleaved(orders: Orders) -> Orders | None:
 
 
 def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_once: int) -> list[Pass]:
-    """at_once: micro-batches that one stage computes before the next one's turn."""
+    """The order that the interleaved schedule prescribes for a rank. at_once: number of micro-batches that one stage
+    computes before the next one's turn."""
     total = batches * len(stages)
     ahead = min(total, (len(stages) - 1) * at_once + 2 * (ranks - 1 - rank))
     turns = [number // at_once % len(stages) for number in range(total)]

@@ -1,8 +1,9 @@
 """Replays a job: its ranks joined at their collectives, as recorded and with changes of one rank or of all.
 
-- A rank's own work between collectives is its reduced graph (`replay/reduced.py`), which its summary holds: no trace is
-  read again. Ranks without work on a device have one out of what their collectives say: own time, and waits for them.
-- All steps are replayed, not one of them: which rank is late differs from step to step.
-- A collective begins on a rank when its own work lets it, and ends on all when the last has come and what it transfers
-  is there. What is not matched over ranks, or tells no last one, takes as long as it was recorded to.
+- A rank's own work between collectives is its reduced graph (`replay/reduced.py`). It is in the rank's summary, so no
+  trace is read again. The graph of a rank without work on a device is made of its collectives: own time, and waits.
+- All steps are replayed, not only one, because the late rank differs from step to step.
+- A collective begins on a rank when the rank's own work permits it, and ends on all ranks when the last one has arrived
+  and the data is transferred. A collective that is not matched, or does not show who arrived last, keeps its recorded
+  length.
 """

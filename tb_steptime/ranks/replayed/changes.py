@@ -35,8 +35,8 @@ _VARIANTS: dict[JobChangeId, Variant] = {
 
 @dataclass(frozen=True)
 class _Change:
-    """replayed: one replay, or two whose mean counts; empty where ranks meet in contradictory orders. least_ns: lower
-    limit of the step."""
+    """A change of the job. replayed: one replay, or two whose mean counts; empty where ranks meet in contradictory
+    orders. ranks: those that change, for late_ranks. least_ns: lower limit of the step's length."""
 
     id: JobChangeId
     replayed: Sequence[Replayed]
@@ -45,26 +45,28 @@ class _Change:
 
 
 def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | Reason:
-    """late: groups of ranks that make the others wait. Returns a reason where ranks meet in contradictory orders, or
-    there are too many collectives. Raises what reading results raises."""
+    """The job's step after changes; a reason if ranks meet in contradictory orders, or there are too many collectives.
+    Raises what reading results raises. late: groups of ranks that make the others wait."""
     if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
         return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
     replayed = job.swept()
     if replayed is None:
         return Reason("exchanges_out_of_order")
     recorded_ns, replayed_ns = job.step_ns(job.as_recorded), job.step_ns(replayed)
-    not_told = max(map(unexplained, job.spans))
-    trusted = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and not_told <= MOST_UNEXPLAINED
+    unknown_share = max(map(unexplained, job.spans))
+    trusted = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and unknown_share <= MOST_UNEXPLAINED
     if not trusted:
-        return JobReplay(len(job.spans), len(job.steps), recorded_ns, replayed_ns, not_told, trusted, job.by_device)
-    found = [_said(job, replayed, each) for each in _changes(job, late) if each.replayed]
+        return JobReplay(
+            len(job.spans), len(job.steps), recorded_ns, replayed_ns, unknown_share, trusted, job.by_device
+        )
+    found = [_outcome(job, replayed, each) for each in _changes(job, late) if each.replayed]
     larger, reason = larger_jobs(job, replayed_ns)
     return JobReplay(
         rank_count=len(job.spans),
         steps=len(job.steps),
         recorded_step_ns=recorded_ns,
         replayed_step_ns=replayed_ns,
-        unexplained=not_told,
+        unexplained=unknown_share,
         trusted=trusted,
         by_device=job.by_device,
         changes=sorted((each for each in found if each.gain_ns >= LEAST_GAIN * replayed_ns), key=lambda e: -e.gain_ns),
@@ -73,7 +75,7 @@ def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | R
     )
 
 
-def _said(job: ReplayedJob, before: Replayed, change: _Change) -> JobChange:
+def _outcome(job: ReplayedJob, before: Replayed, change: _Change) -> JobChange:
     step_ns = max(round(fmean(map(job.step_ns, change.replayed))), change.least_ns)
     steps_ns = np.maximum(np.mean([job.steps_ns(each) for each in change.replayed], axis=0), change.least_ns)
     gain_ns, usual_ns = job.step_ns(before) - step_ns, np.median(job.steps_ns(before) - steps_ns)

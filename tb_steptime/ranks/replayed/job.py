@@ -18,8 +18,14 @@ from tb_steptime.trace.table import Bool, Float64, Int64
 
 @dataclass(frozen=True, eq=False)
 class ReplayedJob:
-    """The ranks of a job, in order. names: of its steps; steps: places of those whose exchanges are matched. messages:
-    between two ranks. by_device: graphs include hosts and devices, not only own time."""
+    """The ranks of a job, in order, with what their replay needs.
+
+    names       names of the job's steps
+    matched     the matched exchanges of each group
+    messages    matched messages between two ranks
+    steps       places of the steps whose exchanges are matched
+    by_device   the graphs include hosts and devices, not only the ranks' own time
+    """
 
     spans: Sequence[RankSpan]
     names: Sequence[str]

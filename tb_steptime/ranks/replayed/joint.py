@@ -52,7 +52,7 @@ class Meetings:
 def meetings_of(
     matched: Sequence[Matched], messages: Sequence[Matched] = (), offsets_ns: Sequence[int] = ()
 ) -> Meetings:
-    """offsets_ns: convert each rank's times to those of the first."""
+    """The meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
     for group, found in enumerate([*matched, *messages]):
@@ -81,7 +81,8 @@ def _under_way_ns(found: Matched, offsets_ns: Sequence[int]) -> Int64:
 
 @dataclass(frozen=True, eq=False)
 class Joined:
-    """offsets_ns: for each rank, converts a time relative to its origin to one relative to the first begin."""
+    """The meetings of the ranks on one clock. offsets_ns: for each rank, what converts a time relative to its origin to
+    one relative to the first begin."""
 
     met: Meetings
     offsets_ns: Sequence[int]

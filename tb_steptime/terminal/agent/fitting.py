@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.fit.asked import DeviceFit, fits, size_of
 from tb_steptime.metrics.memory.fit.fit import MARGIN
+from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits, size_of
 from tb_steptime.metrics.memory.fit.settings import FitSetting
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which

@@ -67,7 +67,7 @@ def measure_there(task: Task) -> Outcome:
             task.trace,
             str(task.trace),
             keep_paths=task.keep_paths,
-            asked=True,
+            by_command=True,
             log_directory=task.log_directory,
             names_from=task.names_from,
         )

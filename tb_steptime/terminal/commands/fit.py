@@ -41,7 +41,7 @@ def _batch(text: str) -> int:
 
 
 def _size(text: str) -> int:
-    from tb_steptime.metrics.memory.fit.asked import size_of
+    from tb_steptime.metrics.memory.fit.predictions import size_of
 
     try:
         return size_of(text)
@@ -50,8 +50,8 @@ def _size(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.metrics.memory.fit.asked import fits
     from tb_steptime.metrics.memory.fit.fit import MARGIN
+    from tb_steptime.metrics.memory.fit.predictions import fits
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.fit_report import FitReport, fit_text, span_fit
     from tb_steptime.terminal.output import print_json, print_texts

@@ -213,7 +213,7 @@ def _devices(trace: Trace, table: Table) -> Iterator[TrackEvents]:
 
 
 def _device_tracks(trace: Trace, table: Table, device: int, most: int) -> Iterator[TrackEvents]:
-    """most: maximum number of streams with tracks of their own."""
+    """The tracks of a GPU. most: maximum number of streams with tracks of their own."""
     events, group = trace.events, f"{trace.job.accelerator} {device}"
     rows = events.rows(*_ON_STREAM)
     rows = rows[events.device[rows] == device].astype(np.int32)

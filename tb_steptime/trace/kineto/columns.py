@@ -171,7 +171,7 @@ class Columns:
                 self._end(row)
         self._labelled = None
 
-    def add_spelled(self, of: dict[str, bytes]) -> None:
+    def add_columns(self, of: dict[str, bytes]) -> None:
         """Take rows that are already in columns, keyed by the attribute names of `__init__`, with `external_2021`
         beside `external`; columns of `memory` are keyed "memory.<name>"."""
         external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
@@ -196,7 +196,7 @@ class Columns:
         setattr(self, name, array(values.typecode))
         return np.frombuffer(values, values.typecode) if len(values) else np.empty(0, values.typecode)
 
-    def may_say_more(self, block: EventBlock) -> bool:
+    def may_have_more_args(self, block: EventBlock) -> bool:
         """Whether any event of a block that was read with `PlainArgs` may have arguments that these leave out.
 
         Annotations occur on nodes of graphs and on activities that were moved to a lane; queues where there is no
@@ -280,9 +280,9 @@ class Columns:
         if not self.after_2021:
             kinds = np.frombuffer(self.labels.kinds, np.uint8).take(label)
             first, second = np.frombuffer(external, np.int64), np.frombuffer(external_2021, np.int64)
-            said = first != UNKNOWN
-            self.after_2021 = bool((said & _OF_A_LAUNCH.take(kinds)).any())
-            either = np.where(said, first, second)
+            known = first != UNKNOWN
+            self.after_2021 = bool((known & _OF_A_LAUNCH.take(kinds)).any())
+            either = np.where(known, first, second)
             self.took_2021 |= bool((either != first).any())
             self.external.frombytes(either.tobytes())
         else:
@@ -302,24 +302,24 @@ class Columns:
         nodes = [arg.graph_node for arg in args]
         if _are_of_graphs(nodes):
             node, graph = (np.frombuffer(integers(each), np.int64) for each in (nodes, [arg.graph for arg in args]))
-            said = node > 0
-            self.graphed.frombytes(rows[said].tobytes())
-            self.graph.frombytes(graph[said].tobytes())
-            self.graph_node.frombytes(node[said].tobytes())
+            in_graph = node > 0
+            self.graphed.frombytes(rows[in_graph].tobytes())
+            self.graph.frombytes(graph[in_graph].tobytes())
+            self.graph_node.frombytes(node[in_graph].tobytes())
 
     def _add_annotations(self, rows: Int64, events: list[Any], args: list[Args]) -> None:
-        said = annotated(args)
-        if not said:
+        places = annotated(args)
+        if not places:
             return
-        number, some = self.annotation_texts.number, [args[place] for place in said]
-        self.annotated.frombytes(rows[said].tobytes())
+        number, some = self.annotation_texts.number, [args[place] for place in places]
+        self.annotated.frombytes(rows[places].tobytes())
         for arg in some:
-            told = noted(arg)
-            self.module.append(number(told.module))
-            self.scope.append(number(told.name))
-            self.autograd.append(number(told.phase))
+            note = noted(arg)
+            self.module.append(number(note.module))
+            self.scope.append(number(note.name))
+            self.autograd.append(number(note.phase))
             self.annotation.append(number(arg.annotation))
-        moved = zip(said, some, strict=True)
+        moved = zip(places, some, strict=True)
         self.lane += small_integers([UNKNOWN if a.original_stream is None else _lane(events[p], a) for p, a in moved])
         self.annotated_stream += small_integers([arg.annotated_stream for arg in some])
 
@@ -332,10 +332,10 @@ class Columns:
 
     def _add_sequences(self, rows: Int64, sequences: list[Any], ops: list[Args]) -> None:
         sequence = np.frombuffer(integers(sequences), np.int64)
-        said = np.flatnonzero(sequence != UNKNOWN)
-        self.numbered.frombytes(rows[said].astype(np.int32).tobytes())
-        self.sequence.frombytes(sequence[said].tobytes())
-        self.forward_thread += small_integers([ops[index].forward_thread for index in said.tolist()])
+        numbered = np.flatnonzero(sequence != UNKNOWN)
+        self.numbered.frombytes(rows[numbered].astype(np.int32).tobytes())
+        self.sequence.frombytes(sequence[numbered].tobytes())
+        self.forward_thread += small_integers([ops[index].forward_thread for index in numbered.tolist()])
 
     def _add_inputs(self, ops: list[Args], with_settings: list[bool]) -> None:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])
@@ -353,10 +353,10 @@ class Columns:
 
     def _add_calls(self, calls: Int64, first: int, args: list[Args]) -> None:
         """Add those of a block's calls that record the shape of their launch."""
-        said = [place for place in calls.tolist() if args[place].grid is not None]
-        if said:
-            some = [args[place] for place in said]
-            self.shaped.frombytes((np.array(said, np.int64) + first).tobytes())
+        places = [place for place in calls.tolist() if args[place].grid is not None]
+        if places:
+            some = [args[place] for place in places]
+            self.shaped.frombytes((np.array(places, np.int64) + first).tobytes())
             self.shaped_grid += triples([arg.grid for arg in some])
             self.shaped_block += triples([arg.block for arg in some])
             self.shaped_memory += integers([arg.shared_memory for arg in some])
@@ -366,9 +366,9 @@ class Columns:
         names = [arg.exchange for arg in args]
         if names.count(None) == len(names):
             return
-        said = [index for index, name in enumerate(names) if isinstance(name, str)]
-        some, number = [args[index] for index in said], self.exchange_texts.number
-        self.collective.frombytes(rows[said].tobytes())
+        places = [index for index, name in enumerate(names) if isinstance(name, str)]
+        some, number = [args[index] for index in places], self.exchange_texts.number
+        self.collective.frombytes(rows[places].tobytes())
         for word in EXCHANGE_WORDS:
             getattr(self, word).extend([number(getattr(arg, word)) for arg in some])
         self.group_size += small_integers([arg.group_size for arg in some])
@@ -429,9 +429,9 @@ def _text(track: object) -> str:
 def _durations(us: list[float | None]) -> Int64:
     """Durations in ns; NO_DURATION for values that do not fit int64."""
     values = np.array(us, np.float64)
-    said = np.abs(values) < 2.0**52
-    if said.all():
+    exact = np.abs(values) < 2.0**52
+    if exact.all():
         return to_ns(values)
-    ns = to_ns(np.where(said, values, 0.0))
-    ns[~said] = NO_DURATION
+    ns = to_ns(np.where(exact, values, 0.0))
+    ns[~exact] = NO_DURATION
     return ns

@@ -85,13 +85,13 @@ class Texts(dict[bytes, int]):
         room."""
         return array("i", map(self.__getitem__, map(bytes, values)))
 
-    def add(self, rows: Int64, spelled: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
+    def add(self, rows: Int64, texts: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
         """Add rows and numbers of the values that are not empty: 2022 wrote empty ones with every op."""
-        if spelled.count(NOT_SAID) < len(spelled):
-            number = np.frombuffer(self.numbers(spelled), np.int32)
-            said = number != UNKNOWN
-            to_rows.frombytes(rows[said].astype(np.int32).tobytes())
-            to_numbers.frombytes(number[said].tobytes())
+        if texts.count(NOT_SAID) < len(texts):
+            number = np.frombuffer(self.numbers(texts), np.int32)
+            recorded = number != UNKNOWN
+            to_rows.frombytes(rows[recorded].astype(np.int32).tobytes())
+            to_numbers.frombytes(number[recorded].tobytes())
 
     def __missing__(self, spelling: bytes) -> int:
         text = self._meaning(spelling)

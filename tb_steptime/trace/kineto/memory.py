@@ -38,7 +38,8 @@ class MemoryColumns:
         self.refused: list[int | None] = []
 
     def add(self, rows: Sequence[Any], thread: Callable[[object, object], int]) -> None:
-        """thread: maps a pid and a tid to the number of their thread."""
+        """Keep the events of the allocator among these rows. thread: maps a pid and a tid to the number of their
+        thread."""
         memory = [row for row in rows if row.name == MEMORY]
         if len(memory) < len(rows):
             self.refused += [_signed((row.args or _NO_ARGS).bytes) for row in rows if row.name != MEMORY]
@@ -74,8 +75,8 @@ def _times(rows: Sequence[Any]) -> list[int | None]:
     """Time of each row in ns, from floats or from the written text; None if it has none."""
     if rows and isinstance(rows[0].ts, float):
         return to_ns(np.array([row.ts for row in rows], np.float64)).tolist()  # type: ignore[no-any-return]
-    spelled = None if any(isinstance(row.ts, str) for row in rows) else uniform_ns([bytes(row.ts) for row in rows])
-    return [time_ns(row.ts) for row in rows] if spelled is None else spelled.tolist()
+    times = None if any(isinstance(row.ts, str) for row in rows) else uniform_ns([bytes(row.ts) for row in rows])
+    return [time_ns(row.ts) for row in rows] if times is None else times.tolist()
 
 
 def _sizes(values: Sequence[Any]) -> list[int | None]:
@@ -114,5 +115,5 @@ def _again(table: MemoryTable) -> Any:
     twice."""
     columns = (table.ts, table.thread, table.device, table.bytes, table.addr, table.allocated)
     same: Int64 = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
-    told = (table.allocated != UNKNOWN) & (table.bytes != 0)
-    return np.insert(same, 0, False) & told if len(table) else np.zeros(0, bool)
+    complete = (table.allocated != UNKNOWN) & (table.bytes != 0)
+    return np.insert(same, 0, False) & complete if len(table) else np.zeros(0, bool)

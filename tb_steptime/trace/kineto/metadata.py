@@ -65,7 +65,7 @@ class Metadata:
 
     def mended_device_count(self) -> int:
         """Number of listed devices whose properties contain values of other properties."""
-        return sum(_says_sms_as_threads(one) for one in self._listed())
+        return sum(_lists_sms_as_threads(one) for one in self._listed())
 
     def _listed(self) -> list[dict[str, Any]]:
         listed = self._values.get("deviceProperties")
@@ -121,7 +121,7 @@ def _ranks(listed: Any) -> tuple[int, ...]:
 _FEWEST_THREADS = 1024
 
 
-def _says_sms_as_threads(of: dict[str, Any]) -> bool:
+def _lists_sms_as_threads(of: dict[str, Any]) -> bool:
     """The Python exporter of PyTorch 2.13 and 2.14 writes the number of SMs as the threads of an SM, and leaves out the
     shared memory of an SM."""
     threads = _integer(of.get("maxThreadsPerMultiprocessor"))
@@ -158,7 +158,7 @@ def _device(of: dict[str, Any]) -> Device | None:
         shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
         memory_bytes=_integer(of.get("totalGlobalMem")),
     )
-    return _mended(device) if _says_sms_as_threads(of) else device
+    return _mended(device) if _lists_sms_as_threads(of) else device
 
 
 def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, Device]:

@@ -32,7 +32,7 @@ _SCHEDULE = "Was a step active while it was recorded? Check the profiler's sched
 
 
 class ReadRows(NamedTuple):
-    """base_time_ns: the epoch time from which the file counts; 0 if it counts from 1970."""
+    """The rows of a trace. base_time_ns: the epoch time from which the file counts; 0 if it counts from 1970."""
 
     trace: Trace
     base_time_ns: int
@@ -83,7 +83,7 @@ def _read(
 ) -> ReadRows:
     source = Source(path)
     try:
-        taking = Taking(wanted, trusting, lambda: _tell(on_progress, source, taking))
+        taking = Taking(wanted, trusting, lambda: _report(on_progress, source, taking))
         outline = _walk(source, taking, trusting)
     finally:
         source.close()
@@ -91,7 +91,7 @@ def _read(
     return ReadRows(Whole(taken, outline, source.extent, wanted is None).trace(), taken.metadata.base_time_ns)
 
 
-def _tell(on_progress: Callable[[ReadProgress], None] | None, source: Source, taking: Taking) -> None:
+def _report(on_progress: Callable[[ReadProgress], None] | None, source: Source, taking: Taking) -> None:
     if on_progress:
         on_progress(ReadProgress(source.packed_bytes, source.total_bytes, taking.event_count))
 

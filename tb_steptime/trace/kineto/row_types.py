@@ -77,7 +77,7 @@ _OF_FEW = {
     "graph", "module", "scope", "autograd", "annotation", "annotated_stream",
     "copy_kind", "source_memory", "target_memory", "memory_kind", "sycl_queue", "l0_queue",
 }  # fmt: skip
-#: Args without those. An event's other keys and its name show whether it may have them: `Columns.may_say_more`.
+#: Args without those. An event's other keys and its name show whether it may have them: `Columns.may_have_more_args`.
 PlainArgs = msgspec.defstruct(
     "PlainArgs",
     [

@@ -40,7 +40,7 @@ from tb_steptime.trace.kineto.row_types import (
     PlainArgs,
     Track,
 )
-from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, spelled_ns, to_ns, uniform_ns
+from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, parsed_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64
 
 #: Word in msgspec's messages for a bad character, a bad escape or bad UTF-8. These can be repaired; other errors
@@ -218,7 +218,8 @@ class RowDecoder:
 
 
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
-    """Whether any begin of an event written in two has arguments: `Columns.may_say_more` does not look at these."""
+    """Whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
+    these."""
     begun = tuple(kind for kind in kinds if issubclass(kind, Begin))
     return bool(begun) and any(isinstance(row, begun) and row.args is not None for row in rows)
 
@@ -251,11 +252,11 @@ def _instant(row: Any) -> Instant:
 
 
 def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> EventBlock:
-    spelled = [bytes(row.ts) for row in timed]
-    uniform = uniform_ns(spelled)
+    texts = [bytes(row.ts) for row in timed]
+    uniform = uniform_ns(texts)
     if uniform is not None:
         return EventBlock(timed, uniform, others, event_count)
-    times = [spelled_ns(time) for time in spelled]
+    times = [parsed_ns(time) for time in texts]
     kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
     known = np.array([time for time in times if time is not None], np.int64)
     return EventBlock(kept, known, others, event_count, len(timed) - len(kept))
@@ -267,7 +268,7 @@ def _loose_block(event: Any) -> EventBlock | None:
         return None
     nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
-        time = spelled_ns(str(event.get("ts")).encode())
+        time = parsed_ns(str(event.get("ts")).encode())
         if event.get("cat") == INSTANT:
             return None if time is None else EventBlock([], nothing, [], 1, memory=_loose_memory(event | {"ph": "i"}))
         return None if time is None else EventBlock([_loose_timed(Complete, event)], np.array([time]), [], 1)
@@ -314,9 +315,9 @@ def _loose_memory(event: dict[str, Any]) -> list[Instant]:
     args = event.get("args")
     if event["ph"] != "i" or event.get("name") not in _OF_ALLOCATOR or not isinstance(args, dict):
         return []
-    said = {name: args[key] for name, key in _MEMORY_KEYS if key in args}
+    fields = {name: args[key] for name, key in _MEMORY_KEYS if key in args}
     track = _track(event.get("pid")), _track(event.get("tid"))
-    return [Instant(str(event.get("ts")), event["name"], *track, MemoryArgs(**said))]
+    return [Instant(str(event.get("ts")), event["name"], *track, MemoryArgs(**fields))]
 
 
 def _word(value: object) -> str | None:
@@ -332,11 +333,11 @@ def _track(value: object) -> Track:
 def _loose_args(args: object) -> Args:
     if not isinstance(args, dict):
         return NO_ARGS
-    said = {name: args[key] for name, key in _ARG_KEYS if key in args}
+    fields = {name: args[key] for name, key in _ARG_KEYS if key in args}
     for name in _SPELLED:
-        if name in said:
-            said[name] = msgspec.Raw(_AGAIN.encode(said[name]))
-    return Args(**said)
+        if name in fields:
+            fields[name] = msgspec.Raw(_AGAIN.encode(fields[name]))
+    return Args(**fields)
 
 
 _AGAIN = msgspec.json.Encoder(decimal_format="number")

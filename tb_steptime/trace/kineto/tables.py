@@ -192,7 +192,7 @@ class Tables:
         of |= whole._asdict() | {"in_blocks": shapes.in_blocks}
         self._kernels: dict[str, Any] = {
             "event": event,
-            **{name: values if _says_anything(values) else None for name, values in of.items()},
+            **{name: values if _has_values(values) else None for name, values in of.items()},
         }
 
     def _drop_duplicates(self) -> int:
@@ -220,7 +220,7 @@ def _spread(columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], s
     spread: dict[str, Any] = {}
     for name in names:
         values = columns.take(name)
-        if name not in _ALWAYS and not _says_anything(values):
+        if name not in _ALWAYS and not _has_values(values):
             spread[name] = None
             continue
         values = _narrow(values, *_NARROWER.get(name, ()))
@@ -324,7 +324,7 @@ def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt
     return values.take(order, axis=0)
 
 
-def _says_anything(values: npt.NDArray[Any]) -> bool:
+def _has_values(values: npt.NDArray[Any]) -> bool:
     if values.dtype.kind == "b":
         return bool(values.any())
     return bool((np.isfinite(values) if values.dtype.kind == "f" else values != UNKNOWN).any())

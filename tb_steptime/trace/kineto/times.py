@@ -21,14 +21,14 @@ def to_ns(us: Float64) -> Int64:
     return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
 
 
-def time_ns(spelled: object) -> int | None:
+def time_ns(text: object) -> int | None:
     """The time of one event, as a float or Raw."""
-    return spelled_ns(bytes(spelled) if isinstance(spelled, msgspec.Raw) else str(spelled).encode())
+    return parsed_ns(bytes(text) if isinstance(text, msgspec.Raw) else str(text).encode())
 
 
-def uniform_ns(spelled: list[bytes]) -> Int64 | None:
+def uniform_ns(times: list[bytes]) -> Int64 | None:
     """Whole microseconds, or all with three decimals: then the digits are an integer once the points are gone."""
-    text = b",".join([*spelled, b""])
+    text = b",".join([*times, b""])
     signs = np.frombuffer(text, np.uint8)
     points, commas = np.flatnonzero(signs == ord(".")), np.flatnonzero(signs == ord(","))
     scale = 1 if len(points) else 1000
@@ -41,7 +41,7 @@ def uniform_ns(spelled: list[bytes]) -> Int64 | None:
         return None
 
 
-def spelled_ns(time: bytes) -> int | None:
+def parsed_ns(time: bytes) -> int | None:
     number = number_of(time.decode("ascii", "replace").strip('"'))
     if number is None:
         return None

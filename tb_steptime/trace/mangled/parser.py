@@ -61,9 +61,15 @@ class NotReadableError(Exception):
 
 
 class Name(msgspec.Struct, frozen=True):
-    """text: as written; bare: the name of its last component, which constructors repeat. arguments: the template
-    arguments, None if it is not a template. qualifiers: of the object of a method. has_result: whether a template of
-    this name encodes its result type before its parameter types; constructors and conversions do not."""
+    """A name in demangled form.
+
+    text         the whole name
+    bare         the name of its last component, which constructors repeat
+    arguments    the template arguments; None if it is not a template
+    qualifiers   of the object of a method
+    has_result   a template of this name encodes its result type before its parameter types; constructors and
+                 conversions do not
+    """
 
     text: str
     bare: str = ""

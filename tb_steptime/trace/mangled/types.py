@@ -63,7 +63,7 @@ def pointing(to: Type, sign: str) -> Type:
 
 
 def qualified(type_: Type, qualifiers: str) -> Type:
-    """qualifiers: letters of "rVK" in the order of the name."""
+    """The type with these qualifiers, which are letters of "rVK" in the order of the name."""
     words = "".join({"r": " restrict", "V": " volatile", "K": " const"}[each] for each in reversed(qualifiers))
     if type_.form == "open":
         return replace(type_, after=type_.after + words)

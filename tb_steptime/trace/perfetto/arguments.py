@@ -57,14 +57,14 @@ class Arguments:
         self._extras: dict[bytes, _Said | None] = {}
 
     def of_slice(self, annotations: Iterable[Any]) -> Args:
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         known = self._fields
         for annotation in annotations:
             name = annotation.name
             field = known[name] if name in known else self._field(name)
             if field is not None:
-                said[field] = (annotation.int if field in _NUMBERS else 0) or self._value(field, annotation)
-        return Args(**said) if said else NO_ARGS
+                fields[field] = (annotation.int if field in _NUMBERS else 0) or self._value(field, annotation)
+        return Args(**fields) if fields else NO_ARGS
 
     def _field(self, name: bytes) -> str | None:
         if len(self._fields) >= _MOST_REMEMBERED:
@@ -79,7 +79,7 @@ class Arguments:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
             if annotation.entries:
-                return self._remember(self._spelled, tuple(annotation.entries), _spelled_list) or NOT_SAID
+                return self._remember(self._spelled, tuple(annotation.entries), _json_list) or NOT_SAID
             value = _plain(annotation)
             return NOT_SAID if value in (None, "null") else msgspec.Raw(msgspec.json.encode(value))
         if annotation.HasField("json"):
@@ -91,7 +91,7 @@ class Arguments:
 
     def of_stage(self, stage: Any, launch_arguments: dict[int, str]) -> tuple[dict[str, Any], str]:
         """Fields of Args, and the architecture of the device, "" if it is not recorded."""
-        said: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         architecture = ""
         known = self._extras
         for extra in stage.extra:
@@ -99,37 +99,37 @@ class Arguments:
             if pair and pair[0] == "arch":
                 architecture = pair[1]
             elif pair:
-                said[pair[0]] = pair[1]
+                fields[pair[0]] = pair[1]
         if stage.HasField("launch"):
-            said |= _launch_shape(stage.launch, launch_arguments)
-        return said, architecture
+            fields |= _launch_shape(stage.launch, launch_arguments)
+        return fields, architecture
 
-    def _remember(self, known: dict[Any, Any], spelled: Any, decode: Callable[[Any], Any]) -> Any:
+    def _remember(self, known: dict[Any, Any], encoded: Any, decode: Callable[[Any], Any]) -> Any:
         """The decoded value, cached by its spelling; None if it is damaged."""
-        if spelled in known:
-            return known[spelled]
+        if encoded in known:
+            return known[encoded]
         try:
-            value = decode(spelled)
+            value = decode(encoded)
         except (IndexError, ValueError, RecursionError, DecodeError):
             self.damaged_count += 1
             return None
         if len(known) >= _MOST_REMEMBERED:
             known.clear()
-        known[spelled] = value
+        known[encoded] = value
         return value
 
 
-def _spelled_list(entries: tuple[bytes, ...]) -> msgspec.Raw:
+def _json_list(entries: tuple[bytes, ...]) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(_entries(entries, 0)))
 
 
-def _list(spelled: tuple[bytes, ...]) -> list[Any]:
-    return _entries(spelled[1:], 0)
+def _list(encoded: tuple[bytes, ...]) -> list[Any]:
+    return _entries(encoded[1:], 0)
 
 
-def _from_json(spelled: tuple[bytes, bytes]) -> Any:
+def _from_json(encoded: tuple[bytes, bytes]) -> Any:
     try:
-        return msgspec.json.decode(spelled[1])
+        return msgspec.json.decode(encoded[1])
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ValueError("no JSON") from error
 
@@ -157,8 +157,8 @@ def _plain(annotation: Any) -> Any:
     return None
 
 
-def _extra(spelled: bytes) -> _Said | None:
-    extra = extra_of(spelled)
+def _extra(encoded: bytes) -> _Said | None:
+    extra = extra_of(encoded)
     name, value = (text.decode("utf-8", "replace") for text in (extra.name, extra.value))
     if name == "arch":
         return name, value
@@ -173,15 +173,15 @@ def _extra(spelled: bytes) -> _Said | None:
 def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
     """The launch shape. Zeros are left out in the file, so a launched kernel without dynamic shared memory has 0
     bytes."""
-    said: dict[str, Any] = {"shared_memory": 0}
+    fields: dict[str, Any] = {"shared_memory": 0}
     for field, triple in (("grid", launch.grid), ("block", launch.block)):
         if triple.x or triple.y or triple.z:
-            said[field] = [_as_signed(triple.x or 1), _as_signed(triple.y or 1), _as_signed(triple.z or 1)]
+            fields[field] = [_as_signed(triple.x or 1), _as_signed(triple.y or 1), _as_signed(triple.z or 1)]
     for argument in launch.arguments:
         known = _LAUNCH_FIELDS.get(names.get(argument.name_iid, ""))
         if known:
-            said[known] = _as_signed(argument.value)
-    return said
+            fields[known] = _as_signed(argument.value)
+    return fields
 
 
 def _as_signed(value: int) -> int:

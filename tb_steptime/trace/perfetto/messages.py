@@ -114,10 +114,10 @@ def _pool() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="tb_steptime_perfetto.proto", package=_PACKAGE, syntax="proto2")
     for message, fields in _MESSAGES.items():
         described = file.message_type.add(name=message)
-        for field, (number, spelled) in fields.items():
-            kind = spelled.removesuffix("*")
+        for field, (number, declared) in fields.items():
+            kind = declared.removesuffix("*")
             added = described.field.add(
-                name=field, number=number, label=_SINGLE if spelled == kind else _REPEATED, type=_TYPES.get(kind)
+                name=field, number=number, label=_SINGLE if declared == kind else _REPEATED, type=_TYPES.get(kind)
             )
             if kind not in _TYPES:
                 added.type, added.type_name = added.TYPE_MESSAGE, f".{_PACKAGE}.{kind}"

@@ -154,15 +154,15 @@ class Taking:
         category = _STAGES.get(named.lower()) if named else _STAGES_BY_NUMBER.get(stage.stage_iid)
         if category is None:
             category = f"gpu stage {named or stage.stage_iid}"
-        said, architecture = self._arguments.of_stage(stage, texts.launch_arguments)
+        fields, architecture = self._arguments.of_stage(stage, texts.launch_arguments)
         device = stage.gpu
         lane = texts.stage_lane(device, stage.lane_iid)
-        said.setdefault("device", device)
-        _put_on_lane(said, lane)
-        if architecture and said["device"] in _DEVICES:
-            self.architectures.setdefault(said["device"], architecture)
+        fields.setdefault("device", device)
+        _put_on_lane(fields, lane)
+        if architecture and fields["device"] in _DEVICES:
+            self.architectures.setdefault(fields["device"], architecture)
         name = texts.kernels.get(stage.kernel_iid) or texts.names.get(stage.name_iid) or named
-        row = self._add(time_ns, category, name, lane, stage.duration, Args(**said))
+        row = self._add(time_ns, category, name, lane, stage.duration, Args(**fields))
         self._count_known(category)
         if stage.event:
             self._stage_rows.append(row)
@@ -172,7 +172,7 @@ class Taking:
             self._waited_for.append(each)
         if category in _WORK:
             self.stage_count += 1
-            if "correlation" not in said and stage.event:
+            if "correlation" not in fields and stage.event:
                 self._unlinked_rows.append(row)
                 self._unlinked.append(stage.event)
 
@@ -214,10 +214,10 @@ class Taking:
             known = self._is_known[category] = kind_of(category, "") not in (Kind.OTHER, LEFT_OUT)
         self.known_count += known
 
-    def _text(self, spelled: bytes) -> str:
-        text = self._texts_of.get(spelled)
+    def _text(self, encoded: bytes) -> str:
+        text = self._texts_of.get(encoded)
         if text is None:
-            text = self._texts_of[spelled] = text_of(spelled)
+            text = self._texts_of[encoded] = text_of(encoded)
         return text
 
     def _submit(self, row: int, args: Args, stages: Any) -> None:
@@ -268,14 +268,14 @@ def _found(wanted: Int64, among: Int64) -> tuple[Int64, Int64]:
 
 
 def _with_correlation(args: Args, correlation: int) -> Args:
-    said = {name: getattr(args, name) for name in Args.__struct_fields__}
-    return Args(**{**said, "correlation": correlation})
+    fields = {name: getattr(args, name) for name in Args.__struct_fields__}
+    return Args(**{**fields, "correlation": correlation})
 
 
-def _put_on_lane(said: dict[str, Any], lane: Lane) -> None:
+def _put_on_lane(fields: dict[str, Any], lane: Lane) -> None:
     """Set the streams as in JSON: `stream` is the lane on which the activity is shown, and `original_stream` the
     hardware stream if that differs."""
-    hardware = said.get("stream")
-    said["stream"] = lane.tid
+    hardware = fields.get("stream")
+    fields["stream"] = lane.tid
     if isinstance(hardware, int) and hardware != lane.tid:
-        said["original_stream"] = hardware
+        fields["original_stream"] = hardware

@@ -114,7 +114,7 @@ class Texts:
 
 
 class Sequences:
-    """texts: interned texts, by the sequence of packets to which they belong."""
+    """The interned texts of each sequence of packets."""
 
     def __init__(self) -> None:
         self.texts: dict[int, Texts] = {}
@@ -129,8 +129,8 @@ class Sequences:
         return texts
 
 
-def text_of(spelled: bytes) -> str:
-    return spelled.decode("utf-8", "replace")
+def text_of(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "replace")
 
 
 def _number(masked: int) -> int:

@@ -52,6 +52,7 @@ from tb_steptime.trace.table import (
     distinct_in,
     is_in,
     median,
+    values_at,
 )
 
 #: Tolerance: both clocks are read in microseconds or better, so one tick of each is no disagreement. None of 50 real
@@ -106,8 +107,8 @@ def on_one_clock(trace: Trace) -> Trace:
     values = {"count": count(number), "share": fraction(number / len(early)), "shift": ns(int(by.max()) + LAUNCH_NS)}
     left = median((by - early)[waited]) if waited.any() else 0.0
     if left > MOST_FRACTION * _length(trace):
-        said = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
-        return replace(trace, repaired=(*trace.repaired, said))
+        finding = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
+        return replace(trace, repaired=(*trace.repaired, finding))
     add_ns, is_bound = _beyond_least(waits, shift, waited & (by - early <= GAP_NS))
     values["shift"] = ns(int(by.max()) + add_ns)
     id = "clocks_drift" if shift.slope else "clocks_bounded" if is_bound else "clocks_shifted"
@@ -193,7 +194,7 @@ def _last_to_end(ends: Int64) -> Int64:
 def _before(call: Int64, work: Int64, waits: Int64) -> Int64:
     """The work of the last of the calls before each of these rows; -1 where there is none."""
     place = np.searchsorted(call, waits) - 1
-    return np.where(place >= 0, work[place], -1) if len(call) else np.full(len(waits), -1, np.int64)
+    return values_at(work, place)
 
 
 def _length(trace: Trace) -> int:

@@ -18,12 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.text import Finding, Trust, count, fraction
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64
 
 #: Minimum number of complete replays that show what a graph consists of.
@@ -41,11 +40,22 @@ UInt64 = npt.NDArray[np.uint64]
 
 
 class _Replays(NamedTuple):
-    """One row per graph launch with any recorded work, in time order. call: row of the launch; first, last: places of
-    its work among all `work`, rows of the event table by start; kind: number shared by replays with the same work.
+    """Launches of graphs that have recorded work.
 
-    One row per kind: often, how many replays it has; example, one of them; graph, -1 if not recorded; nodes, the number
-    of nodes of each sort, one column for each.
+    One entry per launch, in time order:
+    call          row of the launch in the event table
+    first, last   its work is work[first:last]
+    kind          a number that replays with the same work share
+
+    One entry per piece of work, in the order of the launches, then by start:
+    work          row of the event table
+    node          the node's sort, a number for its name and launch shape
+
+    One entry per kind:
+    often         number of its replays
+    example       one of these replays
+    graph         id of their graph; -1 if not recorded
+    nodes         number of nodes of each sort, one column per sort
     """
 
     call: Int64
@@ -80,7 +90,7 @@ def graph_findings(trace: Trace) -> list[Finding]:
         "count": count(lost), "replays": count(len(rows)), "all": count(len(lacks)), "share": fraction(share)
     }  # fmt: skip
     trust: Trust = "low" if share >= MUCH_FRACTION else "medium"
-    ranges = longest(trace.events.start_ns[rows], trace.events.ends(rows))
+    ranges = longest_ranges(trace.events.start_ns[rows], trace.events.ends(rows))
     return [Finding("replays_incomplete", "said", ("gpu_time", "launches"), trust, lost, share, values, ranges)]
 
 

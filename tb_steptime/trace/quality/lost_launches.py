@@ -18,13 +18,12 @@ import numpy as np
 
 from tb_steptime.text import Done, Finding, Trust, code, count, fraction
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, is_in
 
@@ -47,7 +46,7 @@ _SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
 
 
 class KernelLaunches(NamedTuple):
-    """Rows of the event table, in time order: calls that launch work, and those of them whose work is missing."""
+    """Calls that launch work, as rows of the event table in time order. lost: those of them whose work is missing."""
 
     rows: Int64
     lost: Int64
@@ -141,7 +140,7 @@ def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[in
     place = np.searchsorted(launches.rows, lost)
     first = np.flatnonzero(np.diff(place, prepend=-2) > 1)
     last = np.append(first[1:], len(lost)) - 1
-    return longest(trace.events.start_ns[lost[first]], trace.events.ends(lost[last]))
+    return longest_ranges(trace.events.start_ns[lost[first]], trace.events.ends(lost[last]))
 
 
 def lost_findings(trace: Trace) -> list[Finding]:

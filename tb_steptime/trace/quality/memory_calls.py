@@ -15,11 +15,11 @@ import numpy as np
 
 from tb_steptime.text import Finding, code, count, fraction, ns
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import longest_ranges
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import named_in, rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
@@ -39,8 +39,11 @@ LEAST_CALLS, UNCACHED_FRACTION = 20, 0.5
 
 
 class Retries(NamedTuple):
-    """rows: the calls of failed allocations that were tried again, in time order; start_ns, end_ns: of each such
-    retry."""
+    """Allocations that failed and were tried again after memory had been freed.
+
+    rows              the calls of all retries, as rows of the event table in time order
+    start_ns, end_ns  when each retry begins and ends
+    """
 
     rows: Int64
     start_ns: Int64
@@ -53,13 +56,13 @@ class Retries(NamedTuple):
 
 @shared
 def allocation_retries(trace: Trace) -> Retries:
-    """Retries: within one op a call for memory, calls that free, and a call for memory, with nothing else in
-    between."""
+    """Finds the retries: within one op a call that allocates, calls that free, and a call that allocates again, with
+    nothing else in between."""
     calls = trace.events.rows(*CALL_KINDS)
-    asks, gives = (named_in(trace, calls, wanted.match) for wanted in (_MALLOC, _FREE))
-    if not asks.any() or not gives.any():  # in most recordings
+    allocates, frees = (named_in(trace, calls, wanted.match) for wanted in (_MALLOC, _FREE))
+    if not allocates.any() or not frees.any():  # in most recordings
         return Retries(calls[:0], calls[:0], calls[:0])
-    kind = _kinds(trace, calls, asks, gives)
+    kind = _kinds(trace, calls, allocates, frees)
     relevant = calls[(kind != _NOTHING)]
     kind = kind[kind != _NOTHING]
     op = innermost(trace, op_rows, relevant)
@@ -71,15 +74,15 @@ def allocation_retries(trace: Trace) -> Retries:
     return Retries(np.sort(np.concatenate(rows)) if rows else calls[:0], start, end)
 
 
-_NOTHING, _OTHER, _ASKS, _GIVES = range(4)
+_NOTHING, _OTHER, _ALLOCATION, _RELEASE = range(4)
 
 
-def _kinds(trace: Trace, calls: Int64, asks: Bool, gives: Bool) -> Int64:
-    """What each call is to the allocator; its side calls count as nothing. asks, gives: which names allocate and which
-    free."""
+def _kinds(trace: Trace, calls: Int64, allocates: Bool, frees: Bool) -> Int64:
+    """Whether each call allocates, frees, is a side call of the allocator, which counts as nothing, or is another call.
+    allocates, frees: for each string of the table, whether calls of that name do so."""
     kind = np.full(len(trace.strings), _OTHER, np.int64)
-    kind[asks] = _ASKS
-    kind[gives] = _GIVES
+    kind[allocates] = _ALLOCATION
+    kind[frees] = _RELEASE
     kind[named_in(trace, calls, _BESIDES.match)] = _NOTHING
     return kind[trace.events.name[calls]]
 
@@ -87,11 +90,11 @@ def _kinds(trace: Trace, calls: Int64, asks: Bool, gives: Bool) -> Int64:
 def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
     """First and last places of a call that allocates, one or more that free, and one that allocates, in one op."""
     found: list[tuple[int, int]] = []
-    at = np.flatnonzero(kind == _GIVES)
+    at = np.flatnonzero(kind == _RELEASE)
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
     for run in runs:
         first, last = int(run[0]) - 1, int(run[-1]) + 1
-        if first < 0 or last >= len(kind) or kind[first] != _ASKS or kind[last] != _ASKS:
+        if first < 0 or last >= len(kind) or kind[first] != _ALLOCATION or kind[last] != _ALLOCATION:
             continue
         if op[first] >= 0 and (op[first : last + 1] == op[first]).all() and thread[first] == thread[last]:
             found.append((first, last))
@@ -100,28 +103,28 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
 
 def caching_is_off(trace: Trace) -> int:
     """How many calls allocate memory, if nearly every allocation makes one up to the end of the recording; else 0."""
-    asks = rows_named(trace, CALL_KINDS, _MALLOC.match)
-    if len(asks) < LEAST_CALLS or (trace.memory.device_type > 0).any():
+    calls = rows_named(trace, CALL_KINDS, _MALLOC.match)
+    if len(calls) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
-    gives = rows_named(trace, CALL_KINDS, _FREE.match)
+    frees = rows_named(trace, CALL_KINDS, _FREE.match)
     allocations = rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match)
     later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
-    late = int((asks > later[0]).sum()) if len(later) else 0
+    late = int((calls > later[0]).sum()) if len(later) else 0
     each_time = len(later) > 0 and late >= UNCACHED_FRACTION * len(later)
-    between = int((gives < asks[-1]).sum())  # a cache frees at the end of the program, or when memory runs short
-    return len(asks) if each_time and between >= UNCACHED_FRACTION * len(asks) else 0
+    between = int((frees < calls[-1]).sum())  # a cache frees at the end of the program, or when memory runs short
+    return len(calls) if each_time and between >= UNCACHED_FRACTION * len(calls) else 0
 
 
 def memory_findings(trace: Trace) -> list[Finding]:
-    found, retries, asks = [], allocation_retries(trace), caching_is_off(trace)
+    found, retries, calls = [], allocation_retries(trace), caching_is_off(trace)
     if retries.times:
         length = int(trace.events.dur_ns[retries.rows].sum())
         values = {"count": count(retries.times), "time": ns(length)}
-        ranges = longest(retries.start_ns, retries.end_ns)
+        ranges = longest_ranges(retries.start_ns, retries.end_ns)
         found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
-    if asks:
+    if calls:
         allocations = len(rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match))
-        values = {"count": count(asks), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
-        values["share"] = fraction(asks / allocations)
-        found.append(Finding("caching_off", "said", ("memory", "host_time"), count=asks, values=values))
+        values = {"count": count(calls), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
+        values["share"] = fraction(calls / allocations)
+        found.append(Finding("caching_off", "said", ("memory", "host_time"), count=calls, values=values))
     return found

@@ -17,8 +17,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.text import Finding, count, fraction, ns
+from tb_steptime.trace.intervals import longest_ranges
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.quality.ranges import longest
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in, median
 
 #: Minimum overlap of two rows, and minimum length of a row, for a fault. Both values are those of TraceLens.
@@ -48,7 +48,7 @@ def without_overruns(trace: Trace) -> Trace:
     found = Finding(
         "rows_overrun", "repaired", ("gpu_time", "launches", "steps"), "medium", len(rows), share,
         {"count": count(len(rows)), "all": count(len(device)), "excess": ns(excess_ns), "share": fraction(share)},
-        longest(events.start_ns[rows], ends),
+        longest_ranges(events.start_ns[rows], ends),
     )  # fmt: skip
     return replace(trace, events=replace(events, dur_ns=dur), repaired=(*trace.repaired, found), memo={})
 

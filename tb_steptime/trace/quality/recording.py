@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from tb_steptime.text import Finding, count, ns
+import re
+
+from tb_steptime.text import Finding, count, ns, text
+from tb_steptime.trace.intervals import longest_ranges
+from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.graph_holes import graph_findings
 from tb_steptime.trace.quality.lost_launches import lost_findings
 from tb_steptime.trace.quality.memory_calls import memory_findings
-from tb_steptime.trace.quality.ranges import longest
-from tb_steptime.trace.quality.unnamed_device import unnamed_findings
 from tb_steptime.trace.quality.unrecorded_device import device_findings
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, step_marks
-from tb_steptime.trace.table import DEVICE_KINDS
+from tb_steptime.trace.table import DEVICE_KINDS, Kind, distinct_in
 
 _ORDER = ("repaired", "left_out", "said")
+#: Libraries name a generation of GPUs in kernels that are built for it, and run them on later ones as well. The latest
+#: of all names is the oldest generation that the GPU can be. The oldest comes first here.
+_GENERATIONS = {
+    "Maxwell": r"\bmaxwell_|(?<![a-z0-9])sm5[0-9]_",
+    "Pascal": r"\bpascal_|(?<![a-z0-9])sm6[0-9]_",
+    "Volta": r"\bvolta_|(?<![a-z0-9])sm7[0-4]_",
+    "Turing": r"\bturing_|(?<![a-z0-9])sm75_",
+    "Ampere": r"\bampere_|(?<![a-z0-9])sm8[0-8]_",
+    "Hopper": r"\bhopper_|(?<![a-z0-9])sm90_",
+    "Blackwell": r"\bblackwell_|(?<![a-z0-9])sm1[0-2][0-9]_",
+}
 
 
 @shared
@@ -26,7 +39,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
         *graph_findings(trace),
         *device_findings(trace),
         *memory_findings(trace),
-        *unnamed_findings(trace),
+        *_unnamed_device(trace),
     ]
     return tuple(sorted(found, key=lambda each: _ORDER.index(each.done)))
 
@@ -43,5 +56,22 @@ def _marks(trace: Trace) -> list[Finding]:
         "time": ns(int(events.dur_ns[marks].sum())),
         "work": ns(int(events.dur_ns[device].sum())),
     }
-    ranges = longest(events.start_ns[marks], events.ends(marks))
+    ranges = longest_ranges(events.start_ns[marks], events.ends(marks))
     return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values, ranges)]
+
+
+def _unnamed_device(trace: Trace) -> list[Finding]:
+    """A finding if no device has a name, as in files of 2021, and kernels show how old the device can be at most."""
+    if any(device.name for device in trace.devices.values()):
+        return []
+    kernels = trace.events.rows(Kind.KERNEL)
+    names = [trace.strings[name] for name in distinct_in(trace.events.name[kernels]).tolist()]
+    known = [name for name, pattern in _GENERATIONS.items() if any(map(re.compile(pattern).search, names))]
+    return [Finding("device_unnamed", "said", (), values={"generation": text(known[-1])})] if known else []
+
+
+def is_cpu_unrecorded(trace: Trace) -> bool:
+    """Whether work was launched in the recording, and launch calls are all that it has of the CPU, as with
+    `activities=[CUDA]`. What keeps the CPU from launching is then not known, and neither is one-time work."""
+    launched = (find_launches(trace).call >= 0).any()
+    return bool(launched) and not len(trace.events.rows(Kind.CPU_OP, Kind.USER, Kind.PYTHON))

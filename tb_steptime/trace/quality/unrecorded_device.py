@@ -48,8 +48,13 @@ Sign = Literal["launches", "memory", "rate", "mps", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
-    """by: the kind of evidence; count: how often it occurs; name: of the first op that shows it, or of the device
-    type."""
+    """Evidence that the job used a device which is not recorded.
+
+    by           kind of the evidence
+    count        number of events that show it
+    name         the first op that shows it, or the type of the device
+    longest_ns   length of the longest of these events, for calls that wait
+    """
 
     by: Sign
     count: int

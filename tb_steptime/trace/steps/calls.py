@@ -57,8 +57,13 @@ WHOLE_GRAPH_KERNELS = 30
 
 
 class StepCalls(NamedTuple):
-    """rows: the calls, of the event table, in time order; at_end: a step ends with its call, rather than begins with
-    it. name: of most of the calls. mean_steps: the calls are meant to be one per step; otherwise they merely repeat."""
+    """Calls that are made once in each step.
+
+    rows         rows of the event table, in time order
+    at_end       each step ends with its call; otherwise it begins with it
+    name         the name that most of the calls have
+    mean_steps   the calls are made once per step by their purpose; otherwise they only repeat
+    """
 
     rows: Int64
     at_end: bool

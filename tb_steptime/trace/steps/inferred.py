@@ -163,8 +163,8 @@ def _fall_to_batches(trace: Trace, calls: StepCalls) -> bool:
 
 
 def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int:
-    """The number of calls after which names and work repeat, if the work between single calls does not repeat; else
-    1."""
+    """The number of calls in a step: 1 if the work from each call to the next is alike, else the number after which
+    names and work repeat; 1 if they do not repeat at all."""
     instants = trace.events.ends(rows) if at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
     for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1):
@@ -197,11 +197,11 @@ def _is_edge_whole(work: Int64, at_end: bool) -> bool:
 
 
 def _usual(work: Int64) -> Bool:
-    """Which are close to the median; none if that is 0."""
+    """Which amounts are close to their median; none if that is 0."""
     return _alike(work, median(work)) & (work > 0)
 
 
 def _alike(work: Int64, other: Int64 | float) -> Bool:
-    """Which differ by little."""
+    """Which amounts are nearly equal to the other ones."""
     alike: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
     return alike

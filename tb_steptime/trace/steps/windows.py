@@ -80,6 +80,10 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
     def intervals(self) -> Intervals:
         return Intervals.union(self.start_ns, self.end_ns)
 
+    def overlap_ns(self, intervals: Intervals) -> Int64:
+        """Time that the intervals cover within each step."""
+        return intervals.overlap_ns(self.start_ns, self.end_ns)
+
     def begun_at(self, instants: Int64) -> Int64:
         """The place of the step that began last at or before each instant; -1 before the first one."""
         return np.searchsorted(self.start_ns, instants, side="right") - 1
@@ -95,6 +99,11 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def end_ns(self) -> Int64:
         return np.array([step.end_ns for step in self.steps], np.int64)
+
+    @property
+    def duration_ns(self) -> Int64:
+        durations: Int64 = self.end_ns - self.start_ns
+        return durations
 
     @cached_property
     def host_start_ns(self) -> Int64:

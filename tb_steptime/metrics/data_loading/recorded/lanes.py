@@ -9,12 +9,30 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.data_loading.recorded.batches import producers, ready_at
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords
 from tb_steptime.trace.table import Int64, distinct
 
 DATASET, COLLATE, TRANSFER, WAIT = range(4)
+#: From the first read of a batch until the training loop takes it. The first four are in the order of
+#: `ProductionLane.part`. A main process without workers trains where a worker would be idle.
+PRODUCTION_PARTS = (
+    PartMeaning("dataset", "Dataset", "The dataset's own code: reading, decoding, transforms.", "data"),
+    PartMeaning("collate", "Collate", "Samples are put together into a batch.", "cpu"),
+    PartMeaning("transfer", "Transfer",
+        "The batch is on its way from the worker into the main process, pinning included.", "copy"),
+    PartMeaning("idle", "Waits for a request",
+        "The worker has nothing to do: the main process has requested enough batches.", "other", True),
+    PartMeaning("ready", "Prefetched",
+        "The batch is in the main process and has not been asked for yet: time to spare.", "other", True),
+    PartMeaning("trains", "Computes", "The main process produces no batch: it computes.", "other", True),
+    PartMeaning("loop_waits", "The loop waits", "The loop asks for a batch and waits until it has it.", "data"),
+    PartMeaning("reader_waits", "The reading thread waits",
+        "The thread that reads the loader asks for a batch and waits until it has it; whether the loop "
+        "waits meanwhile is not known.", "data"),
+)  # fmt: skip
 #: Maximum number of segments of all lanes together: more than the pixels would be useless.
 MOST_SEGMENTS = 8000
 #: A segment shorter than this share of the window is not drawn separately.
@@ -24,9 +42,10 @@ MOST_POINTS = 2000
 
 
 class ProductionLane(msgspec.Struct, frozen=True):
-    """What a worker does over time, relative to the span's origin; disjoint and sorted. part: 0 dataset, 1 collate,
-    2 transfer (the worker has no other batch to produce meanwhile), 3 waits for a request. batch: of each
-    segment; -1 for none, or where segments are too short to be drawn one by one and stand for several.
+    """What a worker does over time: disjoint segments in time order, relative to the span's origin.
+
+    part    0 dataset, 1 collate, 2 transfer (the worker has no other batch to produce meanwhile), 3 wait for a request
+    batch   number of the segment's batch; -1 for none, and for a segment that stands for several short ones
     """
 
     loader: int

@@ -22,10 +22,12 @@ MOST_LINES = 10
 
 
 class RecordedLine(msgspec.Struct, frozen=True):
-    """A line as frames name it, "data.py(41): __getitem__": the innermost one outside torch and Python's library.
+    """The innermost line outside torch and Python's library, as frames name it: "data.py(41): __getitem__".
 
-    share: of the time of batch production, est.; error: one standard deviation of it, as bursts differ (between
-    clusters, Cochran, Sampling Techniques, 3rd ed., 9A.1); ns_per_batch: that share of a batch.
+    share          estimated share of the time in which batches are produced
+    error          one standard deviation of share, from the differences between bursts (between clusters, Cochran,
+                   Sampling Techniques, 3rd ed., 9A.1)
+    ns_per_batch   share of the time of a batch
     """
 
     line: str
@@ -35,8 +37,12 @@ class RecordedLine(msgspec.Struct, frozen=True):
 
 
 class RecordedLines(msgspec.Struct, frozen=True):
-    """lines: longest first; empty with why. samples, bursts: that they rest on. whole: of the whole recording, because
-    there are too few in the span."""
+    """The lines of source code in which workers spend their time.
+
+    lines             those with the most time first; empty with why
+    samples, bursts   number of samples, and of bursts of samples, that they are based on
+    whole             they cover the whole recording, because the span has too few samples
+    """
 
     lines: list[RecordedLine]
     samples: int

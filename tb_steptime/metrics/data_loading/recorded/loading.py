@@ -59,23 +59,28 @@ class RecordedLoader(LoaderSettings, frozen=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """The recorder's data about the batches that the span's steps received; ns are means per batch, None if no batch
-    has the value.
+    """The recorder's data about the batches that the span's steps received. Times are means per batch in ns; a field is
+    None if no batch has the value.
 
-    main: the loader with the most waiting; every field is about it except lanes, queues, workers and slowest batches.
-    loaders, and their workers, lanes and queues, are in the order of the table of loaders.
-
-    sampled: how many of the batches the recorder sampled; cpu_share, core_wait_share, kind and bytes are of these. kind
-    is None if they are too few.
-
-    production_ns = dataset_ns + collate_ns, see `settled_batches`. transfer_ns: from the batch's end in the worker
-    until it is an object of the main process (and pinned); ready_ns: until asked for; wait_ns: the training loop
-    stands. consumer_ns: a step without waits for late batches; late_ns: those; None and 0 where the steps hold no mark
-    of this loader. batches_per_step: of the steps whose batches are recorded. lanes: of the window [start_ns, end_ns);
-    steps that begin in it, and when each of them does. overhead_ns: to receive a batch that is ready, see
-    `_receiving_ns`; sampler_ns: of that, to draw the indices of a later one. files: how many were used. lines: None for
-    a loader without workers, of which call stacks in the trace show more. held_ns: how long a produced batch waits
-    in its worker, because Python code of the dataset holds the interpreter; None where it does not.
+    main              the loader with the most waiting; all fields are about it, except lanes, queues, workers and
+                      slowest
+    loaders           in the order of the table of loaders, as are workers, lanes and queues
+    sampled           number of batches that the recorder sampled
+    cpu_share, core_wait_share, kind, bytes   of the sampled batches; kind is None if these are too few
+    production_ns     = dataset_ns + collate_ns, see `settled_batches`
+    transfer_ns       from the end of the batch in the worker until it is an object of the main process (and pinned)
+    ready_ns          from then until the training loop requests it
+    wait_ns           wait of the training loop
+    consumer_ns       a step without waits for late batches
+    late_ns           these waits; consumer_ns is None and late_ns 0 if the steps contain no mark of this loader
+    batches_per_step  in steps whose batches are recorded
+    steps, marks_ns   steps that begin in the window [start_ns, end_ns) of the lanes, and when each does
+    overhead_ns       time to receive a batch that is ready, see `_receiving_ns`
+    sampler_ns        the part of it in which the indices of a later batch are drawn
+    files             number of the recorder's files that were used
+    lines             None for a loader without workers, about which call stacks in the trace show more
+    held_ns           how long a produced batch waits in its worker because Python code of the dataset holds the
+                      interpreter; None if that does not happen
     """
 
     files: int
@@ -217,7 +222,7 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[known.produced]
     nbytes = records.produced.bytes[known.produced]
-    sent, given = _held_ns(known, end_ns, nbytes), _given_late_ns(known, nbytes)
+    sent, given = _held_ns(known, end_ns, nbytes), _late_memory_ns(known, nbytes)
     held, there_ns = np.maximum(sent, given), np.where(given > sent, known.returned_ns, end_ns + sent)
     is_held = (held >= HELD_NS) & computes
     workers = _workers(records, main)
@@ -247,7 +252,7 @@ def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
     return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
-def _given_late_ns(known: BatchTimings, nbytes: Int64) -> Int64:
+def _late_memory_ns(known: BatchTimings, nbytes: Int64) -> Int64:
     """How long the training process waited for a batch's memory after its message had come. A thread of the worker
     opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
     many tensors take long, whatever the worker does."""
@@ -323,8 +328,8 @@ def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, floa
     number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
     if not any(each.recorded == of.loader for each in find_batches(trace).loaders):
         return None, 0, number / of_steps
-    late_ns = (exposed_waits(trace) & _late(of)).overlap_ns(steps.start_ns, steps.end_ns) + between_epochs_ns(trace)
-    late, total = int(late_ns[covered].sum()), int((steps.end_ns - steps.start_ns)[covered].sum())
+    late_ns = steps.overlap_ns(exposed_waits(trace) & _late(of)) + between_epochs_ns(trace)
+    late, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
     return round((total - late) / number), round(late / number), number / of_steps
 
 

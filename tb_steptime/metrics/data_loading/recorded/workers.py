@@ -36,6 +36,7 @@ LEAST_WAITED, ALIKE_FRACTION = 2, 0.1
 MOST_SLOW = 10
 #: What limits a worker: it computes, waits for files or the network, does both, or would compute if it had a core.
 Kind = Literal["cpu", "io", "mixed", "cores"]
+LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "mixed", "cores": "short of cores"}
 
 
 class RecordedWorker(msgspec.Struct, frozen=True):
@@ -93,7 +94,7 @@ def _overlap(made: Produced, low: int, high: int) -> Int64:
 
 
 def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
-    """rows: the worker's batches, as rows of `records.produced`."""
+    """One worker. rows: its batches, as rows of `records.produced`."""
     made, shares = records.produced, sampled_shares(records.produced, rows)
     pid = int(made.pid[rows[0]])
     return RecordedWorker(
@@ -155,7 +156,7 @@ def _are_enough(sampled: int, batches: int) -> bool:
 
 
 def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
-    """rows: of `made`; the recorder sampled some of them."""
+    """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `made`."""
     sampled = rows[made.dataset_cpu_ns[rows] >= 0]
     waited = sampled[made.core_wait_ns[sampled] >= 0]
     cpu, length = made.dataset_cpu_ns + made.collate_cpu_ns, made.end_ns - made.start_ns

@@ -68,13 +68,17 @@ class BurstStep(msgspec.Struct, frozen=True):
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Whether waits come in bursts, for the longest epoch; ns are means.
+    """Whether waits come in bursts, for the longest epoch; times are means in ns.
 
-    workers: their number according to the period; None with why. workers_from: the evidence ("stacks": in summaries of
-    earlier releases). period: the distance of similar waits, in batches; autocorrelation: of waits that far apart.
-    long_wait_ns: of the worker with the most waiting; short_wait_ns: the time for a prefetched batch, the tenth
-    percentile of the other waits, None if these are not much shorter. production_ns: one worker's time for one batch;
-    spread_ns: its standard deviation; consumer_ns: the step without exposed waits, per batch.
+    consumer_ns       the step without exposed waits, per batch
+    workers           number of workers that the period shows; None with why
+    workers_from      the evidence ("stacks" in summaries of earlier releases)
+    period            distance of similar waits, in batches
+    autocorrelation   of waits at that distance
+    long_wait_ns      waits for the worker with the most waiting
+    short_wait_ns     time for a prefetched batch, the tenth percentile of the other waits; None if these are not much
+                      shorter
+    production_ns, spread_ns   one worker's time for one batch, and its standard deviation
     """
 
     consumer_ns: int
@@ -124,8 +128,8 @@ def rest_ns(trace: Trace, loader: int) -> int:
     recording."""
     batches, steps = find_batches(trace), find_steps(trace)
     mine = batches.loader == loader
-    before = work_from_before(trace).overlap_ns(steps.start_ns, steps.end_ns)
-    span = int((steps.end_ns - steps.start_ns - before).sum()) - int(between_epochs_ns(trace).sum())
+    before = steps.overlap_ns(work_from_before(trace))
+    span = int((steps.duration_ns - before).sum()) - int(between_epochs_ns(trace).sum())
     return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
 
 

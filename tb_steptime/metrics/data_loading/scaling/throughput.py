@@ -42,12 +42,17 @@ HANDOVER_NS = 700_000
 
 
 class LoaderThroughput(msgspec.Struct, frozen=True):
-    """What a curve over the number of workers is drawn from. workers: 0 for a loader in the main process.
+    """The measured values behind a curve over the number of workers.
 
-    production: of one worker, without its waits for a core. consumer_ns: per batch; batches: that a step takes; needed:
-    workers that keep up. cores: of the recording machine, cpu_ns: CPU time of a batch in its worker; None if unknown.
-    handover_ns: cost of taking a batch from a worker, if none is taken from one yet. on_cpu: the rest of the step
-    computes on the cores, too.
+    workers       number of workers; 0 for a loader in the main process
+    production    times of one worker, without its waits for a core
+    consumer_ns   time of the rest of the step per batch
+    needed        number of workers that keep up with the step
+    batches       number of batches per step
+    cores         cores of the recording machine; None if unknown
+    cpu_ns        CPU time of a batch in its worker; None if unknown
+    handover_ns   time to take a batch from a worker, if there are no workers yet
+    on_cpu        the rest of the step computes on the cores, too
     """
 
     workers: int

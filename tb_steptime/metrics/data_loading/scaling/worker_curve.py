@@ -34,13 +34,18 @@ class CurvePoint(msgspec.Struct, frozen=True):
 
 
 class WorkerCurve(msgspec.Struct, frozen=True):
-    """Step time against number of workers.
+    """Step time by number of workers.
 
-    measured_workers: 0 for a loader in the main process; measured_step_ns: the mean step of this span. recommended:
-    the number to set, 0 where workers would cost more than they bring; floor_ns: the step that it leaves; gain_ns:
-    measured less floor, 0 where no more workers are needed; needed: without regard to cores. epochs_ns: in each point
-    and in the measured step, for epochs that begin. batches: that a step takes. cores: of the recording machine, where
-    a recorder says it; limits: what may keep the curve from coming true.
+    measured_workers   0 for a loader in the main process
+    measured_step_ns   the mean step of this span
+    recommended        the number of workers to set; 0 if workers would cost more than they save
+    floor_ns           the step with that number
+    gain_ns            measured_step_ns - floor_ns; 0 if no more workers are needed
+    needed             number of workers that keep up with the step, whatever the number of cores
+    epochs_ns          time for epochs that begin, in each point and in the measured step
+    batches            number of batches per step
+    cores              cores of the recording machine, if a recorder states them
+    limits             reasons why the real step may differ from the curve
     """
 
     points: list[CurvePoint]
@@ -131,7 +136,7 @@ def _short_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
 
 
 def _limits(loader: LoaderThroughput, mean: MeanStep, now_ns: int, other_loaders: bool) -> list[Reason]:
-    """now_ns: prediction for the current number of workers."""
+    """What limits the prediction, and what it assumes. now_ns: prediction for the current number of workers."""
     limits = []
     if loader.cores is None:
         limits.append(Reason("curve_cores_not_known"))

@@ -46,8 +46,8 @@ def parameter_shapes(trace: Trace) -> Counter[Shape]:
 def parameter_types(trace: Trace) -> set[str]:
     """The types of parameters with a gradient, as torch names them; empty where they were not recorded."""
     rows, column = _accumulations(trace), trace.events.dtypes
-    said = distinct_in(column[rows]).tolist() if column is not None else []
-    return {each for number in said if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
+    numbers = distinct_in(column[rows]).tolist() if column is not None else []
+    return {each for number in numbers if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
 
 
 def _accumulations(trace: Trace) -> Int64:
@@ -68,10 +68,10 @@ def step_batches(trace: Trace) -> tuple[int | None, ...]:
 
 
 def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tuple[Shape, ...]]:
-    """The shapes of the inputs of each of these rows of the event table that has any."""
+    """The shapes of the inputs of each of these rows of the event table; empty where a row has none. Without recorded
+    shapes there is nothing."""
     column = trace.events.shapes
-    said = [] if column is None else column[rows].tolist()
-    for number in said:
+    for number in [] if column is None else column[rows].tolist():
         yield (shapes_of(trace.inputs[number]) or ()) if number >= 0 else ()
 
 

@@ -14,11 +14,11 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import alive, allocations
+from tb_steptime.metrics.memory.allocations import alive, sizes
 from tb_steptime.metrics.memory.births import births
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.memory.fit.fit import memory_fit, steady
-from tb_steptime.metrics.memory.fit.growing import growing
+from tb_steptime.metrics.memory.fit.growing import growing_sizes
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason
 from tb_steptime.trace.frames import module_class, module_frames
@@ -32,14 +32,14 @@ from tb_steptime.trace.table import Int64, is_in
 MOST_MODULES = 12
 _BETWEEN = " › "
 
-#: What identifies the maker: a module, a range of the user, the outermost op; or nothing: made outside of all, or
-#: before the recording.
+#: What identifies the maker of memory: a module, a range of the user or the outermost op. Otherwise it was made outside
+#: of these or before the recording, or it is the sum of the makers beyond MOST_MODULES.
 MakerKind = Literal["module", "range", "op", "outside", "others", "before"]
 
 
 class ModuleBytes(msgspec.Struct, frozen=True):
-    """Of the peak what was made in modules of one path of classes, bytes: constant + batch x per_sample. bytes: at the
-    recorded batch. path: None where kind says that nothing names it."""
+    """The part of the peak that was made in modules of one path of classes: constant + batch x per_sample, bytes.
+    bytes: at the recorded batch. path: None where nothing names the maker, according to `kind`."""
 
     path: str | None
     kind: MakerKind
@@ -57,8 +57,7 @@ def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
     allocated = np.where(of.within, of.curve.allocated, -1)
     top = int(allocated.argmax())
     here = np.flatnonzero(alive(trace, int(of.curve.row[top])))
-    size = trace.memory.bytes[allocations(trace).born[here]]
-    grown = np.where(growing(trace, of.batch)[here], size, 0)
+    size, grown = sizes(trace)[here], growing_sizes(trace, of.batch)[here]
     sums: dict[tuple[str | None, MakerKind], list[int]] = defaultdict(lambda: [0, 0])
     for maker, fixed, grows in zip(_makers(trace, here), (size - grown).tolist(), grown.tolist(), strict=True):
         sums[maker][0] += fixed
@@ -101,12 +100,12 @@ def _makers(trace: Trace, some: Int64) -> list[tuple[str | None, MakerKind]]:
     return found
 
 
-def _class_paths(trace: Trace, asked: Int64) -> dict[int, str]:
+def _class_paths(trace: Trace, calls: Int64) -> dict[int, str]:
     """For each of these module calls, the classes from the outermost module to its own."""
     frames = module_frames(trace)
     parent = parent_places(trace, frames)
     paths: dict[int, str] = {}
-    for place in np.flatnonzero(is_in(frames, asked[asked >= 0])).tolist():
+    for place in np.flatnonzero(is_in(frames, calls[calls >= 0])).tolist():
         classes, at = list[str](), place
         while at >= 0:
             classes.append(module_class(trace.name_of(frames[at])))

@@ -14,16 +14,17 @@ the call occur a second time, on top of what is alive when its backward pass beg
 from __future__ import annotations
 
 from collections import defaultdict
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns, sizes
 from tb_steptime.metrics.memory.births import PHASE, births, steps_at
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.fit import Steady, steady
-from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, growing, tensors_of
+from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, growing_sizes, tensors_of
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
 from tb_steptime.metrics.memory.fit.saving import is_view, saves_inputs_only, saves_nothing, saves_result
 from tb_steptime.text import Reason
@@ -45,9 +46,9 @@ _PER_CALL_NS, _PER_OP_NS = 600_000, 65_000
 
 
 class Checkpoint(msgspec.Struct, frozen=True):
-    """All modules of a class. calls: per step; lines: the peak at any batch; again_ns: time that it adds to a step, on
-    the GPU if the calls launch anything, else on the host; own_ns: of it what the checkpoints' own Python takes, est.
-    """
+    """Checkpoints of all modules of a class. calls: per step; lines: the peak at any batch; again_ns: time that they
+    add to a step, on the GPU if the calls launch anything, else on the host; own_ns: the part of it in the checkpoints'
+    own Python, est."""
 
     module: str
     calls: int
@@ -191,13 +192,9 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
     if not found:
         return None
     thread, start, end, stop, ops_saved, op, following, begins, ends, result = np.array(
-        sorted(found, key=_start), np.int64
+        sorted(found, key=itemgetter(1)), np.int64
     ).T
     return Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
-
-
-def _start(call: tuple[int, ...]) -> int:
-    return call[1]
 
 
 def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
@@ -225,8 +222,9 @@ def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
 
 def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int64:
     """For each of these disjoint intervals the time of its outermost ops, each as long as the fastest one of its name
-    and shapes in any interval. What others take longer is no part of running again: the CPU works for others, or memory
-    is touched for the first time, as where the profiler's own events have taken what a step has freed."""
+    and shapes in any interval. Running again would not take the additional time of the others: there the CPU worked for
+    another process, or memory was touched for the first time, as where the profiler's own events have taken what a step
+    has freed."""
     events = trace.events
     ops = ops[parent_places(trace, ops) < 0]
     low, high = np.searchsorted(events.start_ns[ops], (start, stop))
@@ -245,11 +243,9 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
 def _lines(trace: Trace, place: Place, of: Steady, calls: Calls) -> list[PeakLine]:
     """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
-    size = trace.memory.bytes[allocations(trace).born]
-    grows = np.where(growing(trace, of.batch), size, 0)
     whole, grown = (
         _Level(level, of.curve.ts, moved, calls, ends_ns(trace), part)
-        for level, part in ((of.curve.allocated, size), (of.grown, grows))
+        for level, part in ((of.curve.allocated, sizes(trace)), (of.grown, growing_sizes(trace, of.batch)))
     )
     instants = [(whole.events[of.within], grown.events[of.within])]
     first, past = (np.searchsorted(of.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))

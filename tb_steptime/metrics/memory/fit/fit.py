@@ -11,7 +11,7 @@ from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.births import steps_at
 from tb_steptime.metrics.memory.devices import NO_TOTALS, NOT_RECORDED, Curve, Place, curve
 from tb_steptime.metrics.memory.fit.batch import step_batches
-from tb_steptime.metrics.memory.fit.growing import growing
+from tb_steptime.metrics.memory.fit.growing import growing_sizes
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
 from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.text import Reason
@@ -27,8 +27,8 @@ MARGIN = 0.05
 
 
 class Steady(msgspec.Struct, frozen=True, eq=False):
-    """The basis of a prediction: the steps after the first recorded one, which may allocate what stays (or the only
-    step); of these, the steps with the same batch as the one with the highest peak.
+    """The basis of a prediction: the steps after the first recorded one, or the only step. The first one may allocate
+    what stays. Of these steps, those that have the batch of the step with the highest peak.
 
     steps    indices of the steps
     curve    of the device
@@ -67,7 +67,7 @@ def steady(trace: Trace, place: Place) -> Steady | Reason:
     assert batch is not None
     steps = [number for number in some if batches[number] == batch]
     within = is_in(steps_at(trace, of.ts), steps)
-    return Steady(batch, steps, of, within, growing_bytes(trace, place, growing(trace, batch)))
+    return Steady(batch, steps, of, within, bytes_alive(trace, place, growing_sizes(trace, batch)))
 
 
 def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
@@ -83,13 +83,9 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
     return MemoryFit(of.batch, int(allocated.max()), lines)
 
 
-def growing_bytes(trace: Trace, place: Place, grows: Bool) -> Int64:
-    """After each event of the device, how much of the allocated memory grows with the batch."""
-    return bytes_alive(trace, place, np.where(grows, trace.memory.bytes[allocations(trace).born], 0))
-
-
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
-    """After each event of the device, the sum over live allocations. size: of each of `allocations`."""
+    """The sum over the live allocations after each event of the device. size: bytes of each of `allocations` that
+    count."""
     found, of = allocations(trace), curve(trace, place)
     freed = found.died >= 0
     rows = np.concatenate((found.born, found.died[freed])).astype(np.int64)
@@ -97,6 +93,6 @@ def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
     return np.cumsum(change[of.row])
 
 
-def bounds(value: float) -> tuple[int, int]:
-    """A prediction minus and plus the margin."""
-    return math.floor(value * (1 - MARGIN)), math.ceil(value * (1 + MARGIN))
+def bounds(value: float, margin: float = MARGIN) -> tuple[int, int]:
+    """A prediction minus and plus the margin, in whole bytes."""
+    return math.floor(value * (1 - margin)), math.ceil(value * (1 + margin))

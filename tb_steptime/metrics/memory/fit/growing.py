@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
-from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.allocations import allocations, sizes
 from tb_steptime.metrics.memory.births import PHASE, births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
@@ -25,7 +25,7 @@ from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, is_in, places_in
+from tb_steptime.trace.table import Bool, Int64, is_in, places_in, values_at
 
 #: Categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
@@ -53,29 +53,34 @@ ROUNDED_TO = 512
 def growing(trace: Trace, batch: int) -> Bool:
     """For each of `allocations` whether its size is proportional to the batch of its step."""
     found, born, kind = allocations(trace), births(trace), categories(trace)
-    size, on_cpu = trace.memory.bytes[found.born], trace.memory.device_type[found.born] == CPU
+    size, on_cpu = sizes(trace), trace.memory.device_type[found.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
     fixed |= is_in(born.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
-    op = telling_ops(trace, born.op.astype(np.int64))
+    op = ops_with_shapes(trace, born.op.astype(np.int64))
     inputs = kind == CATEGORIES.index("inputs")
     known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
     of_nothing = ~fixed & (inputs | (op < 0)) & (born.phase != PHASE["backward"])  # such as randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
-    asked = zip(
+    cases = zip(
         op[known].tolist(),
         size[known].tolist(),
         on_cpu[known].tolist(),
         (born.phase[known] == PHASE["backward"]).tolist(),
         strict=True,
     )
-    result[known] = [judge.grows(*each) for each in asked]
+    result[known] = [judge.grows(*each) for each in cases]
     return result
 
 
-def telling_ops(trace: Trace, op: Int64) -> Int64:
-    """For each op, a row of the event table, the innermost op around it, or itself, with a recorded tensor shape; -1
-    for none."""
+def growing_sizes(trace: Trace, batch: int) -> Int64:
+    """Bytes of each of `allocations` that grows with the batch; 0 for the others."""
+    return np.where(growing(trace, batch), sizes(trace), 0)
+
+
+def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
+    """For each op, itself or the innermost op around it that has a recorded tensor shape, as rows of the event table;
+    -1 for none."""
     ops = op_rows(trace)
     if trace.events.shapes is None or not len(ops):
         return np.full(len(op), -1, np.int64)
@@ -86,11 +91,12 @@ def telling_ops(trace: Trace, op: Int64) -> Int64:
     place = places_in(ops, op)
     while len(silent := np.flatnonzero((place >= 0) & ~tells[place])):
         place[silent] = parent[place[silent]]
-    return np.where(place >= 0, ops[place], -1)
+    return values_at(ops, place)
 
 
 class Tensor(NamedTuple):
-    """floating: of a 4-byte type that a shorter one can replace; opaque: a library's own buffer."""
+    """A tensor in an allocation. floating: its type has 4 bytes and could be a shorter one; opaque: it is a library's
+    own buffer."""
 
     shape: Shape
     bytes: int
@@ -108,11 +114,11 @@ def tensors_of(trace: Trace, op: int) -> list[Tensor]:
 
 def _tensors(trace: Trace, shapes: int, dtypes: int) -> list[Tensor]:
     types = types_of(trace.inputs[dtypes]) if dtypes >= 0 else ()
-    said = shapes_of(trace.inputs[shapes]) or ()
-    names = [types[place] if place < len(types) else FLOAT for place in range(len(said))]
+    recorded = shapes_of(trace.inputs[shapes]) or ()
+    names = [types[place] if place < len(types) else FLOAT for place in range(len(recorded))]
     return [
         Tensor(shape, math.prod(shape) * TYPE_BYTES.get(name, 4), name == FLOAT, name == _OPAQUE and len(shape) == 1)
-        for shape, name in zip(said, names, strict=True)
+        for shape, name in zip(recorded, names, strict=True)
         if shape
     ]
 
@@ -186,8 +192,8 @@ class _Judge:
     def _is_batched_product(self, shapes: int, factors: tuple[int, int]) -> bool:
         """Whether the rows of the product are those of a batch. The gradient of a weight has the shape of a parameter,
         and neither of its factors has."""
-        said = shapes_of(self.trace.inputs[shapes]) or ()
-        left, right = (said[place] if place < len(said) else () for place in factors)
+        recorded = shapes_of(self.trace.inputs[shapes]) or ()
+        left, right = (recorded[place] if place < len(recorded) else () for place in factors)
         if len(left) != 2 or len(right) != 2 or left[0] % self.batch:
             return False
         return bool(self.parameters & {left, right}) or (left[0], right[1]) not in self.parameters

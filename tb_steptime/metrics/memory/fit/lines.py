@@ -14,7 +14,8 @@ from tb_steptime.trace.table import Int64
 
 
 class PeakLine(msgspec.Struct, frozen=True):
-    """Memory at an instant for any batch: constant + batch x per_sample, bytes. row: of the device's curve."""
+    """Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+    device's curve."""
 
     constant: int
     per_sample: float

@@ -1,4 +1,4 @@
-"""What a GPU's memory loses if tensors are kept by the host, and what is copied for it in each step.
+"""How much less memory a GPU needs if the host keeps tensors, and what each step copies for it.
 
 setting                       leaves the GPU                              copied per step
 activations on the CPU        what the forward pass saves                 each saved tensor out, and back for its node
@@ -18,12 +18,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns, sizes
 from tb_steptime.metrics.memory.births import PHASE, births, steps_at
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES, checkpoints, module_calls
 from tb_steptime.metrics.memory.fit.fit import Steady
-from tb_steptime.metrics.memory.fit.growing import Tensor, growing, tensors_of
+from tb_steptime.metrics.memory.fit.growing import Tensor, growing_sizes, tensors_of
 from tb_steptime.metrics.memory.fit.lines import highest_lines, peak_at
 from tb_steptime.metrics.memory.fit.saving import is_lookup, is_view, saves_inputs_only, saves_nothing, saves_result
 from tb_steptime.metrics.memory.fit.states import CopiedBytes, Other
@@ -57,7 +57,7 @@ class CopyRates(msgspec.Struct, frozen=True):
 
 
 def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
-    """None where no copy is large enough, or their sizes were not recorded."""
+    """The rates of the recorded copies; None where no copy is large enough, or their sizes were not recorded."""
     events = trace.events
     if events.bytes is None:
         return None
@@ -77,7 +77,8 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
 
 
 def activations_on_cpu(trace: Trace, place: Place, of: Steady) -> Other:
-    """The setting without its time; with a reason where no module tells when an activation is no longer used."""
+    """The setting that keeps activations on the CPU, without its time. It has a reason instead of lines where no module
+    shows when an activation is no longer used."""
     label, found = "Activations on the CPU", checkpoints(trace, place)
     if isinstance(found, Reason):
         return Other(label, None, found)
@@ -86,13 +87,10 @@ def activations_on_cpu(trace: Trace, place: Place, of: Steady) -> Other:
     lowest = min(found, key=lambda each: peak_at(each.lines, of.batch))
     calls = module_calls(trace, of)[lowest.module]
     absent, leaves, back = _absences(trace, place, of, calls.start, calls.end, calls.thread)
-    size = trace.memory.bytes[allocations(trace).born]
+    size = sizes(trace)
     whole, grown = (
         level - _bytes_between(leaves, back, part[absent], of.curve.ts)
-        for level, part in (
-            (of.curve.allocated, size),
-            (of.grown, np.where(growing(trace, of.batch), size, 0)),
-        )
+        for level, part in ((of.curve.allocated, size), (of.grown, growing_sizes(trace, of.batch)))
     )
     lines = highest_lines((whole - grown)[of.within], grown[of.within], of.batch)
     left = round(int(size[absent].sum()) / len(of.steps))

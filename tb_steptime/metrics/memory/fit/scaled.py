@@ -17,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
-from tb_steptime.metrics.memory.allocations import allocations
+from tb_steptime.metrics.memory.allocations import sizes
 from tb_steptime.metrics.memory.births import PHASE, births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.batch import parameter_shapes, parameter_types, shapes_in
 from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, telling_ops, tensors_of
+from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, ops_with_shapes, tensors_of
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
 from tb_steptime.metrics.memory.fit.states import Other, recorded_states
 from tb_steptime.text import Reason
@@ -31,7 +31,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 MIXED_TYPES = Reason("memory_fit_mixed_types")
 OWN_CHOICE = Reason("memory_fit_own_choice")
@@ -82,7 +82,7 @@ def scaled_settings(trace: Trace, place: Place, of: Steady) -> list[Other]:
 def scaled_lines(trace: Trace, place: Place, of: Steady, factor: Float64, added: int = 0) -> list[PeakLine]:
     """The peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were always
     present."""
-    size = _sizes(trace)
+    size = sizes(trace)
     scaled = np.rint(size * factor).astype(np.int64)
     whole = of.curve.allocated + bytes_alive(trace, place, scaled - size) + added
     grown = bytes_alive(trace, place, np.where(growing(trace, of.batch), scaled, 0))
@@ -105,7 +105,7 @@ def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason |
         states = recorded_states(trace, place)
         if isinstance(states, Reason):
             return states
-        seen = int(bytes_alive(trace, place, np.where(_of_states(trace), _sizes(trace), 0))[of.within].max())
+        seen = int(bytes_alive(trace, place, np.where(_of_states(trace), sizes(trace), 0))[of.within].max())
         unseen = max(0, min((2 + states.copies) * states.parameters - seen, of.curve.before))
     return scaled_lines(trace, place, of, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
 
@@ -118,12 +118,8 @@ def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
 def _types(trace: Trace) -> set[str]:
     """Types of all inputs of ops."""
     assert trace.events.dtypes is not None
-    said = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
-    return {name for number in said if number >= 0 for name in types_of(trace.inputs[number])}
-
-
-def _sizes(trace: Trace) -> Int64:
-    return trace.memory.bytes[allocations(trace).born]
+    numbers = distinct_in(trace.events.dtypes[op_rows(trace)]).tolist()
+    return {name for number in numbers if number >= 0 for name in types_of(trace.inputs[number])}
 
 
 def _of_states(trace: Trace) -> Bool:
@@ -134,8 +130,8 @@ def _of_states(trace: Trace) -> Bool:
 
 
 class _Made(NamedTuple):
-    """What equal calls allocated. outermost: of the ops around; given: inputs of the innermost op with recorded shapes,
-    which is `op`; "" and empty if there is none."""
+    """What equal calls allocated. op: the innermost op with recorded shapes; outermost: the outermost op around; both
+    "" for none. given: the input tensors of `op`. bytes: of one allocation."""
 
     op: str
     outermost: str
@@ -145,10 +141,10 @@ class _Made(NamedTuple):
 
 def _each_made(trace: Trace, decide: Callable[[_Made], int]) -> Int64:
     """A value for each of `allocations`, decided once for all that are equal."""
-    events, outer, size = trace.events, births(trace).outer_op.astype(np.int64), _sizes(trace)
-    op = telling_ops(trace, births(trace).op.astype(np.int64))
-    columns = [np.where(op >= 0, events.name[op], -1), np.where(outer >= 0, events.name[outer], -1), size]
-    columns += [np.where(op >= 0, column[op], -1) for column in (events.shapes, events.dtypes) if column is not None]
+    events, outer, size = trace.events, births(trace).outer_op, sizes(trace)
+    op = ops_with_shapes(trace, births(trace).op.astype(np.int64))
+    columns = [values_at(events.name, op), values_at(events.name, outer), size]
+    columns += [values_at(column, op) for column in (events.shapes, events.dtypes) if column is not None]
     _, first, which = np.unique(np.column_stack(columns), axis=0, return_index=True, return_inverse=True)
     decided = [
         decide(
@@ -175,7 +171,7 @@ def _floating(trace: Trace) -> Bool:
             return any(tensor.floating for tensor in made.given)
         return made.bytes in parameters or made.outermost == "aten::randn"
 
-    size, op = _sizes(trace), telling_ops(trace, births(trace).op.astype(np.int64))
+    size, op = sizes(trace), ops_with_shapes(trace, births(trace).op.astype(np.int64))
     with_places = _each_made(trace, lambda made: _WITH_PLACES.match(made.op) is not None).astype(bool)
     places = with_places & np.append(False, (op[1:] == op[:-1]) & (size[1:] == 2 * size[:-1]))[: len(op)]
     result = _of_states(trace)
@@ -184,8 +180,8 @@ def _floating(trace: Trace) -> Bool:
 
 
 class Lengths(NamedTuple):
-    """recorded: the length of a sequence; power: for each of `allocations`, the power of the length with which its size
-    grows."""
+    """How sizes grow with the length of sequences. recorded: the length in the recording; power: for each of
+    `allocations`, the power of the length with which its size grows."""
 
     recorded: int
     power: Int64

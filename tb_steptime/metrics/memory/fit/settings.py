@@ -9,14 +9,12 @@ SGD                       16 GB         -     -        how long its step takes i
 
 from __future__ import annotations
 
-import math
-
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.memory.devices import CPU, Place, memory_devices
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
-from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, Steady, memory_fit, steady
+from tb_steptime.metrics.memory.fit.fit import MemoryFit, Steady, bounds, memory_fit, steady
 from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
 from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, activations_on_cpu, copy_rates
 from tb_steptime.metrics.memory.fit.scaled import scaled_settings
@@ -38,13 +36,14 @@ for module in model.modules():
 
 
 class FitSetting(msgspec.Struct, frozen=True):
-    """At the recorded batch. label: what is set; code: how, None as recorded.
+    """A setting at the recorded batch. label: its name; code: how to set it, None for the recorded one.
 
-    peak_bytes, low_bytes, high_bytes: est. but as recorded; None with `unknown`. again_ns: computed again per step,
-    with what a checkpoint's own Python takes of a CPU; copied_bytes: between GPU and host per step, both directions;
-    copy_ns: what that takes at the recorded rates; None where none is known or nothing is copied. step_ns: the mean
-    steady step and these; None with `no_time`. largest: the largest batch within the limit; None where none is known.
-    best: no other setting of known time needs less memory or time, and none more of the other.
+    peak_bytes, low_bytes, high_bytes: estimated, except for the recorded setting; None with `unknown`. again_ns: time
+    per step for computing again, including a checkpoint's own Python on a CPU. copied_bytes: between GPU and host per
+    step, in both directions; copy_ns: their time at the recorded rates; None where no rate is known or nothing is
+    copied. step_ns: the mean steady step with these times; None with `no_time`. largest: the largest batch within the
+    limit; None without a limit. best: no other setting with a known time needs less memory without more time, or less
+    time without more memory.
     """
 
     label: str
@@ -101,8 +100,7 @@ def _checkpointed(of: Checkpoint, batch: int, step: int, limit: int | None) -> F
         f"Checkpoint every {of.module}",
         _CHECKPOINT.format(module=of.module),
         round(peak),
-        math.floor(peak * (1 - MARGIN)),
-        math.ceil(peak * (1 + MARGIN)),
+        *bounds(peak),
         of.again_ns,
         step + of.again_ns,
         _largest(of.lines, limit),
@@ -119,8 +117,7 @@ def _other(of: Other, batch: int, step: int, limit: int | None, rates: CopyRates
         of.label,
         of.code,
         round(peak),
-        math.floor(peak * (1 - CATEGORY_MARGIN)),
-        math.ceil(peak * (1 + CATEGORY_MARGIN)),
+        *bounds(peak, CATEGORY_MARGIN),
         None,
         step + copy_ns if copy_ns is not None and added else None,
         _largest(of.lines, limit),

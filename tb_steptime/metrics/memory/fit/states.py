@@ -17,11 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.memory.allocations import sizes
 from tb_steptime.metrics.memory.births import steps_at
-from tb_steptime.metrics.memory.categories import CATEGORIES, categories
+from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.batch import parameter_shapes
-from tb_steptime.metrics.memory.fit.fit import Steady, growing_bytes
+from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
 from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
@@ -58,8 +59,8 @@ fully_shard(model{given})
 
 
 class CopiedBytes(NamedTuple):
-    """Bytes that each step copies. added: the GPU works on nothing else meanwhile; else a CPU's own work, which is not
-    recorded, comes on top."""
+    """Bytes that each step copies. added: the copies lengthen the step by their own time, because the GPU does nothing
+    else meanwhile; otherwise work of the CPU that is not recorded adds to it."""
 
     to_host: int
     to_device: int
@@ -67,7 +68,13 @@ class CopiedBytes(NamedTuple):
 
 
 class Other(NamedTuple):
-    """lines: the peak at any batch, or why it is not known. copied: None where nothing is."""
+    """Another setting.
+
+    label    its name
+    code     how to set it; None if the lines are unknown
+    lines    the peak at any batch, or why it is not known
+    copied   what the setting copies in each step; None if nothing
+    """
 
     label: str
     code: str | None
@@ -76,7 +83,8 @@ class Other(NamedTuple):
 
 
 class States(NamedTuple):
-    """parameters: bytes; copies: the recorded optimizer state as a multiple of these."""
+    """The optimizer's state. parameters: bytes of the parameters; copies: the recorded state / bytes of the
+    parameters."""
 
     optimizer: str
     parameters: int
@@ -84,7 +92,8 @@ class States(NamedTuple):
 
 
 def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[Other]:
-    """units: the number of parts of about equal size in which the model's layers are gathered."""
+    """Other optimizers, and FSDP, with the memory that each takes. units: number of parts of about equal size in which
+    FSDP gathers the layers."""
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
         return [Other("Other optimizers, and FSDP", None, states)]
@@ -127,7 +136,8 @@ def recorded_states(trace: Trace, place: Place) -> States | Reason:
     copies = _copies(trace, optimizer)
     if copies is None:
         return NO_STATE
-    if place.type == CPU and copies and _state_bytes(trace, place).max(initial=0) < copies * parameters:
+    seen = _bytes_of(trace, place, "optimizer_state")
+    if place.type == CPU and copies and seen.max(initial=0) < copies * parameters:
         return NO_STATE
     return States(optimizer, parameters, copies)
 
@@ -145,8 +155,9 @@ def _copies(trace: Trace, optimizer: str) -> int | None:
     return 1 if ops & {"aten::_foreach_mul_", "aten::mul_"} else 0
 
 
-def _state_bytes(trace: Trace, place: Place) -> Int64:
-    return growing_bytes(trace, place, categories(trace) == CATEGORIES.index("optimizer_state"))
+def _bytes_of(trace: Trace, place: Place, category: CategoryId) -> Int64:
+    """Bytes of live allocations of a category after each event of the device."""
+    return bytes_alive(trace, place, np.where(categories(trace) == CATEGORIES.index(category), sizes(trace), 0))
 
 
 def _with_state(trace: Trace, place: Place, of: Steady, states: States, copies: int) -> list[PeakLine]:
@@ -180,7 +191,7 @@ def _sharded(
 ) -> list[PeakLine]:
     """Lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the gradients of
     one are not reduced yet. kept: 0 where the CPU has the shards, else 1."""
-    gradients = growing_bytes(trace, place, categories(trace) == CATEGORIES.index("gradients"))
+    gradients = _bytes_of(trace, place, "gradients")
     whole = (1 + states.copies) * states.parameters + gradients
     constant = of.curve.allocated - of.grown - whole + kept * (whole // ranks)
     constant += states.parameters * min(_GATHERED, units) // units

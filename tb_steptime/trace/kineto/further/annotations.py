@@ -66,8 +66,8 @@ def _in_annotation(text: str) -> Noted:
     found = Noted()
     for scope in scopes if isinstance(scopes, list) else [scopes]:
         if isinstance(scope, dict):
-            said = {field: scope.get(key) for field, key in _KEYS.items()}
-            found = found._replace(**{field: word for field, word in said.items() if isinstance(word, str) and word})
+            texts = {field: scope.get(key) for field, key in _KEYS.items()}
+            found = found._replace(**{field: word for field, word in texts.items() if isinstance(word, str) and word})
         elif isinstance(scope, str) and scope:
             found = found._replace(name=scope)
     return found
@@ -90,15 +90,15 @@ def full_name(name: str, args: Args) -> str:
     return f"Memcpy {args.copy_kind} ({source} -> {target})"
 
 
-def _memory(said: object) -> str:
-    return _MEMORY.get(said, "Unknown") if isinstance(said, str) else "Unknown"
+def _memory(value: object) -> str:
+    return _MEMORY.get(value, "Unknown") if isinstance(value, str) else "Unknown"
 
 
 def queue_of(args: Args) -> int | None:
     """The queue of SYCL or Level Zero that takes the place of a stream: its number, or its address folded to one. None
     if neither is recorded."""
-    for said in (args.sycl_queue, args.l0_queue):
-        (number,) = integers([folded(said)])
+    for value in (args.sycl_queue, args.l0_queue):
+        (number,) = integers([folded(value)])
         if number > UNKNOWN:
             return number if number < _FOLDED else number // _ALIGNED % _FOLDED
     return None

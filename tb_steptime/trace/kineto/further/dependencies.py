@@ -37,7 +37,8 @@ class FlowColumns:
         self._ends = array("b")
 
     def add(self, rows: Sequence[PlacedStart], thread: Callable[[object, object], int]) -> None:
-        """thread: maps a pid and a tid to the number of their thread."""
+        """Keep the ends of arrows between nodes of graphs. thread: maps a pid and a tid to the number of their
+        thread."""
         for row in rows:
             time = time_ns(row.ts)
             if time is not None:

@@ -25,7 +25,7 @@ MOST_THREADS = 1024
 
 
 class Shapes(NamedTuple):
-    """grid, block: (n, 3), -1 where not recorded;  shared_memory: n, likewise."""
+    """Launch shapes of n kernels. grid, block: (n, 3); shared_memory: n. -1 where not recorded."""
 
     grid: Int64
     block: Int64
@@ -33,8 +33,11 @@ class Shapes(NamedTuple):
 
 
 class Mended(NamedTuple):
-    """in_blocks: kernels whose grid was converted to blocks, whatever the unit of their call; refused_count: impossible
-    blocks that could not be interpreted."""
+    """Launch shapes in blocks.
+
+    in_blocks       kernels whose grid was converted to blocks, whatever the unit of their call
+    refused_count   number of impossible blocks that could not be interpreted
+    """
 
     shapes: Shapes
     in_blocks: Bool
@@ -46,18 +49,18 @@ def mended(of: Shapes) -> Mended:
     unchanged = Mended(of, np.zeros(len(of.grid), bool), 0)
     if not len(of.block) or of.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
-    said = np.flatnonzero((of.grid > 0).all(axis=1) & (of.block > 0).all(axis=1))
+    rows = np.flatnonzero((of.grid > 0).all(axis=1) & (of.block > 0).all(axis=1))
     impossible = of.block.astype(np.float64).prod(axis=1) > MOST_THREADS
     if not impossible.any():
         return unchanged
     grid, block = of.grid.copy(), of.block.copy()
-    items, other, odd = block[said], grid[said], impossible[said]
+    items, other, odd = block[rows], grid[rows], impossible[rows]
     if odd.any() and _are_workgroups(items, other, odd):
-        grid[said], block[said] = -(-items // other), other
-        return Mended(of._replace(grid=grid, block=block), _mask(said, len(grid)), 0)
+        grid[rows], block[rows] = -(-items // other), other
+        return Mended(of._replace(grid=grid, block=block), _mask(rows, len(grid)), 0)
     if odd.any() and _divide(items, other):
-        block[said] = items // other
-        return Mended(of._replace(block=block), _mask(said, len(grid)), 0)
+        block[rows] = items // other
+        return Mended(of._replace(block=block), _mask(rows, len(grid)), 0)
     grid[impossible], block[impossible] = UNKNOWN, UNKNOWN
     return Mended(of._replace(grid=grid, block=block), unchanged.in_blocks, int(impossible.sum()))
 

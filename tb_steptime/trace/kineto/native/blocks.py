@@ -54,9 +54,9 @@ class ScannedBlocks:
             return self._add(text)
         if count < 0:
             return None
-        spelled = self._scanner.others()
-        others = self._decoder.decode_plain(spelled) if spelled else None
-        if spelled and not others:
+        text = self._scanner.others()
+        others = self._decoder.decode_plain(text) if text else None
+        if text and not others:
             return None
         if self._decoder.exact != exact:
             return self._add(text)
@@ -74,7 +74,7 @@ class ScannedBlocks:
             return False
         of = dict(zip(_COLUMNS, parts, strict=True))
         collectives, args = np.frombuffer(of.pop("collective"), np.int64), of.pop("of_collectives")
-        columns.add_spelled(of)
+        columns.add_columns(of)
         if len(collectives):
             self._add_collectives(collectives, _ARGS.decode(b"[%b]" % args))
         return True

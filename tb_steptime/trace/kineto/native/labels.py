@@ -28,7 +28,9 @@ class SpelledLabels:
     def __call__(self, spelling: bytes) -> tuple[int, int]:
         """The label's number and flags."""
         category, name, pid, tid = spelling.split(b"\n")
-        number = self._labels[_said(_WORD, category), _said(_WORD, name), _said(_TRACK, pid), _said(_TRACK, tid)]
+        number = self._labels[
+            _decoded(_WORD, category), _decoded(_WORD, name), _decoded(_TRACK, pid), _decoded(_TRACK, tid)
+        ]
         return number, self._flags(number)
 
     def _flags(self, number: int) -> int:
@@ -51,9 +53,9 @@ class SpelledTracks(dict[bytes, int]):
 
     def __missing__(self, spelling: bytes) -> int:
         pid, tid = spelling.split(b"\n")
-        number = self[spelling] = self._labels.thread(_said(_TRACK, pid), _said(_TRACK, tid))
+        number = self[spelling] = self._labels.thread(_decoded(_TRACK, pid), _decoded(_TRACK, tid))
         return number
 
 
-def _said(decoder: msgspec.json.Decoder[Any], spelling: bytes) -> Any:
+def _decoded(decoder: msgspec.json.Decoder[Any], spelling: bytes) -> Any:
     return decoder.decode(spelling) if spelling else None

@@ -159,11 +159,11 @@ class MergedColumns(Columns):
     def _label(self) -> None:
         """Set names and threads of the labels, in the numbers of the file. Labels that are left out have none."""
         for part in self._parts:
-            for what, spelled, numbers in (
+            for what, own, numbers in (
                 ("names", part.learned.names, self.labels.names),
                 ("threads", part.learned.threads, self.labels.threads),
             ):
-                numbers.frombytes(self._numbers[what].of(part.process)[np.array(spelled, np.int64)].tobytes())
+                numbers.frombytes(self._numbers[what].of(part.process)[np.array(own, np.int64)].tobytes())
 
     def _own_texts(self) -> None:
         self.labels.name_numbers.update(self._numbers["names"].distinct)

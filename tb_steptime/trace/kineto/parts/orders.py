@@ -49,8 +49,8 @@ def put(pipe: int, order: Order) -> None:
 
 def take(pipe: int) -> Order | None:
     """The next order, as soon as there is one; None when there will be no more."""
-    spelled = os.read(pipe, _ORDER.size)
-    return Order(*_ORDER.unpack(spelled)) if spelled else None
+    packed = os.read(pipe, _ORDER.size)
+    return Order(*_ORDER.unpack(packed)) if packed else None
 
 
 def give_back(free: int, order: Order) -> None:

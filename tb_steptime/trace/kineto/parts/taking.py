@@ -105,5 +105,5 @@ class Taking:
 def decoded_for(columns: Columns, decoder: RowDecoder, text: bytes) -> EventBlock | None:
     """A block of events with everything that its writer recorded; None as in `decode`."""
     block = decoder.decode(text)
-    again = block is not None and not block.full and columns.may_say_more(block)
+    again = block is not None and not block.full and columns.may_have_more_args(block)
     return decoder.decode_again(text) if again else block

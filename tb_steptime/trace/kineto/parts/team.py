@@ -118,8 +118,8 @@ class Team:
 
     def _listen(self, child: Child) -> None:
         assert child.stdout is not None
-        with child.stdout as said:
-            while (message := _next(said)) is not None:
+        with child.stdout as stream:
+            while (message := _next(stream)) is not None:
                 if isinstance(message, Part):
                     self.add(message)
                 elif isinstance(message, Unpacking):
@@ -128,10 +128,10 @@ class Team:
                     self.extent = message._replace(path=self._path)
 
 
-def _next(said: IO[bytes]) -> Any:
+def _next(stream: IO[bytes]) -> Any:
     """A child's next message; None after the last one, or if the child was killed while writing it."""
     try:
-        return pickle.load(said)
+        return pickle.load(stream)
     except (EOFError, pickle.UnpicklingError):
         return None
 

@@ -122,16 +122,16 @@ class _Progress:
 
     def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
         self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
-        self._most, self._told = 0, 0.0
+        self._most, self._reported = 0, 0.0
 
-    def tell_at_times(self) -> None:
+    def report_at_times(self) -> None:
         """Report now and then, not after every part: each report goes over all parts, which are thousands in a large
         file."""
-        if time.monotonic() - self._told > _SECONDS_BETWEEN_MESSAGES:
-            self.tell()
+        if time.monotonic() - self._reported > _SECONDS_BETWEEN_MESSAGES:
+            self.report()
 
-    def tell(self) -> None:
-        self._told = time.monotonic()
+    def report(self) -> None:
+        self._reported = time.monotonic()
         if self._on_progress:
             ends = {part.number: self._team.packed_bytes.get(part.number, 0) for part in self._team.parts[:]}
             read = sum(end - self._team.packed_bytes.get(number - 1, 0) for number, end in ends.items())
@@ -146,10 +146,10 @@ def _work(team: Team, progress: _Progress) -> None:
     while not team.failed and (order := orders.take(team.orders)):
         team.add(reader.read(order))
         orders.give_back(team.free, order)
-        progress.tell_at_times()
+        progress.report_at_times()
     while not team.failed and not team.wait(_SECONDS_BETWEEN_MESSAGES):
-        progress.tell()
-    progress.tell()
+        progress.report()
+    progress.report()
 
 
 def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> WholeRead | None:

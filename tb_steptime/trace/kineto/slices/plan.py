@@ -65,14 +65,14 @@ def plan_slice(
 
 def _step_rows(path: str | AnyPath, on_progress: Callable[[ReadProgress], None] | None) -> ReadRows:
     """The rows by which steps are measured. If marks and their launches do not suffice, every row is read."""
-    rows = read_rows(path, on_progress, _tells_of_steps)
+    rows = read_rows(path, on_progress, _shows_steps)
     if len(step_marks(rows.trace)) and len(find_launches(rows.trace).activity):
         return rows
     return read_rows(path, on_progress)
 
 
 @lru_cache(maxsize=4096)
-def _tells_of_steps(category: object, name: str) -> bool:
+def _shows_steps(category: object, name: str) -> bool:
     kind = kind_of(category, name)
     return kind in _OF_STEPS or (kind == Kind.USER and STEP_MARK.match(name) is not None)
 

@@ -85,9 +85,9 @@ def odd_event(event: bytes) -> SliceEvent | None:
     if not isinstance(of, dict):
         return None
     args = of.pop("args", None)
-    said = args if isinstance(args, dict) else {}
+    fields = args if isinstance(args, dict) else {}
     known = {key: of.get(key) for key in SliceRow.__struct_fields__ if key != "args"}
-    return SliceEvent(SliceRow(**known, args=SliceArgs(said.get("correlation"), said.get("External id"))), text)
+    return SliceEvent(SliceRow(**known, args=SliceArgs(fields.get("correlation"), fields.get("External id"))), text)
 
 
 def is_json(text: bytes) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.memory.devices import Place
-from tb_steptime.metrics.memory.fit.asked import fits
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES
 from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, copy_rates
+from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.settings import FitSetting
 from tb_steptime.metrics.memory.fit.states import NO_TIME, CopiedBytes
 from tb_steptime.terminal.fit_report import SpanFit, fit_text

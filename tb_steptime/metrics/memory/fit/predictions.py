@@ -36,14 +36,14 @@ class BatchFit(msgspec.Struct, frozen=True):
 
 
 class DeviceFit(msgspec.Struct, frozen=True):
-    """What would fit of a device; batch, lines and all that rests on them are None with `unknown`.
+    """The prediction for a device. With `unknown` there is no batch, and nothing that depends on it.
 
-    lines: the peak at any batch is that of the highest. limit_bytes: asked for, else what the device has; None where
-    neither is known. largest: the largest batch within it, with the least and the most that the margin allows; 0: not
-    even one sample fits. modules: what fills the peak, by what made it; unnamed: why no module names it. settings: what
-    would change the peak. unused_bytes: what the caching allocator had reserved besides at the recorded peak, as
-    fragments and cache; None without one. rates: at which the recording copied between host and this device; None where
-    it did not, and for the CPU.
+    lines: the peak at any batch is that of the highest line. limit_bytes: the given limit, or else the memory of the
+    device; None where neither is known. largest: the largest batch within the limit; largest_low, largest_high: its
+    bounds by the margin; 0 if not even one sample fits. modules: the makers of the peak; unnamed: why no module is
+    among them. settings: what would change the peak. unused_bytes: what the caching allocator had reserved at the
+    recorded peak beyond what was allocated, as fragments and cache; None without one. rates: of the recorded copies
+    between the host and this device; None without any, and for the CPU.
     """
 
     device: str
@@ -97,12 +97,12 @@ def _unused(trace: Trace, place: Place) -> int | None:
 def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:
     if isinstance(fit, Reason):
         return DeviceFit(device, fit, limit_bytes=limit)
-    asked = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
+    wanted = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
     largest, low, high = (
         None if limit is None else largest_batch(fit.lines, limit / (1 + margin)) for margin in (0, MARGIN, -MARGIN)
     )
     return DeviceFit(
-        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in asked], limit, largest, low, high
+        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in wanted], limit, largest, low, high
     )
 
 
@@ -119,8 +119,8 @@ def size_of(text: str) -> int:
     >>> size_of("24GB"), size_of("1.5 GiB"), size_of("100")
     (24000000000, 1610612736, 100)
     """
-    said = _SIZE.fullmatch(text.strip())
-    if said is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f'"{text}" is no size such as 24GB or 80GiB')
-    unit = 1024.0 if said[3] else 1000.0
-    return round(float(said[1]) * math.pow(unit, _POWERS[said[2].lower()]))
+    unit = 1024.0 if match[3] else 1000.0
+    return round(float(match[1]) * math.pow(unit, _POWERS[match[2].lower()]))
