@@ -41,22 +41,35 @@ describe("the view of worker processes", () => {
     expect(page).toContain("|Every third step waits 60 ms.| |long wait|usual wait|");
     expect(page).toContain("|Record the workers|Copy|Two lines of code record what each worker does.");
     expect(detailsOf(drawn())).toEqual([
-      "A trace does not show worker processes. The recorder also keeps dataset and collate time, CPU time and the " +
-        "slowest batches.",
       "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
         "The number of workers is known from the period.",
+      "A trace does not show worker processes. The recorder also keeps dataset and collate time, CPU time and the " +
+        "slowest batches.",
     ]);
     expect(page).toContain(recorderLines("runs/a"));
   });
 
-  test("says why nothing is predicted, in place of the curve", () => {
+  test("says why nothing is predicted, beside the lines that would record it", () => {
     const why = { code: "ambiguous_record_the_workers", values: {} };
     const page = view({ curve: null, why_unknown: why, burst: { ...BURST, period: null, why } });
-    expect(page).toContain("|How many workers are enough?|Ambiguous: record the workers.|");
+    expect(page).toContain("|Record the workers|Copy|Ambiguous: record the workers.|");
     expect(page).not.toContain("One wait in");
+    expect(page).not.toContain("How many workers are enough?");
     expect(view({ curve: null, burst: null, why_unknown: why })).toContain(
-      "|How many workers are enough?|Ambiguous: record the workers.|",
+      "|Record the workers|Copy|Ambiguous: record the workers.|",
     );
+  });
+
+  test("says in place of the curve what no recorder would change", () => {
+    const why = { code: "overhead_hidden_by_late_batches", values: {} };
+    expect(view({ curve: null, why_unknown: why })).toContain("|How many workers are enough?|Late batches hide it.|");
+  });
+
+  test("the picture shows the wait of each step; its table is folded, and not beside another span", () => {
+    expect(view()).toContain("|More: the wait of each step|Most of the wait leaves the GPU idle|Step|Wait|");
+    const two = { ...BURST, waits: BURST.waits.slice(0, 2) };
+    expect(view({ burst: two })).not.toContain("More:");
+    expect(view({ burst: two })).toContain("|Most of the wait leaves the GPU idle|Step|Wait|");
   });
 
   test("a period that is not the workers' is said without a length", () => {

@@ -134,7 +134,7 @@ function changeLine(
   neighbours: readonly Neighbour[],
   meanings: Meanings,
 ) {
-  if (series.value === null) return series.reason && <Why reason={meanings.explain(series.reason)} />;
+  if (series.value === null) return undefined;
   if (remark) return <Sentence phrase={remark} style="table" />;
   const unit = meanings.metric(series.metric).unit;
   const value = (other: Neighbour) => other.values[series.metric] ?? null;
@@ -148,14 +148,6 @@ function changeLine(
 /** Writes a time in the unit of the tile's figure. */
 const asAbove = (value: number, figure: number, unit: Unit): string =>
   unit === "ns" && figure > 0 ? scaleFor(figure, unit).text(value) : text(value, unit);
-
-function Why({ reason }: { reason: Phrase }) {
-  return (
-    <span class="term" {...hint(sentence(reason))}>
-      why
-    </span>
-  );
-}
 
 /** "36.5 ms more", with the span that the bar names as the base. */
 function against(value: number | null, { name, value: other }: { name: string; value: number | null }, unit: Unit) {

@@ -77,7 +77,7 @@ const KEYS = [
 
 const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");
 
-const QUESTION = "Do long waits come back?";
+const QUESTION = "How long does each step wait?";
 
 /** How certain the pattern is, in figures. */
 function patternOf(props: Burst): string {
