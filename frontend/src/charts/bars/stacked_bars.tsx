@@ -38,7 +38,7 @@ interface StackedBarsProps extends Pointing {
 }
 
 const HEIGHT = 292;
-const LEFT = 42;
+const LEFT = 54;
 const TOP = 22;
 /** Room below the bars for their names and the title of the axis. */
 const BELOW = 32;

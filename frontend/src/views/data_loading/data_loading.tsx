@@ -1,7 +1,7 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
 import type { Phrase } from "../../api.gen";
-import { CopyButton } from "../../components/copy";
+import { Code } from "../../components/copy";
 import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
 import { NoPicture } from "../../components/picture";
@@ -169,7 +169,7 @@ const ASKED = {
     details: "They also record CPU time and the slowest batches, and the workers once there are some.",
   },
   thread: {
-    title: "Does another thread read a DataLoader?",
+    title: "Record a DataLoader that another thread reads",
     says: "Two lines of code record how fast its batches are produced and used.",
     details:
       "A trace does not show what the thread of a prefetcher does. The recorder also keeps what each worker does, " +
@@ -184,26 +184,17 @@ interface RecordHintProps {
   place: string;
 }
 
-/**
- * No trace contains everything: shows how to record it. The lines of code are as wide as the column, and none is cut
- * off.
- */
+/** No trace contains everything: shows how to record it. */
 function RecordHint({ asks, why = null, place }: RecordHintProps) {
-  const lines = recorderLines(place);
   const { title, says, details } = ASKED[asks];
   return (
     <section class="picture record-hint">
       <div class="head">
         <h2>{title}</h2>
-        <CopyButton text={() => lines} class="button low">
-          Copy
-        </CopyButton>
+        <Details text={`${says} ${details}`} />
       </div>
-      <p class="quiet small">
-        {why ? <Sentence phrase={why} /> : says}
-        <Details text={why ? `${says} ${details}` : details} />
-      </p>
-      <pre class="lines">{lines}</pre>
+      <Remark phrase={why} class="quiet small" />
+      <Code text={recorderLines(place)} />
     </section>
   );
 }
