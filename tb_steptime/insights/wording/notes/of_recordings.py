@@ -42,7 +42,8 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "No step marks.",
         "The whole recording counts as one step.",
         code="prof.step()",
-        more="Call {code} after each batch. {count} calls of {name} repeat, but hold only {share} of the recorded work.",
+        more="Call {code} after each batch. {count} calls of {name} repeat, but hold only {share} of the recorded "
+        "work.",
     ),
     "outside_steps": NoteWords(
         "[{outside}] of [{total}] of GPU work is outside the steps.",
