@@ -36,7 +36,7 @@ export function fillClass(name: string, hatched = false): string {
 }
 
 /** A meaning's colour alone, where no neighbour has to be distinguished by a texture. */
-export const plainFill = (name: string): string => `var(--c-${colourOf(name)})`;
+const plainFill = (name: string): string => `var(--c-${colourOf(name)})`;
 
 /** How an SVG mark is painted: its fill, and an edge where the fill alone is too faint. */
 export function svgPaint(name: string, hatched = false): { fill: string; stroke: string } {

@@ -174,7 +174,7 @@ describe("Data loading", () => {
 
   test("without loader events says so in place of the pictures", () => {
     const page = words(<DataLoading page={noLoaderPage()} tab={tab()} compared={null} />);
-    expect(page).toMatch(/^\|Does another thread read a DataLoader\?\|/); // the headline says that there are none
+    expect(page).toMatch(/^\|Record a DataLoader that another thread reads\|/); // the headline says that there are none
   });
 });
 

@@ -18,7 +18,7 @@ import { columnsOf } from "../src/views/gpu/kernel_columns";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because, plain } from "./fixtures/pages";
-import { words } from "./fixtures/words";
+import { detailsOf, words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
   const columns = columnsOf(groupingOf("name"), gpuTab().meanings, KERNELS, 1056);
@@ -167,14 +167,11 @@ describe("the rows", () => {
     ]);
   });
 
-  test("a figure that cannot be measured keeps its place, with a dash and the reason", () => {
-    expect(rows.map(({ key }) => key)).toEqual([
-      "loader_exposed_share",
-      "gpu_utilization",
-      "est_sm_efficiency",
-      "est_achieved_occupancy",
-    ]);
-    expect(rows[2]).toMatchObject({ value: "–", layers: [], reason: "This trace does not say how many blocks." });
+  test("a figure that cannot be measured has no row, but its reason below the picture", () => {
+    expect(rows.map(({ key }) => key)).toEqual(["loader_exposed_share", "gpu_utilization", "est_achieved_occupancy"]);
+    const view = <Gpu page={gpuPage(RESULT)} tab={{ ...gpuTab(), steps: 2 }} compared={null} />;
+    expect(words(view)).toContain("|1 figure without values|");
+    expect(detailsOf(view)).toContain("Est. SM efficiency. This trace does not say how many blocks.");
   });
 });
 

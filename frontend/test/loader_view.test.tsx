@@ -29,34 +29,42 @@ const STARTS = {
 describe("the view of worker processes", () => {
   test("answers how many workers, then why, then how to see more", () => {
     const page = view();
-    const order = [
-      "6 workers would leave a step of 20 ms",
-      "Disk and network may allow less.",
-      "Every third step waits 60 ms.",
-      "If it is not 3, every third batch is slow instead.",
-    ];
+    const order = ["6 workers would leave a step of 20 ms", "Every third step waits 60 ms.", "Record the workers"];
     expect(order.map((each) => page.indexOf(`|${each}|`)).every((at, which, all) => at > (all[which - 1] ?? -1))).toBe(
       true,
     );
     expect(page).toContain("|Every third step waits 60 ms.| |long wait|usual wait|");
-    expect(page).toContain("|Record the workers|Copy|Two lines of code record what each worker does.");
     expect(detailsOf(drawn())).toEqual([
-      "A trace does not show worker processes. The recorder also keeps dataset and collate time, CPU time and the " +
-        "slowest batches.",
+      "Disk and network may allow less.",
       "One wait in 3 takes 60.0 ms, the others 1.0 ms at best. Waits 3 batches apart correlate by 0.9. " +
-        "The number of workers is known from the period.",
+        "The number of workers is known from the period. If it is not 3, every third batch is slow instead.",
+      "Two lines of code record what each worker does. A trace does not show worker processes. The recorder also " +
+        "keeps dataset and collate time, CPU time and the slowest batches.",
     ]);
     expect(page).toContain(recorderLines("runs/a"));
   });
 
-  test("says why nothing is predicted, in place of the curve", () => {
+  test("says why nothing is predicted, beside the lines that would record it", () => {
     const why = { code: "ambiguous_record_the_workers", values: {} };
     const page = view({ curve: null, why_unknown: why, burst: { ...BURST, period: null, why } });
-    expect(page).toContain("|How many workers are enough?|Ambiguous: record the workers.|");
+    expect(page).toContain("|Record the workers| |Ambiguous: record the workers.|");
     expect(page).not.toContain("One wait in");
+    expect(page).not.toContain("How many workers are enough?");
     expect(view({ curve: null, burst: null, why_unknown: why })).toContain(
-      "|How many workers are enough?|Ambiguous: record the workers.|",
+      "|Record the workers| |Ambiguous: record the workers.|",
     );
+  });
+
+  test("says in place of the curve what no recorder would change", () => {
+    const why = { code: "overhead_hidden_by_late_batches", values: {} };
+    expect(view({ curve: null, why_unknown: why })).toContain("|How many workers are enough?|Late batches hide it.|");
+  });
+
+  test("the picture shows the wait of each step; its table is folded, and not beside another span", () => {
+    expect(view()).toContain("|More: the wait of each step|Most of the wait leaves the GPU idle|Step|Wait|");
+    const two = { ...BURST, waits: BURST.waits.slice(0, 2) };
+    expect(view({ burst: two })).not.toContain("More:");
+    expect(view({ burst: two })).toContain("|Most of the wait leaves the GPU idle|Step|Wait|");
   });
 
   test("a period that is not the workers' is said without a length", () => {
@@ -69,7 +77,7 @@ describe("the view of worker processes", () => {
       detailsOf(drawn({ burst: { ...BURST, short_wait_ns: null } }, { burst_pace: plain("The pace.") })),
     ).toContain(
       "The pace. One wait in 3 takes 60.0 ms. Waits 3 batches apart correlate by 0.9. The number of " +
-        "workers is known from the period.",
+        "workers is known from the period. If it is not 3, every third batch is slow instead.",
     );
   });
 
@@ -156,7 +164,7 @@ describe("the view of worker processes", () => {
 
   test("below the curve stands what each of its points holds", () => {
     expect(view({}, { curve_epochs: plain("In each step: 11 ms for epochs that begin.") })).toContain(
-      "|In each step: 11 ms for epochs that begin.|Disk and network may allow less.|",
+      "|6 workers would leave a step of 20 ms| |In each step: 11 ms for epochs that begin.|",
     );
   });
 
@@ -304,9 +312,7 @@ describe("a loader that a thread reads of which no trace says", () => {
 describe("without loader events and without a recorder", () => {
   test("two lines are offered that would record what another thread reads", () => {
     expect(words(html(NOTHING))).toBe(
-      "|Does another thread read a DataLoader?|Copy|" +
-        "Two lines of code record how fast its batches are produced and used.| |" +
-        `${recorderLines("runs/a")}|`,
+      `|Record a DataLoader that another thread reads| |${recorderLines("runs/a")}|Copy|`,
     );
   });
 });

@@ -93,10 +93,11 @@ describe("what could use the tensor cores", () => {
     );
     expect(words(table)).toContain(
       "|aten::mm| 128×64, 64×32, float|gemm f32 64x64|Copy|FP32 inputs, which the tensor cores " +
-        "of this GPU do not take.|torch.autocast|4|40.0 ms|35.0 ms|",
+        "of this GPU do not take.|4|40.0 ms|35.0 ms|",
     );
     const html = renderToString(table).replaceAll(/[\u00a0\u202f]/g, " ");
     expect(html).toContain('data-hint="40.0 ms x (1 - 15.7 / 125)."');
+    expect(html).toContain('data-hint="FP32 inputs, which the tensor cores of this GPU do not take.\ntorch.autocast"');
     expect(html).toContain('class="kernel-name" data-hint="volta_sgemm_64x64"');
     expect(html).toContain('data-hint="aten::mm\n[[128,64],[64,32]]\n[&quot;float&quot;,&quot;float&quot;]"');
   });

@@ -8,7 +8,7 @@ import { Empty, Failed, Reading } from "../src/states/states";
 import { Overview } from "../src/views/overview/overview";
 import { ToDo } from "../src/views/to_do";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
-import { words } from "./fixtures/words";
+import { detailsOf, words } from "./fixtures/words";
 
 describe("the Overview", () => {
   const page = words(<Overview page={PAGE} tab={TAB} compared={null} />);
@@ -16,15 +16,31 @@ describe("the Overview", () => {
   test("says what the step is spent on, in the order of the catalogue", () => {
     expect(page).toContain(
       "|GPU works |100.0 ms|, 63 %|GPU waits |60.0 ms|, 38 %|Kernel 98.0|Memcpy 2.0|Data loading 60.0|" +
-        "Could be |118 ms|Kernel 98.0|Memcpy 2.0|Data loading 18.0|26 % less|",
+        "Could be |118 ms|26 % less|",
+    );
+    const could = renderToString(<Overview page={PAGE} tab={TAB} compared={null} />).split('class="stack thin"')[1]!;
+    expect(could.match(/data-hint="[^"]*/g)!.slice(0, 3)).toEqual(
+      ["Kernel 98.0", "Memcpy 2.0", "Data loading 18.0"].map((part) => `data-hint="${part}\u00a0ms`),
     );
     expect(page).toContain("|Kernel|98.0 ms|61.3 %|Memcpy|2.0 ms|1.3 %|Data loading|60.0 ms|37.5 %|");
   });
 
-  test("tiles show the change since the span before, a reason for what is unknown, and remarks", () => {
+  test("tiles show the change since the span before, and remarks; what is unknown has its reason below them", () => {
     expect(page).toContain(
-      "|Step time|160.0|ms|-22.7 ms since span 1|GPU utilization|–|why|" + "Exposed data loading|60.0|ms|all of it|",
+      "|Step time|160.0|ms|-22.7 ms since span 1|Exposed data loading|60.0|ms|all of it|1 figure without values|",
     );
+    expect(detailsOf(<Overview page={PAGE} tab={TAB} compared={null} />)).toContain(
+      "GPU utilization. This trace has no GPU activity.",
+    );
+  });
+
+  test("of many cards the first four are in sight at first", () => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, at) => ({ ...PAGE.insights[0]!, id: `card${at}` }));
+    const shown = (count: number) =>
+      words(<Overview page={{ ...PAGE, insights: many(count) }} tab={TAB} compared={null} />);
+    expect(shown(8)).toContain("|Show all 8|");
+    expect(shown(5)).not.toContain("Show all");
   });
 
   test("cards keep the order that they come in, and say what waits for something else", () => {
@@ -200,6 +216,13 @@ test("the kind of job stands above what is true, with what shows it", () => {
   );
 });
 
+test("the second line leads to the view that shows more of it", () => {
+  const headline = { ...PAGE.headline, action: plain("Use 11 workers.") };
+  expect(words(<Top job={null} headline={headline} simulated={null} notes={[]} tab={TAB} />)).toBe(
+    "|A step takes long.|Use 11 workers.|Open Data loading|",
+  );
+});
+
 test("inferred steps give way to the whole recording, and come back", () => {
   const note: NoteText = {
     id: "inferred_steps",
@@ -218,7 +241,7 @@ test("at most two lines of notes stand open, and that a trace is simulated stand
   const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect."), more: null });
   const notes = ["a", "b", "simulated", "c"].map(note);
   const top = words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
-  expect(top).toBe("|A step takes long.|Open Data loading|Cause simulated.| Effect.|Cause a.| Effect. |2 more notes|");
+  expect(top).toBe("|A step takes long.|Cause simulated.| Effect.|Cause a.| Effect. |2 more notes|");
   expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
   );

@@ -70,14 +70,20 @@ def _computes(facts: Facts) -> Phrase:
         words = "torch.compile is at work for {part} of a step of {step}."
         return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
     ops = facts.host.cpu.ops if facts.host.cpu else []
-    longest = max(ops, key=lambda row: row.usual_ns, default=None)
-    if longest is None or facts.share(longest.usual_ns) < _WORTH_NAMING:
+    longest = max(ops, key=_lasting_ns, default=None)
+    if longest is None or facts.share(_lasting_ns(longest)) < _WORTH_NAMING:
         return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
     values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
-    values |= {"part": fraction(facts.share(longest.usual_ns))}
+    values |= {"part": fraction(facts.share(_lasting_ns(longest)))}
     if longest.usual_ns < longest.self_ns:
         return Phrase("The CPU computes for {share} of a step of {step}; {op} usually takes most, {part}.", values)
     return Phrase("The CPU computes for {share} of a step of {step}; {op} takes most, {part}.", values)
+
+
+def _lasting_ns(row: CpuOpRow) -> int:
+    """Returns the time of an op in a step, without calls that were interrupted, but no more than its mean: the tables
+    beside the sentence give the mean."""
+    return min(row.usual_ns, row.self_ns)
 
 
 def op_name(row: CpuOpRow) -> str:

@@ -64,7 +64,7 @@ def from_a_late_rank_to_why(one: Tab) -> int:
     """The Overview of each rank names the late rank; Ranks says what the late rank does meanwhile."""
     clicks = Clicks()
     one.view("overview")
-    clicks.on(one.frame.get_by_role("button", name="Open Ranks"))
+    clicks.on(one.frame.get_by_role("button", name="See Ranks"))
     one.view("ranks")
     assert "Rank 2 makes the others wait" in one.verdict()
     assert "longer for its batches" in one.verdict()

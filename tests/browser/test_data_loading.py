@@ -119,7 +119,7 @@ def test_recorded_workers_and_their_slowest_batches_are_listed(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     server = tensorboard(measured_demo)
-    one = tab(server, state(run=RECORDED, view="data_loading"))
+    one = tab(server, state(run=RECORDED, view="data_loading", more="open"))
     view = view_of(one)
     recorded = answer(server, RECORDED)["recorded"]
     workers = rows(view.get_by_role("grid", name="Worker processes"))
@@ -191,16 +191,17 @@ def test_the_curve_over_workers_is_read_by_keyboard_and_pointer(
     expect(view_of(one).locator(".tip")).to_contain_text("1 worker")
 
 
-def test_what_cannot_be_told_has_its_reason_in_place_of_the_curve(
+def test_what_cannot_be_told_has_its_reason_beside_the_lines_that_record_it(
     tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab
 ) -> None:
     view = view_of(tab(tensorboard(measured_demo), state(run=ALIKE, view="data_loading")))
-    place = view.locator(".no-picture")
-    expect(place.get_by_role("heading")).to_have_text("How many workers are enough?")
+    place = view.locator(".record-hint")
+    expect(place.get_by_role("heading")).to_have_text("Record the workers")
     expect(place).to_contain_text("ambiguous in this trace: record the workers.")
     expect(view.locator("svg.worker-curve")).to_have_count(0)
-    workers = view.locator(".tiles li").filter(has_text="Workers needed")
-    expect(workers).to_contain_text("–")
+    expect(view.locator(".tiles li").filter(has_text="Workers needed")).to_have_count(0)
+    unknown = view.locator(".tiles + p").get_by_role("note", name="Details")
+    expect(unknown).to_have_attribute("data-hint", re.compile(r"Workers needed\. .*not in this trace"))
     assert cut_off(view) == []
 
 
@@ -226,8 +227,8 @@ def test_every_picture_is_reached_with_the_keyboard(
 ) -> None:
     """Pictures are reached in their visual order, and none traps the focus."""
     one = tab(tensorboard(measured_demo), state(run=RECORDED, view="data_loading"))
-    view_of(one).locator("th button").first.focus()
-    wanted = ["worker-curve", "wait-columns", "production", "lanes", "points"]
+    one.frame.locator("#content").focus()
+    wanted = ["worker-curve", "wait-columns", "production", "lanes"]
     reached: list[str] = []
     for _ in range(MOST_STOPS):
         one.page.keyboard.press("Tab")

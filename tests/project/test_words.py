@@ -26,7 +26,7 @@ def sections() -> dict[str, list[str]]:
         ("Cards: host", "DistributedDataParallel(model, gradient_as_bucket_view=True)"),
         ("Titles, remarks and reasons", "The GPU is never idle"),
         ("Titles, remarks and reasons", "This GPU has no tensor cores."),
-        ("Notes about a trace", "The whole recording counts as one step. Call {code} after each batch."),
+        ("Notes about a trace", "The whole recording counts as one step."),
         ("Errors and warnings", "This is a folder, not a trace"),
         ("Said by the tab itself", "The figures could not be loaded."),
         ("Said by the tab itself", "Sorted by {}, {}."),

@@ -45,7 +45,7 @@ export function Notes({ notes, actions = {}, above = 0 }: NotesProps) {
           {more > 0 && at === shown.length - 1 && (
             <>
               {" "}
-              <button class="more" onClick={() => setOpen(true)}>
+              <button class="link" onClick={() => setOpen(true)}>
                 {counted(more, "more note")}
               </button>
             </>
@@ -91,7 +91,7 @@ export function Quality({ findings, show }: QualityProps) {
             {more > 0 && line === shown.at(-1) && (
               <>
                 {" "}
-                <button class="more" onClick={() => setOpen(true)}>
+                <button class="link" onClick={() => setOpen(true)}>
                   {more} more
                 </button>
               </>

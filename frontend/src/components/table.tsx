@@ -5,10 +5,10 @@ import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import type { Unit } from "../api.gen";
 import { hint } from "../dom/hint";
 import { useRowWindow } from "../dom/rows";
-import { count, counted, DASH } from "../format";
+import { count, DASH } from "../format";
 import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
-import { Details } from "./details";
+import { NoValues } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
@@ -190,7 +190,7 @@ export function Table<Row>(props: TableProps<Row>) {
       </div>
       {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
       <Sorted columns={columns} sort={sort} />
-      {choice && <NoValues columns={all.filter(({ id }) => !choice.wants(id))} rows={rows} />}
+      {choice && <EmptyColumns columns={all.filter(({ id }) => !choice.wants(id))} rows={rows} />}
     </div>
   );
 }
@@ -273,6 +273,7 @@ function Line<Row>(props: LineProps<Row>) {
   const { level, open } = branch?.(row) ?? {};
   return (
     <tr
+      class={onChoose && "clickable"}
       aria-rowindex={at + ROW_INDEX_FROM}
       aria-level={level}
       aria-expanded={open}
@@ -366,19 +367,13 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
   return of === undefined || rows.some((row) => of(row) !== null);
 }
 
-function NoValues<Row>({ columns, rows }: Pick<TableProps<Row>, "columns" | "rows">) {
+function EmptyColumns<Row>({ columns, rows }: Pick<TableProps<Row>, "columns" | "rows">) {
   const empty = columns.filter((column) => column.empty);
-  if (empty.length === 0) return null;
-  const reasons = new Set(
-    empty.flatMap(({ missing }) => missing ?? []).map((why) => (typeof why === "string" ? why : why(rows[0]!))),
-  );
-  if (reasons.size === 0) return null; // the menu of columns lists them
-  return (
-    <p class="quiet small aside">
-      {counted(empty.length, "column")} without values
-      <Details text={`${empty.map(({ label }) => label).join(", ")}. ${[...reasons].join(" ")}`} />
-    </p>
-  );
+  const reasons = empty
+    .flatMap(({ missing }) => missing ?? [])
+    .map((why) => (typeof why === "string" ? why : why(rows[0]!)));
+  if (reasons.length === 0) return null; // the menu of columns lists them
+  return <NoValues what="column" labels={empty.map(({ label }) => label)} reasons={reasons} />;
 }
 
 /** The direction in which a table is sorted by a column, if it is. */

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import type { Neighbour, Phrase, Series, SpanHead, Unit } from "../api.gen";
 import { Spark, type SparkRun } from "../charts/lines/spark";
 import { hint } from "../dom/hint";
-import { change, type Figure, figure, scaleFor, text } from "../format";
+import { change, type Figure, figure, scaleFor } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import { Sentence } from "./sentence";
@@ -134,27 +134,13 @@ function changeLine(
   neighbours: readonly Neighbour[],
   meanings: Meanings,
 ) {
-  if (series.value === null) return series.reason && <Why reason={meanings.explain(series.reason)} />;
+  if (series.value === null) return undefined;
   if (remark) return <Sentence phrase={remark} style="table" />;
   const unit = meanings.metric(series.metric).unit;
   const value = (other: Neighbour) => other.values[series.metric] ?? null;
   const before = nearest(neighbours, (other) => other.number < number && value(other) !== null, number);
   if (before) return `${change(value(before)!, series.value, unit)} since span ${before.number}`;
-  const next = nearest(neighbours, (other) => other.number > number && value(other) !== null, number);
-  if (next) return `${asAbove(value(next)!, series.value, unit)} in span ${next.number}`;
   return stepRange(series, unit);
-}
-
-/** Writes a time in the unit of the tile's figure. */
-const asAbove = (value: number, figure: number, unit: Unit): string =>
-  unit === "ns" && figure > 0 ? scaleFor(figure, unit).text(value) : text(value, unit);
-
-function Why({ reason }: { reason: Phrase }) {
-  return (
-    <span class="term" {...hint(sentence(reason))}>
-      why
-    </span>
-  );
 }
 
 /** "36.5 ms more", with the span that the bar names as the base. */

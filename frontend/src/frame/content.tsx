@@ -3,7 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
-import type { Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
+import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
 import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
@@ -137,7 +137,7 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
     <>
       <Top
         job={page.head.job}
-        headline={jobs ?? page.headline}
+        headline={jobs ?? (view === "overview" ? withoutRepeatedLink(page.headline) : page.headline)}
         simulated={page.head.simulated}
         notes={page.head.notes}
         quality={page.head.quality}
@@ -159,6 +159,10 @@ function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Compar
     </>
   );
 }
+
+/** On the Overview the first card is in sight, and leads to the same view. */
+const withoutRepeatedLink = (headline: Headline): Headline =>
+  headline.card === null ? headline : { ...headline, view: null };
 
 /** The meanings with the labels for the span's machine: an AMD GPU has matrix cores. */
 function useMeaningsOf({ meanings }: Tab, head: SpanHead | null): Tab["meanings"] {

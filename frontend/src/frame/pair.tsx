@@ -118,7 +118,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
           {asks && <Alike chosen={chosen} tab={tab} />}
         </Note>
       )}
-      <Remark phrase={found.scaling} class="scaling" terms />
+      <Remark phrase={found.scaling} terms />
       <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
         <View {...shown} pair={asks ? null : { ...names, found, unlike }} />
         <PrintedFoot />

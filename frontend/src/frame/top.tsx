@@ -47,7 +47,7 @@ export function Top({ job, headline, simulated, notes, quality = [], second, tab
 /** Buttons that switch between inferred steps and the recording as one step, at the notes that say which is shown. */
 function stepActions(tab: Tab) {
   const show = (steps: string | null, label: string) => (
-    <button class="more" onClick={() => tab.update({ steps, step: null, zoom: null, event: null })}>
+    <button class="link" onClick={() => tab.update({ steps, step: null, zoom: null, event: null })}>
       {label}
     </button>
   );
@@ -79,41 +79,30 @@ function Job({ job }: { job: JobText }) {
 interface VerdictProps extends Pick<TopProps, "headline" | "second" | "tab"> {}
 
 function Verdict({ headline: { verdict, action, view, code, basis }, second, tab }: VerdictProps) {
-  const coded = code !== null;
   const leads = isViewId(view ?? undefined) ? view : null;
   const below =
     second ||
     (action && (
       <p>
         <Sentence phrase={action} terms />
+        {leads && (
+          <button class="link" onClick={() => tab.update({ view: leads })}>
+            Open {tab.meanings.viewTitle(leads)}
+          </button>
+        )}
         <Details text={basis} />
       </p>
     ));
-  const head = (
-    <h1>
-      <Sentence phrase={verdict} terms />
-    </h1>
-  );
   return (
-    <section class={coded ? "verdict coded" : "verdict"}>
+    <section class="verdict">
       <div>
-        {below || !basis ? (
-          head
-        ) : (
-          <div class="marked">
-            {head}
-            <Details text={basis} />
-          </div>
-        )}
-        {!coded && below}
+        <h1>
+          <Sentence phrase={verdict} terms />
+        </h1>
+        {!below && <Details text={basis} />}
       </div>
-      {coded && <Code text={code} />}
-      {coded && below}
-      {!coded && leads && (
-        <button class="button" onClick={() => tab.update({ view: leads })}>
-          Open {tab.meanings.viewTitle(leads)}
-        </button>
-      )}
+      {code !== null && <Code text={code} />}
+      {below}
     </section>
   );
 }

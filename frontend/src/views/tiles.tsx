@@ -1,7 +1,10 @@
 /** The figures of a span at the beginning of a view, each beside that of the other span where two are compared. */
 
 import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
+import { NoValues } from "../components/details";
 import { SeriesTile, Tiles } from "../components/tile";
+import type { Meanings } from "../meanings";
+import { sentence } from "../phrase";
 import type { Tab } from "./props";
 
 interface WithTiles {
@@ -20,23 +23,40 @@ interface SeriesTilesProps {
   remark?: (metric: string) => Phrase | undefined;
 }
 
-export function SeriesTiles({ label, tiles, page, tab, compared, remark }: SeriesTilesProps) {
+/** Figures without a value have no tile, but a line with their reasons; beside another span each has its place. */
+export function SeriesTiles({ label, tiles, page, tab: { meanings }, compared, remark }: SeriesTilesProps) {
+  const empty = compared ? [] : tiles.filter(({ value, reason }) => value === null && reason);
   return (
-    <Tiles label={label}>
-      {tiles.map((series) => (
-        <SeriesTile
-          key={series.metric}
-          series={series}
-          remark={remark?.(series.metric)}
-          head={page.head}
-          neighbours={page.neighbours}
-          meanings={tab.meanings}
-          compared={comparedFigure(series, compared)}
-        />
-      ))}
-    </Tiles>
+    <>
+      <Tiles label={label}>
+        {tiles
+          .filter((series) => !empty.includes(series))
+          .map((series) => (
+            <SeriesTile
+              key={series.metric}
+              series={series}
+              remark={remark?.(series.metric)}
+              head={page.head}
+              neighbours={page.neighbours}
+              meanings={meanings}
+              compared={comparedFigure(series, compared)}
+            />
+          ))}
+      </Tiles>
+      <Unknown figures={empty} meanings={meanings} />
+    </>
   );
 }
+
+/** Figures that are not shown because they have no value, with the reasons. */
+export const Unknown = ({ figures, meanings }: { figures: readonly Series[]; meanings: Meanings }) =>
+  figures.length > 0 && (
+    <NoValues
+      what="figure"
+      labels={figures.map(({ metric }) => meanings.metric(metric).label)}
+      reasons={figures.flatMap(({ reason }) => (reason ? sentence(meanings.explain(reason)) : []))}
+    />
+  );
 
 /** The second figure of a tile; undefined where nothing is compared, or the other span lacks the tile. */
 function comparedFigure(

@@ -34,6 +34,7 @@ export function ToDo(props: ToDoProps) {
   const own = here === "overview" ? [...insights].sort(leadBy(headline?.card)) : insights;
   const ordered = [...of_job, ...own];
   const [chosen, choose] = useState<string | null>(FIRST);
+  const [all, showAll] = useState(ordered.length <= MOST + 1);
   const open = chosen === null || ordered.some(({ id }) => id === chosen) ? chosen : ordered[0]?.id;
   if (ordered.length === 0 && here !== "overview") return null;
   return (
@@ -62,7 +63,7 @@ export function ToDo(props: ToDoProps) {
           )}
         </p>
       )}
-      <ol class="cards" aria-label="Most important first">
+      <ol class={all ? "cards" : "cards few"} aria-label="Most important first">
         {ordered.map((insight) => (
           <Evident
             key={insight.id}
@@ -76,9 +77,17 @@ export function ToDo(props: ToDoProps) {
           />
         ))}
       </ol>
+      {!all && (
+        <button class="link" onClick={() => showAll(true)}>
+          Show all {ordered.length}
+        </button>
+      )}
     </section>
   );
 }
+
+/** The number of cards at first sight, in card.css too; a single further card is shown at once. */
+const MOST = 4;
 
 /** No card was opened yet: the first one is open. No card has this id; null: all are folded. */
 const FIRST = "";

@@ -29,7 +29,7 @@ describe("two runs", () => {
   test("the headline is that of the comparison, and what is unfair stands above the figure", async () => {
     const asked = await openTab(PAIR, server());
     const head = await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." });
-    expect(head.nextElementSibling!.textContent).toBe("Data loading accounts for most of it.");
+    expect(head.closest("section")!.querySelector("p")!.textContent).toBe("Data loading accounts for most of it.");
     const note = screen.getByText("It holds what comes once.");
     expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
@@ -108,6 +108,18 @@ describe("two runs", () => {
     await waterfall();
     press(name);
     expect(rowsOf(screen.getByRole("grid", { name: "Kernels by change" })).map(([kernel]) => kernel)).toEqual(shown);
+  });
+
+  test("where nothing changed, the tables are folded, and no choice is empty", async () => {
+    const [table] = COMPARED.comparison.tables;
+    const rows = table!.rows.map((row) => ({ ...row, status: "alike" as const }));
+    const comparison = { ...COMPARED.comparison, tables: [{ ...table!, rows }] };
+    await openTab(PAIR, server({ compare: { kind: "ready", value: { ...COMPARED, comparison } } }));
+    await waterfall();
+    const fold = screen.getByText(/^More: what did not change, /).closest("details")!;
+    expect(fold.open).toBe(false);
+    expect(fold.querySelector("table[aria-label='Kernels by change']")).toBeTruthy();
+    expect(screen.queryByRole("button", { name: /^Changed/ })).toBeNull();
   });
 
   test("a change within noise is faint, and its interval says so", async () => {

@@ -5,8 +5,10 @@
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
+import { GAP_PX } from "../../src/charts/axes/ticks";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { Table } from "../../src/components/table";
+import { shortenedTo } from "../../src/dom/text_width";
 import { scaleFor } from "../../src/format";
 import { evidenceKeys, marking } from "../../src/views/choices";
 import { LargestPieces } from "../../src/views/overview/largest";
@@ -101,6 +103,32 @@ test("a tip says how much of a step is left out, and why", () => {
     "of it before recording 40.0\u00a0ms",
     "of it after_recording 2.0\u00a0ms",
   ]);
+});
+
+test("a name that is wider than the room of its bar is shortened, and none is left out", () => {
+  const names = Array.from({ length: 12 }, (_, at) => `Launch number ${at} not recorded`);
+  render(
+    <StackedBars
+      label="phases"
+      names={names}
+      parts={[{ id: "kernel", colour: "kernel", hatched: false, values: names.map(() => 1) }]}
+      unit="ms"
+      axis="phase"
+      heads={names.map(() => "1")}
+      firm={names.map(() => false)}
+      hovered={null}
+      selected={null}
+      hover={() => {}}
+      select={() => {}}
+      tip={() => ({ title: "", rows: [] })}
+    />,
+  );
+  const picture = document.querySelector('svg[aria-label="phases"]')!;
+  const shown = [...picture.querySelectorAll("text.mid:not(.halo)")].slice(0, names.length);
+  const middles = shown.map((each) => Number(each.getAttribute("x")));
+  const room = middles[1]! - middles[0]!;
+  expect(shown.map((each) => each.textContent)).toEqual(names.map((name) => shortenedTo(name, room - GAP_PX)));
+  expect(shown.map((each) => each.textContent)).not.toEqual(names);
 });
 
 /** The height of the hatching of two bars of 100 and 50 ms, in pixels; 0 if there is none. */

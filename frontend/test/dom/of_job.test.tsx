@@ -1,7 +1,7 @@
 /** The job on each rank's Overview. */
-import { screen, within } from "@testing-library/preact";
+import { cleanup, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { INSIGHT, index, plain, run } from "../fixtures/pages";
+import { INSIGHT, index, PAGE, plain, run } from "../fixtures/pages";
 import { JOB, ranksPage, WORKERS } from "../fixtures/ranks";
 import { openTab, press, says } from "./fake_server";
 
@@ -32,7 +32,9 @@ test("a rank shows what decides the job's step, and its own part in it", async (
   expect(bar.getAttribute("aria-label")!.replace(/\s/g, " ")).toBe(
     "A step of the job takes 100.0 ms: Work 50.0 ms, Transfers 10.0 ms, Rank 1 is late 40.0 ms.",
   );
-  expect(block.textContent).toContain("This is rank 1.");
+  expect(block.textContent!.replaceAll("\u00a0", " ")).toContain(
+    "Rank 1 waits 0 ms a step, and makes each other rank wait 40.0 ms.",
+  );
   await press("Open Ranks");
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
 });
@@ -45,6 +47,22 @@ test("where the job has a card, its sentence is the headline, with what to do fi
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
   expect(document.querySelector(".verdict")!.textContent).toContain("Give rank 1 more cores: up to 40 ms a step.");
   expect(screen.getByRole("heading", { name: "This rank alone" })).toBeTruthy();
+});
+
+test("the headline of the Overview repeats no link of the first card", async () => {
+  const first = { ...PAGE.headline, action: plain("Load batches in worker processes."), view: "data_loading" };
+  const shown = async (card: string | null) => {
+    const overview = { kind: "ready" as const, value: { ...PAGE, headline: { ...first, card } } };
+    await openTab("view=overview", { ...says(), views: { ...says().views, overview } });
+    await screen.findByRole("heading", { level: 1, name: "A step takes long." });
+    return [
+      screen.queryByRole("button", { name: "Open Data loading" }) !== null,
+      screen.queryAllByRole("button", { name: "See Data loading" }).length,
+    ];
+  };
+  expect(await shown("input_bound")).toEqual([false, 1]);
+  cleanup();
+  expect(await shown(null)).toEqual([true, 1]);
 });
 
 test("a run of one worker is no job", async () => {

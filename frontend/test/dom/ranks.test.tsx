@@ -46,6 +46,13 @@ test("it opens with who makes the others wait, and says it of each cell", async 
   expect(screen.getByText("not matched")).toBeTruthy();
 });
 
+test("of a single step the map says no more than the table, and is folded", async () => {
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, steps: JOB.steps.slice(0, 1) } })));
+  const fold = (await screen.findByText("More: any figure by rank")).closest("details")!;
+  expect(fold.open).toBe(false);
+  expect(fold.textContent).toContain("Which rank makes the others wait?");
+});
+
 test("Space chooses the rank and the step for all views, Enter opens the step of that rank", async () => {
   await openTab(OPEN, server());
   const map = await picture();

@@ -48,7 +48,6 @@ const PICTURES: Readonly<Record<string, (props: Pictured) => ComponentChildren>>
           meaning: "",
           value: "",
           thin: false,
-          reason: null,
           layers: [{ name: "Busy", colour: "kernel", hatched: false, levels: [BINS] }],
         },
       ]}

@@ -71,7 +71,7 @@ export interface AxisLabel {
 }
 
 /** Room between two labels, px. */
-const GAP_PX = 10;
+export const GAP_PX = 10;
 
 const PACES = [1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000];
 

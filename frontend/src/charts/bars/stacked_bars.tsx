@@ -4,7 +4,8 @@ import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import { type Filled, svgFill, svgPaint } from "../../colour";
 import { sized } from "../../dom/size";
-import { thinned, zeroAxis } from "../axes/ticks";
+import { shortenedTo } from "../../dom/text_width";
+import { GAP_PX, thinned, zeroAxis } from "../axes/ticks";
 import { ValueGrid } from "../axes/value_axis";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
@@ -37,7 +38,7 @@ interface StackedBarsProps extends Pointing {
 }
 
 const HEIGHT = 292;
-const LEFT = 42;
+const LEFT = 54;
 const TOP = 22;
 /** Room below the bars for their names and the title of the axis. */
 const BELOW = 32;
@@ -115,7 +116,8 @@ function layout(props: BarsProps, width: number, height: number) {
   const y = (value: number) => foot - (value / end) * (foot - TOP);
   const bars = placed(names.length, width);
   const middles = names.map((_, bar) => bars.x(bar) + bars.width / 2);
-  const labels = thinned(names.map((text, bar) => ({ x: middles[bar]!, text })));
+  const room = Math.max(LEAST_NAME, bars.pitch - GAP_PX);
+  const labels = thinned(names.map((text, bar) => ({ x: middles[bar]!, text: shortenedTo(text, room) })));
   const picture = (
     <>
       <ValueGrid ticks={ticks} y={y} left={LEFT} right={width} unit={unit} />
@@ -143,6 +145,9 @@ function layout(props: BarsProps, width: number, height: number) {
   });
   return { foot, middles, picture, outlineOf };
 }
+
+/** Names are shortened to the room of their bar, but not below this width: of numbers, some are left out instead. */
+const LEAST_NAME = 40;
 
 /** The width of a text such as "187.9" above a bar. */
 const HEAD_WIDTH = 38;

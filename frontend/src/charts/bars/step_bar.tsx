@@ -14,7 +14,7 @@ export interface StepBarPart extends Filled {
   value: number;
   /** Name and length, shown on hover. */
   title: string;
-  /** Written in the bar where there is room for all of it. */
+  /** Written in a bar that is not thin, where there is room for all of it. */
   text: string;
 }
 
@@ -116,7 +116,7 @@ function Bar({ bar, named, end, off }: BarProps) {
             style={{ width: percent(part.value, end) }}
             data-hint={part.title}
           >
-            <span>{part.text}</span>
+            {!bar.thin && <span>{part.text}</span>}
           </i>
         ))}
         {bar.saved && bar.saved.value > 0 && (

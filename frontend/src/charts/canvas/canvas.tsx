@@ -121,7 +121,6 @@ export function arrow(
   ink: string,
   halo: string,
 ): void {
-  const bend = Math.max(12, Math.min(60, Math.abs(to[0] - from[0]) / 2));
   for (const [colour, width] of [
     [halo, 4],
     [ink, 1.5],
@@ -130,7 +129,7 @@ export function arrow(
     pen.lineWidth = width;
     pen.beginPath();
     pen.moveTo(...from);
-    pen.bezierCurveTo(from[0] + bend, from[1], to[0] - bend, to[1], to[0] - HEAD_PX, to[1]);
+    pen.bezierCurveTo(to[0] - 2 * HEAD_PX, from[1], to[0] - 2 * HEAD_PX, from[1], to[0] - HEAD_PX, to[1]);
     pen.stroke();
   }
   pen.fillStyle = ink;

@@ -53,10 +53,10 @@ export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const [near, setNear] = useState<string | null>(null);
   const { label, width, height, segments, stops, pad, lines, scale, colour, reference, hidden = NOBODY } = props;
-  const { small = false, named = true, bandColour = null, overlay = null, end = null, above = "" } = props;
+  const { small = false, named = true, overlay = null, end = null, above = "" } = props;
   const asked = useSameFields({
     ...{ width, height, segments, stops, pad, lines, scale, colour, reference, hidden },
-    ...{ small, named, bandColour, overlay, end, above },
+    ...{ small, named, overlay, end, above },
   });
   const drawn = useMemo(() => layout(asked), [asked]);
   // Neither changes while the pointer moves, so the same nodes are not rendered again.

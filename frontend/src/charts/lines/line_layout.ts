@@ -61,8 +61,6 @@ export interface LineChartProps extends StopSelection {
   scale: Scale;
   /** Meaning, as a colour name, of the line in focus. */
   colour: string;
-  /** Meaning of that line's range, where it differs. */
-  bandColour?: string;
   /** One of several small pictures: few ticks, no names next to the lines. */
   small?: boolean;
   /** False where a legend names the lines. */
@@ -95,7 +93,6 @@ interface Layout
   width: number;
   small: boolean;
   named: boolean;
-  bandColour: string | null;
   hidden: Crowd;
   overlay: Overlay | null;
   end: number | null;

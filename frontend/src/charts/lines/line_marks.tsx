@@ -1,6 +1,6 @@
 /** The marks of a line chart: lines with their points and ranges, rings on slow steps, and names next to lines. */
 
-import { colourOf, hueClass, lineClass, plainFill } from "../../colour";
+import { colourOf, hueClass, lineClass } from "../../colour";
 import { textWidth } from "../../dom/text_width";
 import { shortened } from "../../format";
 import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
@@ -100,16 +100,8 @@ function Band({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
   return (
     <path
       d={bandOf(pick("high"), pick("low"))}
-      fill={
-        line.hue !== undefined
-          ? "var(--fill)"
-          : !line.focus
-            ? "var(--ink-3)"
-            : drawn.bandColour
-              ? plainFill(drawn.bandColour)
-              : "var(--fill)"
-      }
-      fill-opacity={drawn.bandColour ? 0.35 : 0.18}
+      fill={line.hue !== undefined || line.focus ? "var(--fill)" : "var(--ink-3)"}
+      fill-opacity={0.18}
       stroke="none"
     />
   );

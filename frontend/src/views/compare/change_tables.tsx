@@ -85,9 +85,12 @@ const isKind = (id: string | undefined): id is Kind => id !== undefined && Objec
 
 const movedNs = ({ base_ns, candidate_ns }: RowChange): number => candidate_ns - base_ns;
 
+/** Whether any of its rows differs by more than noise. */
+export const isChanged = ({ rows }: ChangeTable): boolean => rows.some(({ status }) => status !== "alike");
+
 export function ChangeTables({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { tables } = pair.found.comparison;
-  const shown = tables.find(({ of }) => of === tab.state.table) ?? tables[0];
+  const shown = tables.find(({ of }) => of === tab.state.table) ?? tables.find(isChanged) ?? tables[0];
   return shown === undefined ? null : <Changes shown={shown} pair={pair} tab={tab} />;
 }
 
@@ -122,18 +125,17 @@ function Changes({ shown, pair, tab }: { shown: ChangeTable; pair: Pair; tab: Ta
               name="Of"
               chosen={of}
               options={tables.map((each) => ({ id: each.of, label: TABLES[each.of].label }))}
-              choose={(table) => tab.update({ table: table === tables[0]!.of ? null : table })}
+              choose={(table) => tab.update({ table })}
             />
           )}
           <Chips
             label={`Which ${TABLES[of].label.toLowerCase()}`}
             name="Show"
             chosen={kind}
-            options={(Object.keys(KINDS) as Kind[]).map((id) => ({
-              id,
-              label: `${KINDS[id].label} ${count(all.filter(KINDS[id].has).length)}`,
-              meaning: KINDS[id].meaning,
-            }))}
+            options={(Object.keys(KINDS) as Kind[])
+              .map((id) => ({ ...KINDS[id], id, found: all.filter(KINDS[id].has).length }))
+              .filter(({ id, found }) => found > 0 || id === kind)
+              .map(({ found, ...each }) => ({ ...each, label: `${each.label} ${count(found)}` }))}
             choose={(moved) => tab.update({ moved: moved === "all" ? null : moved })}
           />
         </>

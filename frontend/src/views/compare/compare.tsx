@@ -10,7 +10,7 @@ import { hiddenParts } from "../choices";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
 import { More } from "../more";
 import type { Pair, PairViewProps, Tab } from "../props";
-import { ChangeTables } from "./change_tables";
+import { ChangeTables, isChanged } from "./change_tables";
 import { Experiments } from "./experiments";
 import { Promises } from "./promises";
 import { StepWaterfall } from "./step_waterfall";
@@ -20,17 +20,26 @@ export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewPr
   const found = pair?.found.comparison;
   const advised = (found?.changes.length ?? 0) > 0;
   const measured = found?.figures.some((figure) => figure.base !== null && figure.candidate !== null) ?? false;
+  const tables = found?.tables ?? [];
+  const changed = tables.some(isChanged);
+  const changes = pair && <ChangeTables pair={pair} tab={tab} />;
   const experiments = <Experiments chosen={chosen} base={base} asked={chain} tab={tab} />;
   return (
     <div class="view" data-view="compare">
       {pair && (pair.unlike ? <StepsApart pair={pair} tab={tab} /> : <StepWaterfall pair={pair} tab={tab} />)}
-      {pair && <ChangeTables pair={pair} tab={tab} />}
+      {changed && changes}
       {pair && advised && <Promises pair={pair} tab={tab} />}
       {pair ? (
         <More
-          of={[measured && "how well the GPU is used", !advised && "what the advice gained", "other experiments"]}
+          of={[
+            tables.length > 0 && !changed && "what did not change",
+            measured && "how well the GPU is used",
+            !advised && "what the advice gained",
+            "other experiments",
+          ]}
           tab={tab}
         >
+          {!changed && changes}
           {measured && <Figures pair={pair} tab={tab} />}
           {!advised && <Promises pair={pair} tab={tab} />}
           {experiments}

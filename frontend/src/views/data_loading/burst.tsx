@@ -2,7 +2,7 @@ import type { Burst, BurstStep, DataLoadingResult, Jitter } from "../../api.gen"
 import { Swatch } from "../../colour";
 import { Keys, useHidden } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { Remark, Sentence } from "../../components/sentence";
+import { Sentence } from "../../components/sentence";
 import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
 import { closed, sentence } from "../../phrase";
 import { WaitColumns } from "./charts/wait_columns";
@@ -26,12 +26,15 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
   }));
   const scale = scaleFor(Math.max(...columns.map((column) => column.ns)), "ns");
   const title = titles.burst ?? QUESTION;
-  const check = titles.burst_check;
   const jitter = result.causes?.jitter;
   return (
     <Picture
       title={title}
-      details={[titles.burst_pace && sentence(titles.burst_pace), period !== null && patternOf(burst)]
+      details={[
+        titles.burst_pace && sentence(titles.burst_pace),
+        period !== null && patternOf(burst),
+        period !== null && titles.burst_check && sentence(titles.burst_check),
+      ]
         .filter(Boolean)
         .join(" ")}
       name={`waits by batch ${name}`}
@@ -56,7 +59,6 @@ export function BurstPicture({ result, titles, burst, chosen, name }: LoaderPict
       {waits.some((wait) => wait.long) && waits.some((wait) => !wait.long) && (
         <Keys label="Kinds of waits" keys={KEYS} off={off} choose={hide} />
       )}
-      <Remark phrase={period !== null ? check : null} />
       {jitter && <Rare jitter={jitter} />}
     </Picture>
   );
@@ -77,7 +79,7 @@ const KEYS = [
 
 const kindOf = ({ long }: BurstStep): string => (long ? "long" : "usual");
 
-const QUESTION = "Do long waits come back?";
+const QUESTION = "How long does each step wait?";
 
 /** How certain the pattern is, in figures. */
 function patternOf(props: Burst): string {

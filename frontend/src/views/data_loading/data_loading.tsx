@@ -1,11 +1,13 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
-import { CopyButton } from "../../components/copy";
+import type { Phrase } from "../../api.gen";
+import { Code } from "../../components/copy";
 import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
 import { NoPicture } from "../../components/picture";
 import { Remark, Sentence, Words } from "../../components/sentence";
 import { useStepSelection } from "../choices";
+import { More } from "../more";
 import { remarkOf, type SpanViewProps } from "../props";
 import { SeriesTiles } from "../tiles";
 import { Activities, SlowLines, WorkerLines } from "./activities";
@@ -14,7 +16,6 @@ import { BurstPicture, showsBurst } from "./burst";
 import { LoaderLanes } from "./lanes";
 import { ProductionPicture, type RecordedProps } from "./production";
 import { Slowest } from "./slowest";
-import { StepLines } from "./step_lines";
 import { type LoaderPictureProps, StepTable } from "./step_table";
 import { FirstBatch, Loaders, OtherWaits, Receiving, Shares } from "./waits";
 import { WorkerCurvePicture } from "./worker_curve";
@@ -23,6 +24,9 @@ import { Workers } from "./workers";
 /** The reason that the headline gives, so that nothing below repeats it. */
 const NO_EVENTS = "no_loader_events";
 
+/** The reason why no number of workers is known that the recorder would end: it stands beside how to record. */
+const AMBIGUOUS = "ambiguous_record_the_workers";
+
 export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading">) {
   const { result, head } = page;
   const chosen = useStepSelection(tab);
@@ -30,8 +34,12 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   const shared = { result, titles: page.titles, chosen, tab, name, compared };
   const { recorded } = result;
   const place = recorded ? null : placeOf(tab.index.places[0], head.run);
-  const alone = result.multiprocess === false; // its left column is full: it shows the parts of a batch
-  const below = recorded !== null && showsBurst(result); // the columns are full, and the workers come first
+  const burst = showsBurst(result) ? result.burst : null;
+  const below = recorded !== null && burst !== null; // the workers come first
+  const why = result.why_unknown && tab.meanings.explain(result.why_unknown);
+  const ambiguous = place !== null && result.why_unknown?.code === AMBIGUOUS;
+  const waits = <Waits {...shared} />;
+  const folded = burst !== null && !compared; // the picture shows the wait of each step
   return (
     <div class="view" data-view="data_loading">
       {result.tiles.length > 0 && (
@@ -44,7 +52,6 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           remark={(metric) => remarkOf(page.titles, metric)}
         />
       )}
-      {result.tiles.length > 0 && <Words view="data_loading" />}
       {!recorded && <Notes notes={page.notes} />}
       {result.unknown ? (
         <section class="unknown">
@@ -59,38 +66,38 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           {place !== null && <RecordHint asks="thread" place={place} />}
         </section>
       ) : (
-        <div class="split">
-          <div class="column">
-            <Waits {...shared} />
-            {!recorded && <Batches {...shared} />}
-            {place !== null && !alone && <RecordHint asks="workers" place={place} />}
-          </div>
-          <div class="column">
-            {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} />}
-            {!result.curve && result.why_unknown && (
-              <NoPicture title="How many workers are enough?" why={tab.meanings.explain(result.why_unknown)} />
-            )}
-            {result.burst && showsBurst(result) && <BurstPicture {...shared} burst={result.burst} />}
-            {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
-            {!below && !showsBurst(result) && !result.curve && <StepLines {...shared} />}
-            {!recorded && <Lines {...shared} />}
-            {place !== null && alone && <RecordHint asks="batch" place={place} />}
-          </div>
+        <div class="split halves">
+          {result.curve && <WorkerCurvePicture {...shared} curve={result.curve} />}
+          {!result.curve && why && !ambiguous && <NoPicture title="How many workers are enough?" why={why} />}
+          {burst && <BurstPicture {...shared} burst={burst} />}
+          {!folded && waits}
+          {result.loaders.length > 1 && <Loaders loaders={result.loaders} tab={tab} name={name} />}
+          {!below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
+          {!recorded && <Batches {...shared} />}
+          {!recorded && <Lines {...shared} />}
+          {place !== null && (
+            <RecordHint
+              asks={result.multiprocess === false ? "batch" : "workers"}
+              why={ambiguous ? why : null}
+              place={place}
+            />
+          )}
         </div>
       )}
       {recorded && <Notes notes={page.notes} />}
       {recorded && <RecordedWorkers {...shared} recorded={recorded} byReader={recorded.consumer_ns === null} />}
-      {below && result.lanes && (
-        <div class="split loader-halves">
-          <LoaderLanes {...shared} lanes={result.lanes} />
-          <StepLines {...shared} />
-        </div>
+      {below && result.lanes && <LoaderLanes {...shared} lanes={result.lanes} />}
+      {folded && (
+        <More of={["the wait of each step"]} tables={["waits"]} tab={tab}>
+          {waits}
+        </More>
       )}
+      {result.tiles.length > 0 && <Words view="data_loading" />}
     </div>
   );
 }
 
-/** How long each step waits, and for which loader. */
+/** How long each step waits, and what for. */
 function Waits(shared: LoaderPictureProps) {
   const { loaders, causes } = shared.result;
   return (
@@ -100,11 +107,6 @@ function Waits(shared: LoaderPictureProps) {
       <Shares result={shared.result} />
       {loaders.length === 1 && <FirstBatch loader={loaders[0]!} starts={causes?.starts ?? null} />}
       {causes?.overhead && <Receiving overhead={causes.overhead} tab={shared.tab} />}
-      {loaders.length > 1 && (
-        <div class="below">
-          <Loaders loaders={loaders} tab={shared.tab} name={shared.name} />
-        </div>
-      )}
     </div>
   );
 }
@@ -167,7 +169,7 @@ const ASKED = {
     details: "They also record CPU time and the slowest batches, and the workers once there are some.",
   },
   thread: {
-    title: "Does another thread read a DataLoader?",
+    title: "Record a DataLoader that another thread reads",
     says: "Two lines of code record how fast its batches are produced and used.",
     details:
       "A trace does not show what the thread of a prefetcher does. The recorder also keeps what each worker does, " +
@@ -175,25 +177,24 @@ const ASKED = {
   },
 };
 
-/**
- * No trace contains everything: shows how to record it. The lines of code are as wide as the column, and none is cut
- * off.
- */
-function RecordHint({ asks, place }: { asks: keyof typeof ASKED; place: string }) {
-  const lines = recorderLines(place);
+interface RecordHintProps {
+  asks: keyof typeof ASKED;
+  /** What the trace does not show without. */
+  why?: Phrase | null | undefined;
+  place: string;
+}
+
+/** No trace contains everything: shows how to record it. */
+function RecordHint({ asks, why = null, place }: RecordHintProps) {
+  const { title, says, details } = ASKED[asks];
   return (
     <section class="picture record-hint">
       <div class="head">
-        <h2>{ASKED[asks].title}</h2>
-        <CopyButton text={() => lines} class="button low">
-          Copy
-        </CopyButton>
+        <h2>{title}</h2>
+        <Details text={`${says} ${details}`} />
       </div>
-      <p class="quiet small">
-        {ASKED[asks].says}
-        <Details text={ASKED[asks].details} />
-      </p>
-      <pre class="lines">{lines}</pre>
+      <Remark phrase={why} class="quiet small" />
+      <Code text={recorderLines(place)} />
     </section>
   );
 }

@@ -2,7 +2,7 @@ import type { DataLoadingResult, LoaderStep } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import type { StopSelection } from "../../charts/pointer/pointing";
 import { Swatch } from "../../colour";
-import { type Column, type FileColumn, type Foot, fileFields } from "../../components/table";
+import { type Column, type Foot, fileFields } from "../../components/table";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { differenceColumn } from "../compare/compared_columns";
@@ -122,12 +122,3 @@ const meanRow = (mean: LoaderStep): Foot => ({
     share: share(exposedShare(mean)),
   },
 });
-
-/** The waits of the steps as a file contains them. */
-export const WAITS: readonly FileColumn<LoaderStep>[] = [
-  ...fileFields<LoaderStep>({ name: "Step" }),
-  ...fileFields<LoaderStep>(
-    { duration_ns: "Step time", wait_ns: "Wait", exposed_ns: "Exposed", hidden_ns: "Hidden" },
-    "ns",
-  ),
-];

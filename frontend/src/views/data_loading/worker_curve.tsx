@@ -1,6 +1,6 @@
 import type { WorkerCurve } from "../../api.gen";
 import { Picture } from "../../components/picture";
-import { Remark, Sentence } from "../../components/sentence";
+import { Remark } from "../../components/sentence";
 import { counted, ns, rough, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import type { Compared, Titles, ViewPart } from "../props";
@@ -34,14 +34,19 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
     "ns",
   );
   const saves = workers < recommended && gain_ns > 0; // fewer workers are as good, and save no time
-  const reached = `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}`;
   return (
-    <Picture title={title} name={`workers ${name}`} table={() => curveTable(curve)}>
+    <Picture
+      title={title}
+      details={limits.map((limit) => sentence(tab.meanings.explain(limit))).join(" ")}
+      name={`workers ${name}`}
+      table={() => curveTable(curve)}
+    >
       <WorkerCurveChart
         label={
           `${sentence(title)}. Step time against number of workers: measured ` +
           `${scale.text(now_ns)} with ${workers}; ` +
-          `${reached}${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`
+          `recommended: ${counted(recommended, "worker")}, about ${rough(floor_ns)}` +
+          `${saves ? `, which saves up to ${ns(gain_ns)} a step` : ""}.`
         }
         height={HEIGHT}
         points={points}
@@ -49,7 +54,7 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
         scale={scale}
         others={others}
         measured={{ workers, ns: now_ns, text: `${ns(now_ns)} now` }}
-        recommended={{ workers: recommended, ns: floor_ns, text: reached }}
+        recommended={{ workers: recommended, ns: floor_ns, text: "recommended" }}
         gain={{ ns: saves ? gain_ns : 0, text: `up to ${ns(gain_ns)}` }}
         loader={`loader: ${sentence(pace)}`}
         cores={cores === null ? null : { workers: cores, text: counted(cores, "core") }}
@@ -57,11 +62,6 @@ export function WorkerCurvePicture({ titles, curve, compared, tab, name }: Curve
       />
       {compared && <ComparedNote compared={compared} mark={others[0] ?? null} />}
       <Remark phrase={epochs} />
-      {limits.map((limit) => (
-        <p key={limit.code} class="quiet small aside">
-          <Sentence phrase={tab.meanings.explain(limit)} />
-        </p>
-      ))}
     </Picture>
   );
 }

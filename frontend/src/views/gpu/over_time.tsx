@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase, Series } from "../../api.gen";
+import type { DeviceGpu, GpuResult, Metric, MetricLevels, Phrase } from "../../api.gen";
 import type { StopSelection } from "../../charts/pointer/pointing";
 import type { BinLayer } from "../../charts/time/time_bins";
 import { Ramp } from "../../colour";
@@ -13,6 +13,7 @@ import { lengthOf, type TimeRange } from "../../time_range";
 import { ShowAll } from "../chips";
 import { zoomWithin } from "../choices";
 import type { Tab, ViewPart } from "../props";
+import { Unknown } from "../tiles";
 import { type MetricRow, MetricRows } from "./charts/metric_rows";
 
 interface GpuOverTimeProps extends ViewPart {
@@ -44,10 +45,8 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
   const rows = useMemo(() => rowsOf(device, tab.meanings), [device, tab.meanings]);
   const steps = useMemo(() => marksOf(result), [result]);
   const shown = zoom ? lengthOf(zoom) : whole;
-  const spoken = rows
-    .filter((row) => row.value !== "")
-    .map((row) => `${row.name} ${row.value}`)
-    .join(", ");
+  const spoken = rows.map((row) => `${row.name} ${row.value}`).join(", ");
+  const empty = device.tiles.filter(({ metric }) => !rows.some(({ key }) => key === metric));
   return (
     <Picture
       title={title}
@@ -81,6 +80,7 @@ export function GpuOverTime({ result, device, title, number, chosen, tab, name }
         scale={scaleFor(whole, "ns")}
         {...chosen}
       />
+      <Unknown figures={empty} meanings={tab.meanings} />
       <Definitions of={rows.map(({ key }) => tab.meanings.metric(key))} />
     </Picture>
   );
@@ -102,32 +102,12 @@ const marksOf = (result: GpuResult) =>
     text: `step ${step.name}, ${ns(step.end_ns - step.start_ns)}`,
   }));
 
-/** Figures in time bins, in the server's order; one that cannot be measured keeps its place and states the reason. */
+/** Figures in time bins, in the server's order. */
 export function rowsOf(device: DeviceGpu, meanings: Meanings): MetricRow[] {
   const apart = new Set([...LEFT_OUT, ...Object.values(SECOND_SENSE)]);
-  const rows = device.time_bins
+  return device.time_bins
     .filter((binned) => !apart.has(binned.metric))
     .map((binned) => rowOf(device, binned, meanings));
-  device.tiles.forEach((tile, at) => {
-    if (rows.some((row) => row.key === tile.metric)) return;
-    const before = rows.findIndex((row) => row.key === device.tiles[at - 1]?.metric);
-    rows.splice(before + 1, 0, emptyRow(tile, meanings));
-  });
-  return rows;
-}
-
-function emptyRow({ metric: key, reason }: Series, meanings: Meanings): MetricRow {
-  const metric = meanings.metric(key);
-  const why = reason && sentence(meanings.explain(reason));
-  return {
-    key,
-    name: nameOf(metric),
-    meaning: metric.meaning,
-    value: percent(null),
-    thin: false,
-    layers: [],
-    reason: why,
-  };
 }
 
 function rowOf(device: DeviceGpu, binned: MetricLevels, meanings: Meanings): MetricRow {
@@ -142,7 +122,6 @@ function rowOf(device: DeviceGpu, binned: MetricLevels, meanings: Meanings): Met
     value: percent(tile ? tile.value : binned.value),
     thin: second !== undefined,
     layers,
-    reason: null,
   };
 }
 

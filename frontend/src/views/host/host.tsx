@@ -72,7 +72,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       <ToDo page={page} here="host" tab={tab} />
       {calls ? <BlockingCalls {...part} /> : launching}
       {result.several_devices && (
-        <div class="split host-halves">
+        <div class="split halves">
           <SeveralGpus {...part} several={result.several_devices} />
         </div>
       )}
@@ -92,7 +92,7 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       >
         {page.titles.answer && <Answer {...part} answer={page.titles.answer} />}
         {calls ? launching : result.blocking.length > 0 && <BlockingCalls {...part} />}
-        <div class="split host-halves">
+        <div class="split halves">
           {byStep && <Reasons {...part} />}
           <Ranges {...part} />
           {result.copies.length > 0 && <Copies {...part} />}

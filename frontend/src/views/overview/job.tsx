@@ -44,20 +44,18 @@ export function OfJob({ page, span, tab }: OfJobProps) {
       )}
       {job.path && <JobPath path={job.path} />}
       <Remark phrase={job.path ? null : path} class="quiet" />
-      <p>{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
+      <p class="quiet small aside">{ownPart(job, page.caused_ns, spans.indexOf(span))}</p>
     </section>
   );
 }
 
-/** "This is rank 3. It waits 422 ms a step for others, and makes each of them wait 2 ms." */
+/** "Rank 3 waits 422 ms a step, and makes each other rank wait 2 ms." */
 function ownPart(job: JobRanks, caused: readonly number[], at: number): string {
   const row = job.ranks[at];
   if (!row) return "This span is not among the spans of the job that are compared.";
-  const own = `This is rank ${row.rank}.`;
-  const steps = Math.max(1, job.matched_steps);
-  if (job.unmatched !== null || caused.length === 0) return own;
-  const waits = `It waits ${ns(row.exposed_wait_ns / steps)} a step for others`;
-  return `${own} ${waits}, and makes each of them wait ${ns(caused[at] ?? 0)}.`;
+  if (job.unmatched !== null || caused.length === 0) return `This is rank ${row.rank}.`;
+  const waits = ns(row.exposed_wait_ns / Math.max(1, job.matched_steps));
+  return `Rank ${row.rank} waits ${waits} a step, and makes each other rank wait ${ns(caused[at] ?? 0)}.`;
 }
 
 /**

@@ -5,5 +5,5 @@ import type { Headline, RanksPage } from "../../api.gen";
 /** Null where the job has no card: then the rank's own step comes first. */
 export const jobFirst = (page: RanksPage | null): Headline | null =>
   page?.job && page.do_first
-    ? { ...page.headline, action: page.do_first, view: "ranks", basis: page.job.path ? page.path : null }
+    ? { ...page.headline, action: page.do_first, view: null, basis: page.job.path ? page.path : null }
     : null;

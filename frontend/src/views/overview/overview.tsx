@@ -122,7 +122,7 @@ function OwnVerdict({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
 function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Phrase[] }) {
   if (steady === null || !lost.length) return null;
   return (
-    <p class="steady">
+    <p class="quiet small aside">
       A steady step takes <b>{rough(steady)}</b>.
       <Details text={["The median of the steps without excess.", ...lost.map((each) => sentence(each))].join(" ")} />
     </p>

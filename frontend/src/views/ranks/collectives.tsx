@@ -60,7 +60,7 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
       {opened ? (
         <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />
       ) : (
-        rows.some(({ sizes }) => sizes.length > 1) && <p class="quiet small">Click a row to see its sizes.</p>
+        rows.some(({ sizes }) => sizes.length > 1) && <p class="quiet small aside">Click a row to see its sizes.</p>
       )}
     </TablePicture>
   );

@@ -33,6 +33,7 @@ const QUICK = [
 
 interface MapPictureProps {
   title: Phrase | string;
+  sub: string | undefined;
   rows: readonly MapRow[];
   metric: Metric;
   metrics: readonly Metric[];
@@ -47,13 +48,13 @@ interface MapPictureProps {
 }
 
 export function MapPicture(props: MapPictureProps) {
-  const { title, rows, metric, metrics, answer, name, tab } = props;
+  const { title, sub, rows, metric, metrics, answer, name, tab } = props;
   const orders = ordersOf(rows);
   const by = orders.find(({ id }) => id === tab.state.order_ranks)?.id ?? "rank";
   return (
     <Picture
       title={title}
-      sub={metric.label}
+      sub={sub}
       name={`${metric.id} by rank ${name}`}
       table={() => (answer.found ? tableOf(rows, answer.found, metric) : { columns: [], rows: [] })}
       link={() => tab.address({ metric: metric.id })}

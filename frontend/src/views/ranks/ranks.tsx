@@ -11,6 +11,7 @@ import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { JobPath } from "../mean_step_bar";
+import { More } from "../more";
 import { type RanksViewProps, type Tab, titleOf } from "../props";
 import { barColumn, TablePicture } from "../table_picture";
 import { ToDo } from "../to_do";
@@ -49,6 +50,21 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
     return selection ? keysOf(selection) : {};
   };
   const name = chosen.run.name;
+  const map = (
+    <MapPicture
+      title={titleOf(page, TITLES[metric.id] ?? "map")}
+      sub={metric.id in TITLES ? undefined : metric.label}
+      rows={rows}
+      metric={metric}
+      metrics={metrics}
+      answer={answer}
+      chosen={chosen.span.id}
+      choose={(row, step) => tab.update({ ...keys(row), step })}
+      open={(row, step) => tab.update({ ...keys(row), ...stepInTimeline(step) })}
+      name={name}
+      tab={tab}
+    />
+  );
   return (
     <>
       {job.path && <JobPath path={job.path} />}
@@ -57,24 +73,6 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
           <Sentence phrase={page.path} />
         </p>
       )}
-      {job.pipeline && (
-        <PipelinePicture page={page} found={job.pipeline} rows={rows} keysOf={keys} name={name} tab={tab} />
-      )}
-      {job.clocks.reason === null && job.matched_steps > 0 && (
-        <JobTimelinePicture page={page} job={job} rows={rows} keysOf={keys} name={name} tab={tab} />
-      )}
-      <MapPicture
-        title={titleOf(page, TITLES[metric.id] ?? "map")}
-        rows={rows}
-        metric={metric}
-        metrics={metrics}
-        answer={answer}
-        chosen={chosen.span.id}
-        choose={(row, step) => tab.update({ ...keys(row), step })}
-        open={(row, step) => tab.update({ ...keys(row), ...stepInTimeline(step) })}
-        name={name}
-        tab={tab}
-      />
       {page.insights.length > 0 && <ToDo page={{ ...page, insights_remark: null }} here="ranks" tab={tab} />}
       <Waits
         page={page}
@@ -83,9 +81,16 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         choose={(row) => tab.update({ ...keys(row), view: "overview" })}
         tab={tab}
       />
+      {job.pipeline && (
+        <PipelinePicture page={page} found={job.pipeline} rows={rows} keysOf={keys} name={name} tab={tab} />
+      )}
+      {job.clocks.reason === null && job.matched_steps > 0 && (
+        <JobTimelinePicture page={page} job={job} rows={rows} keysOf={keys} name={name} tab={tab} />
+      )}
+      {job.steps.length > 1 && map}
       {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
       {job.what_if_reason && job.unmatched?.code !== job.what_if_reason.code && (
-        <p class="quiet">
+        <p class="quiet small">
           The ranks cannot be replayed together. <Sentence phrase={tab.meanings.explain(job.what_if_reason)} />
         </p>
       )}
@@ -93,9 +98,14 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
       <Messages job={job} name={name} tab={tab} />
       <MessagePairs job={job} name={name} tab={tab} />
       {job.unmatched === null && (
-        <p class="quiet">
+        <p class="quiet small">
           <Sentence phrase={titleOf(page, "clocks")} />
         </p>
+      )}
+      {job.steps.length <= 1 && (
+        <More of={["any figure by rank"]} tab={tab}>
+          {map}
+        </More>
       )}
     </>
   );
@@ -158,6 +168,12 @@ function WhatIf({ found, said, name, tab }: WhatIfProps) {
     ...said.changes.map((text, at) => ({ text, step_ns: changes[at]!.step_ns })),
     ...said.larger.map((text, at) => ({ text, step_ns: larger[at]!.step_ns })),
   ];
+  if (rows.length === 1)
+    return (
+      <p class="quiet small">
+        <Sentence phrase={said.replay} /> {said.remark && <Sentence phrase={said.remark} />}
+      </p>
+    );
   const longest = Math.max(1, ...rows.map(({ step_ns }) => step_ns));
   const columns: Column<WhatIfRow>[] = [
     {

@@ -92,7 +92,7 @@ const GAIN = 120;
  * Shares of the rest, where the trace records inputs and where it does not: the column with the reason takes what these
  * leave.
  */
-const WITH_INPUTS = { op: 0.4, kernel: 0.19 } as const;
+const WITH_INPUTS = { op: 0.38, kernel: 0.18 } as const;
 const WITHOUT = { op: 0.2, kernel: 0.26 } as const;
 
 /** The least width of the text columns, px. */
@@ -175,11 +175,8 @@ function Op({ row }: { row: Opportunity }) {
 function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
   const why = meanings.explain(row.why);
   return (
-    <span class="why-not" data-hint={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
-      <span class="clip">
-        <Sentence phrase={why} />
-      </span>
-      {row.setting !== null && <code class="clip">{row.setting}</code>}
+    <span data-hint={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
+      <Sentence phrase={why} />
     </span>
   );
 }

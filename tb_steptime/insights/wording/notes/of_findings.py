@@ -81,8 +81,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "caching_off": NoteWords(
         "The caching allocator is off.",
-        "For {ops} ops that allocate, [{count}] (call asks|calls ask) the driver for memory, as with {code}. Steps are "
-        "slower than in normal use.",
+        "For {ops} ops, [{count}] (call asks|calls ask) the driver for memory. Steps are slower than in normal use.",
     ),
     "device_unnamed": NoteWords(
         "The GPU is not named.",

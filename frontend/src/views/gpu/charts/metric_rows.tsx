@@ -26,8 +26,6 @@ export interface MetricRow {
   /** A lower row, for what happens at the same time. */
   thin: boolean;
   layers: readonly BinLayer[];
-  /** Why there is nothing to draw; null where there is. */
-  reason: string | null;
 }
 
 interface StepRange extends TimeRange {
@@ -152,7 +150,7 @@ function tipOf(
   { from, to }: TimeRange,
 ): TipContent {
   const pixels = time.width - time.left;
-  const { bin } = levelFor(rows.find((row) => row.layers.length > 0)?.layers[0]?.levels ?? [], from, to, pixels);
+  const { bin } = levelFor(rows[0]?.layers[0]?.levels ?? [], from, to, pixels);
   const start = Math.floor(ns / bin) * bin;
   const edges = [start, start + bin].map((edge) => tick(Number(scale.of(edge).toPrecision(5))));
   const place = `${edges.join(" to ")}\u00a0${scale.unit}`;
@@ -211,11 +209,6 @@ function Row({ row, top, visible, time }: PlacedProps & { row: MetricRow; top: n
       <text class="firm end" x={time.left - 12} y={baseline}>
         {row.value}
       </text>
-      {row.reason !== null && (
-        <text class="small" x={time.left + 6} y={baseline} data-hint={row.reason}>
-          {shortenedTo(row.reason, time.width - time.left - 6)}
-        </text>
-      )}
       <BinLayers layers={row.layers} visible={visible} time={time} top={upper} height={depth} />
     </>
   );

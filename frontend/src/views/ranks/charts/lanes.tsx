@@ -200,7 +200,7 @@ function paintLanes(pen: Pen, found: StepLanes, image: OffscreenCanvas, painted:
 /** What the colours of a rank's time mean, followed by further entries of a picture. */
 export function RankLegend({ comm, children }: { comm: string; children?: ComponentChildren }) {
   return (
-    <p class="rank-legend">
+    <p class="rank-legend above">
       <span>
         <Swatch colour="kernel" /> own time
       </span>

@@ -60,7 +60,10 @@ function paintRing(pen: Pen, scene: Scene, spot: Spot, thick: number): void {
   pen.strokeRect(from - wider, place.top, to - from + 2 * wider, place.tall);
 }
 
-/** Draws an arrow from the start of the launch call to the start of the work that it put on the device. */
+/**
+ * Draws an arrow from the start of the launch call to the start of the work that it put on the device. It follows the
+ * edge of the call's row, so that it strikes neither the name of the call nor the length of the wait.
+ */
 export function paintLaunches(pen: Pen, scene: Scene): void {
   const { chosen, palette, time } = scene;
   if (!chosen) return;
@@ -72,7 +75,7 @@ export function paintLaunches(pen: Pen, scene: Scene): void {
     if (above === null || below === null) continue;
     arrow(
       pen,
-      [time.x(call.from), above.top + above.tall / 2],
+      [time.x(call.from), above.top < below.top ? above.top + above.tall : above.top],
       [time.x(work.from), below.top + below.tall / 2],
       palette.ink,
       palette.surface,

@@ -140,7 +140,7 @@ function useScene(
   const layout = useMemo(() => layoutOf(cast.tracks, false, NO_CHOICES), [cast]);
   const { stream, thread, first_row } = cast;
   const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
-  const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, visible) : null);
+  const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, range) : null);
   const detail = readyDetail(useDetail(tab.events, span, event, true));
   const chosen = useMemo(() => detail && drawnIn(cast, detail), [cast, detail]);
   const scene: Scene = {

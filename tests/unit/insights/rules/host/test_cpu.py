@@ -253,6 +253,14 @@ def test_one_interruption_names_no_op():
     assert cards(judgement) == {}
 
 
+def test_an_op_is_not_said_to_take_more_than_its_mean():
+    """In one step a call is quicker than in the others: the table beside the sentence has the mean."""
+    ops = ["mmmmccee..", "mmmmccee..", "mmccee....", "mmmmccee.."]
+    marks = "".join(str(step) * len(each) for step, each in enumerate(ops))
+    judgement = judged(timeline(f"step | {marks} |\nop | {''.join(ops)} |", names=NAMES))
+    assert plain(judgement.verdict.text).endswith("; aten::addmm takes most, 35 %.")
+
+
 def test_the_verdict_and_the_card_count_what_is_usual():
     ops = ["mmmmccee..", "mmmmccee..", "mmmmmmccee", "mmmmccee.."]
     marks = "".join(str(step) * len(each) for step, each in enumerate(ops))
