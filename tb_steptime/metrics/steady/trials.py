@@ -4,6 +4,8 @@ op       [cudnn_convolution                    ]   [cudnn_convolution]   [cudnn_
 stream     aaaa  bbbb  cccccccccc  dddd  k           k                     k
 trials     tttt  tttt  tttttttttt  tttt
 
+So are the launches of code that only a far longer first step runs, as Triton's autotuner does.
+
 Alike: an op whose number of launches depends on its data has calls with many launches in later steps, too.
 """
 
@@ -13,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tb_steptime.metrics.steady.host import only_first_calls
 from tb_steptime.metrics.steady.sites import activity_sites, host_code
 from tb_steptime.metrics.steady.stretches import host_events
 from tb_steptime.trace.groups import numbered
@@ -28,7 +31,8 @@ TIMES_MORE, FEWEST = 3, 2
 
 
 class Trials(NamedTuple):
-    """Trials in time order: each one's row of the event table, and that of the op's call which launches it."""
+    """Trials in time order: each one's row of the event table, and that of the op's call which launches it; its own row
+    if it is not the op that tries."""
 
     event: Int64
     op: Int64
@@ -42,10 +46,21 @@ def trials(trace: Trace, first_step: int = 0) -> Trials:
     place = np.full(len(events), -1, np.int64)
     place[host.row] = host.parent
     op = np.where(launches.call >= 0, place[launches.call], -1)
+    in_ops = _of_ops(trace, op, first_step)
+    in_code = is_in(launches.call, only_first_calls(trace, first_step)) & ~in_ops
+    rows = np.flatnonzero(in_ops | in_code)
+    event = launches.activity[rows].astype(np.int64)
+    return Trials(event, np.where(in_ops[rows], host.row[op[rows]] if len(host) else event, event))
+
+
+def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
+    """Says which activities are trials of ops. op: the place in `host_events` of the event around each one's call, or
+    -1."""
+    events, host, found = trace.events, host_events(trace), np.zeros(len(op), bool)
     rows = np.flatnonzero(op >= 0)
     rows = rows[events.kind[host.row[op[rows]]] == Kind.CPU_OP]
     if not len(rows):
-        return Trials(rows, rows)
+        return found
     calls, call, launched = np.unique(op[rows], return_inverse=True, return_counts=True)
     site = numbered(host_code(trace).exact[calls])
     first = _first_calls(trace, events.start_ns[host.row[calls]], site, first_step)
@@ -54,8 +69,8 @@ def trials(trace: Trace, first_step: int = 0) -> Trials:
     np.maximum.at(most, site[~first], launched[~first])
     more = first & (later[site] >= FEWEST) & (launched >= TIMES_MORE * most[site])
     code = numbered(activity_sites(trace).sites[0][rows])
-    rows = rows[more[call] & is_in(code, code[~first[call]], invert=True)]
-    return Trials(launches.activity[rows].astype(np.int64), host.row[op[rows]].astype(np.int64))
+    found[rows[more[call] & is_in(code, code[~first[call]], invert=True)]] = True
+    return found
 
 
 def trial_intervals(trace: Trace, device: int) -> Intervals:

@@ -230,7 +230,8 @@ def test_a_capture_lasts_from_its_beginning_to_the_graph():
 @pytest.mark.parametrize("cell_ns", [random.Random(seed).randrange(MS, 9 * MS) for seed in range(4)])
 @pytest.mark.parametrize(("waits", "once"), [(6, 0), (7, 7)], ids=["less than two later steps", "two later steps"])
 def test_what_only_a_long_first_step_runs_comes_once(waits: int, once: int, cell_ns: int):
-    """A launch of a kind that no other step has, and Python after it; later steps take 4 cells each."""
+    """A launch of a kind that no other step has, and Python after it, while its kernel runs for a cell. Later steps
+    take 4 cells each."""
     trace = timeline(
         f"""
         step     | {"0" * (waits + 4)}111122223333 |
@@ -239,8 +240,9 @@ def test_what_only_a_long_first_step_runs_comes_once(waits: int, once: int, cell
         cell_ns=cell_ns,
         calls={"a": "cuLaunchKernelEx"},
     )
-    found = [("loading", cell_ns / MS), ("between_ops", once * cell_ns / MS)] if once else []
-    assert causes_ms(trace) == found
+    cell = cell_ns / MS
+    found = [("loading", cell), ("first_call", cell), ("between_ops", (once - 2) * cell)] if once else []
+    assert causes_ms(trace) == [(cause, pytest.approx(ms)) for cause, ms in found]
     assert judged_ns(trace, 0).tolist() == [(waits + 4 - once) * cell_ns, *[4 * cell_ns] * 3]
 
 

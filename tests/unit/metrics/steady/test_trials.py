@@ -89,6 +89,36 @@ def test_in_one_step_the_first_call_is_compared_with_later_ones():
     assert tried(trace) == ["a", "b"]
 
 
+def timed(first: str, others: str, cell_ns: int = 1_000_000) -> Trace:
+    """A first step that launches a kernel in other code, several times, and then does what three later steps do."""
+    steps = (first + others, others, others, others)
+    return timeline(
+        f"""
+        step     | {"".join(f"{place}" * len(each) for place, each in enumerate(steps))} |
+        op       | {"".join("." * (len(each) - len(others)) + "..pp...." for each in steps)} |
+        runtime  | {"".join(steps)} |
+        kernel 7 | .{"".join(steps).replace("e", ".")[:-1]} |""",
+        cell_ns=cell_ns,
+        names={"p": "aten::add"},
+        calls={"e": "cudaEventRecord"},
+    )
+
+
+@pytest.mark.parametrize("cell_ns", CELLS)
+def test_what_a_long_first_step_times_is_tried(cell_ns: int):
+    """Triton's autotuner records an event before and after each of its launches; later steps launch the same kernel in
+    other code."""
+    trace = timed("..e.t.e." * 4, ".t..k...", cell_ns)
+    assert tried(trace) == ["t"] * 4
+    assert judged_ns(trace, 0).tolist() == [8 * cell_ns] * 4
+
+
+@pytest.mark.parametrize(("times", "found"), [(3, 3), (1, 0)])
+def test_a_first_step_that_is_not_far_longer_times_nothing(times: int, found: int):
+    """Of the first step, 8 cells are what later steps do; the other code has to take twice as long as a later step."""
+    assert len(tried(timed("..e.t.e." * times, ".t..k..."))) == found
+
+
 def test_the_cost_is_that_of_the_op():
     trace = drawn("a..b.k")
     (row,) = one_time_rows(trace, 0)
