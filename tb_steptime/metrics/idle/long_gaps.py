@@ -24,6 +24,7 @@ from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.idle.undivided import undivided_ns
 from tb_steptime.metrics.job.execution import compiled_ranges
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
@@ -108,7 +109,10 @@ def late_gaps(trace: Trace, device: int) -> LateGaps:
     launch, (late_ns, lasting) = find_gaps(trace, device).launch, _late_ns(trace, device)
     late = np.where(launch >= 0, late_ns[launch], 0)
     compared = late >= max(PIECE_NS, LONG_TIMES * _usual_ns(trace, device, late_ns))
-    long, piece = compared & (late >= LONG_NS), _is_one_piece(trace, device, late, compared, lasting)
+    long = compared & (late >= LONG_NS)
+    if (job_kind(trace).graph_share or 0.0) >= MOSTLY:
+        return LateGaps(late, long)  # what the CPU does between graphs has a card of its own
+    piece = _is_one_piece(trace, device, late, compared, lasting)
     many = late[piece].sum() >= PIECES_FRACTION * late[~long].sum()
     return LateGaps(late, long | piece if many else long)
 

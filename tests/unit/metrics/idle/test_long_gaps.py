@@ -119,6 +119,20 @@ def test_shorter_gaps_stay_with_others_that_take_far_more_time(others: int, long
     assert sum(row.count for row in long_gaps(trace, 0)) == long
 
 
+@pytest.mark.parametrize(("call", "long"), [("cudaLaunchKernel", 1), ("cudaGraphLaunch", 0)])
+def test_shorter_gaps_between_graphs_have_a_card_of_their_own(call: str, long: int):
+    trace = timeline(
+        """
+        step     | 000000000000000000000000 |
+        runtime  | .gbc...................z |
+        kernel 7 | .gbc...................z |
+        kernel 8 | gggggggggggg............ |""",
+        cell_ns=25_000,
+        calls={"g": call},
+    )
+    assert sum(row.count for row in long_gaps(trace, 0)) == long
+
+
 DOING = {
     "an op": ("op | ......oooooooooooo........ |", ("op", "aten::stack", None, False)),
     "the innermost": ("op | ......oooooooooooo........ |\n op | .......pppppppppp......... |",
