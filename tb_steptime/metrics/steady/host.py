@@ -16,7 +16,7 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
-from tb_steptime.metrics.steady.repeats import Judged, judge
+from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, Judged, judge
 from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events
 from tb_steptime.metrics.steady.waits import waits_ns
@@ -55,6 +55,7 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
     kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, site)
     kind[begins] = ExcessKind.ONCE
+    kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
     again = _tries_again(trace, host, stretches)
     kind[(kind == ExcessKind.ONCE) & again] = ExcessKind.INTERRUPTED
     only_first = _with_calls_between(trace, stretches, only_first) & ~again
@@ -204,6 +205,18 @@ def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
         )
         noise[long] = first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])
     return noise
+
+
+def _begins_again(excess: Int64, kind: Int64, step: Int64, first_step: int) -> Bool:
+    """Says which stretches of the first step would count as interrupted, although it has longer one-time work and no
+    later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
+    first, found = step == (first_step or 1), np.zeros(len(excess), bool)
+    if np.count_nonzero(np.bincount(step)) >= LEAST_STEPS:
+        interrupted = kind == ExcessKind.INTERRUPTED
+        longest = int(excess[interrupted & ~first].max(initial=0))
+        once_ns = int(excess[(kind == ExcessKind.ONCE) & first].sum())
+        found = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
+    return found
 
 
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:

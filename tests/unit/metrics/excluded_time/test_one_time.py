@@ -246,6 +246,29 @@ def test_what_only_a_long_first_step_runs_comes_once(waits: int, once: int, cell
     assert judged_ns(trace, 0).tolist() == [(waits + 4 - once) * cell_ns, *[4 * cell_ns] * 3]
 
 
+@pytest.mark.parametrize(
+    ("again", "later", "once"),
+    [(30, 0, 70), (30, 16, 40), (30, 15, 70), (41, 0, 40)],
+    ids=["no later one", "more than half as long later", "half as long later", "longer than the first"],
+)
+def test_what_begins_again_in_the_first_step_comes_once(again: int, later: int, once: int):
+    """Each step launches a kernel six times. The first launch waits for 40 ms more, the fifth for some more; so does
+    one of the third step. A kernel that is compiled again for other inputs looks like that."""
+    steps = [["." * 40 + ".k"] + [".k"] * 3 + ["." * again + ".k", ".k"], [".k"] * 6, [".k"] * 6, [".k"] * 6]
+    steps[2][3] = "." * later + ".k"
+    runtime = "".join(f"o{''.join(each)}.." for each in steps)
+    trace = timeline(
+        f"""
+        step     | {"".join(str(place) * (len("".join(each)) + 3) for place, each in enumerate(steps))} |
+        op       | {"".join(each if each == "o" else "." for each in runtime)} |
+        runtime  | {runtime.replace("o", ".")} |
+        kernel 7 | .{runtime.replace("o", ".")[:-1]} |""",
+        cell_ns=MS,
+        names={"o": "aten::empty"},
+    )
+    assert sum(ms for _, ms in causes_ms(trace)) == once
+
+
 def test_what_later_steps_run_too_does_not_come_once():
     """The second step does the same as the first one."""
     trace = timeline(
