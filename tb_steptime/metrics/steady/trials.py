@@ -6,7 +6,8 @@ trials     tttt  tttt  tttttttttt  tttt
 
 So are the launches of code that only a far longer first step runs, as Triton's autotuner does.
 
-Alike: an op whose number of launches depends on its data has calls with many launches in later steps, too.
+Alike: an op whose number of launches depends on its data has calls with many launches in later steps, too. An op that
+does other work in the first step, as for a prompt before tokens are generated, launches none of the later kernels.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
     np.maximum.at(most, site[~first], launched[~first])
     more = first & (later[site] >= FEWEST) & (launched >= TIMES_MORE * most[site])
     code = numbered(activity_sites(trace).sites[0][rows])
-    found[rows[more[call] & is_in(code, code[~first[call]], invert=True)]] = True
+    stays = is_in(code, code[~first[call]])
+    more &= np.bincount(call, stays, minlength=len(calls)) > 0  # what is chosen is among them
+    found[rows[more[call] & ~stays]] = True
     return found
 
 

@@ -54,8 +54,16 @@ def test_what_only_a_first_call_launches_is_tried(cell_ns: int):
         ("abklm", "klm", []),
         ("abdefgklm", "klm", ["a", "b", "d", "e", "f", "g"]),
         ("kak", "k..", ["a"]),
+        ("abd", "k..", []),
     ],
-    ids=["three times as many", "twice as many", "two more", "three times as many of more", "chosen and tried"],
+    ids=[
+        "three times as many",
+        "twice as many",
+        "two more",
+        "three times as many of more",
+        "chosen and tried",
+        "other",
+    ],
 )
 def test_a_first_call_launches_three_times_as_much(first: str, others: str, found: list[str]):
     assert tried(drawn(first, others, op="o")) == found
