@@ -16,7 +16,7 @@ from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
 from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
-from tb_steptime.metrics.idle.bottleneck import Bound, CpuPace, Pace, judge, judge_cpu
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter, held_interpreter
@@ -151,6 +151,8 @@ class HostResult(msgspec.Struct, frozen=True):
     between_ops_ns: int = 0
 
 
+#: Maximum size of a single value: a number, or the size of a result.
+VALUE_BYTES = 8
 #: Maximum number of rows in the table of blocking calls; the rest are only counted.
 BLOCKING_ROWS = 100
 
@@ -168,14 +170,14 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
-    replayed = what_if(trace)
+    replayed, gaps = what_if(trace), long_gaps(trace, device)
     return HostResult(
         unknown=None,
         start_ns=low,
         end_ns=high,
         mean_step_ns=mean.step_ns,
         steps=_steps(trace, device, aggregates),
-        bound=_bound(mean, launches, replayed, is_cpu_unrecorded(trace)),
+        bound=_with_use_of_results(_bound(mean, launches, replayed, is_cpu_unrecorded(trace)), idle, rows, gaps),
         cpu_unrecorded=is_cpu_unrecorded(trace),
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
@@ -197,7 +199,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
-        long_gaps=long_gaps(trace, device),
+        long_gaps=gaps,
         one_time=one_time_rows(trace, device),
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
         bucket_copies=copies.per_step,
@@ -248,6 +250,16 @@ def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | Non
     device. Only what the device shows by itself is known of a recording without the CPU."""
     found = _bound_of_device(mean, launches) if replayed is None or not replayed.trusted else Bound(replayed.pace)
     return Bound.UNKNOWN if cpu_unrecorded and found not in (Bound.GPU, Bound.COMMUNICATION) else found
+
+
+def _with_use_of_results(bound: Bound, idle: IdleNs, rows: list[BlockingRow], gaps: list[LongGaps]) -> Bound:
+    """Returns the verdict for a job that copies results to the CPU and works on them there for most of the device's
+    idle time: without the wait it would have no results to work on, so the CPU sets the pace. A single value that is
+    read, as for a log, is not what the CPU works on."""
+    reads = bound is Bound.SYNC and bool(rows) and rows[0].direction == "DtoH"
+    reads = reads and (rows[0].bytes or 0) > VALUE_BYTES * rows[0].count
+    late_ns = sum(row.late_ns for row in gaps)
+    return Bound.HOST if reads and late_ns >= LEADING_FRACTION * idle.judged.total_ns else bound
 
 
 def _bound_of_device(mean: StepAggregates, launches: LaunchFigures) -> Bound:

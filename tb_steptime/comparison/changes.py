@@ -56,7 +56,9 @@ KNOWN_CHANGES = (
     KnownChange("syncs_removed", changed_calls.fewer_syncs, _WAITS),
     KnownChange("allocator", changed_calls.fewer_allocations, ("allocator_steady",)),
     KnownChange(
-        "optimizer", changed_kernels.optimizer_takes_more_at_once, ("fused_optimizer", "tiny_optimizer_kernels")
+        "optimizer",
+        changed_kernels.optimizer_takes_more_at_once,
+        ("fused_optimizer", "optimizer_passes", "tiny_optimizer_kernels"),
     ),
     KnownChange("zero_gradients", changed_calls.fewer_to_zero, ("zero_gradients",)),
     KnownChange("compiled", changed_kernels.more_compiled, ("fusible_chains", "launch_graphs", "long_stretches")),

@@ -66,7 +66,7 @@ STEPS: Table[StepLine] = Table(
             "before_recording_ns", "Before recording",
             "Left out: the GPU runs work that was launched before the recording.",
         ),
-        _ns("once_ns", "Once", "Left out: the GPU is idle for what comes once."),
+        _ns("once_ns", "Once", "Left out: the GPU is idle for what comes once, or runs what a library only tries."),
         _ns("after_recording_ns", "After recording", "Left out: nothing of the GPU follows in the recording."),
         _ns("profiler_ns", "Profiler", "Left out: the GPU is idle while the profiler itself works."),
         *(

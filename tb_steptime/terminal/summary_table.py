@@ -49,6 +49,8 @@ _BLOCKING_ROWS = 5
 _OP_LENGTH = 56
 #: Reasons for idle time below this share of the step get no line of their own.
 LEAST_FRACTION = 0.001
+#: Devices whose peak is smaller get no line: in a job on a GPU, values that the CPU reads take some bytes.
+LEAST_PEAK_BYTES = 1_000_000
 _STEP_WORDS: dict[StepsBy, str] = {"marks": "step", "inferred": "inferred step", "recording": "step"}
 
 
@@ -250,9 +252,11 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
 
 
 def _memory(memory: MemoryResult) -> Iterator[str]:
-    """Yields a line for each device whose memory was recorded with totals, since the peak is unknown without them."""
+    """Yields a line for each device whose memory was recorded with totals, since the peak is unknown without them, and
+    of which a job uses more than some values that it reads."""
     labels = ("Peak memory", *[""] * len(memory.devices))
-    for label, device in zip(labels, [each for each in memory.devices if each.whole], strict=False):
+    devices = [each for each in memory.devices if each.whole and each.peak.allocated_bytes >= LEAST_PEAK_BYTES]
+    for label, device in zip(labels, devices, strict=False):
         yield f"{label:<18}{nbytes(device.peak.allocated_bytes):>11}  {_more_of(device)}"
 
 

@@ -18,6 +18,7 @@ from tests.judged.jobs.healthy import HEALTHY
 from tests.judged.jobs.kernels import SLOW_KERNELS
 from tests.judged.jobs.loops import LOOPS
 from tests.judged.jobs.mixtures import MIXTURES
+from tests.judged.jobs.on_results import ON_RESULTS
 from tests.judged.jobs.ranks import RANKS
 from tests.judged.jobs.shared import SHARED_TRACES
 from tests.judged.jobs.waits import WAITING
@@ -55,7 +56,7 @@ GROUPS = {
     "healthy jobs": HEALTHY,
     "loops whose steps differ": LOOPS,
     "edges of a recording, what happens once, what is not recorded": AT_THE_EDGES,
-    "jobs that wait": WAITING,
+    "jobs that wait": WAITING + ON_RESULTS,
     "several ranks": RANKS,
     "slow kernels": SLOW_KERNELS,
 }

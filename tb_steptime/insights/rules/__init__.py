@@ -23,7 +23,9 @@ from tb_steptime.insights.rules.gpu.device_copies import device_copies
 from tb_steptime.insights.rules.gpu.double_precision import double_precision
 from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
 from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
+from tb_steptime.insights.rules.gpu.indexed_gradients import indexed_gradients
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
+from tb_steptime.insights.rules.gpu.optimizer_passes import optimizer_passes
 from tb_steptime.insights.rules.gpu.slow_products import slow_products
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
@@ -124,6 +126,8 @@ RULES: dict[Rule, Gain] = {
     double_precision: Gain.OVERLAPS,
     eager_attention: Gain.OVERLAPS,
     fusible_chains: Gain.OVERLAPS,
+    optimizer_passes: Gain.OVERLAPS,
+    indexed_gradients: Gain.OVERLAPS,
     device_copies: Gain.OVERLAPS,
     small_grids: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,

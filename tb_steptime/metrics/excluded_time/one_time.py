@@ -1,8 +1,8 @@
 """Work that happens once in a job and not in every step, by cause and by the op or call that contains it.
 
 host    [ compile ]   [addmm, the first: 981 ms ]  [load k]     the excess of threads that train, of kind `ONCE`
-device                                        kkkk        kkkk
-idle    iiiiiiiiiii   iiiiiiiiiiiiiiiiiiiiiiii    iiiiiiii      what of it leaves the device idle
+device                              tttttt    kkkk        kkkk  t: what a library tries in it
+idle    iiiiiiiiiii   iiiiiiiiiiiiii      iiii    iiiiiiii      what of it leaves the device idle
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.step import on_host_once
+from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals, trials
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.loader_marks import loader_intervals
@@ -53,13 +54,15 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
     Waits for the loader are not included."""
     steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
-    found = found.on(*training_threads(trace), *autograd_threads(trace))
-    rest = (steps.intervals & on_host_once(trace, device)) - loader_intervals(trace)
+    host, on_device = (*training_threads(trace), *autograd_threads(trace)), trace.events.device[found.event]
+    found = found.where(is_in(found.track, host) | (is_in(found.event, trials(trace).event) & (on_device == device)))
+    tried = trial_intervals(trace, device) if device is not None else Intervals.empty()
+    rest = steps.intervals & ((on_host_once(trace, device) - loader_intervals(trace)) | tried)
     row, costs, left = _rows(trace, found), [], np.ones(len(found), bool)
     for cause, mine in _causes(trace, found, row):
         some = found.where(mine & left)
-        when = some.intervals() & rest
-        if len(when):
+        when = (some.intervals() | tried if cause == "first_call" else some.intervals()) & rest
+        if len(when) and len(some):
             costs.append(OneTime(cause, some, row[mine & left], when))
             rest = rest - when
         left &= ~mine
@@ -68,7 +71,7 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 
 
 def once(trace: Trace, device: int | None) -> Intervals:
-    """Returns when the host does one-time work."""
+    """Returns when the host does one-time work, or the device runs what a library only tries."""
     return Intervals.joined(cost.when for cost in one_time_costs(trace, device))
 
 
@@ -80,7 +83,7 @@ def _rows(trace: Trace, found: Excess) -> Int64:
     row = np.full(len(event), -1, np.int64)
     op = op_at(trace, event[inside])
     row[inside] = np.where(op >= 0, op, event[inside])
-    return row
+    return op_of_trial(trace, event, row)
 
 
 def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:

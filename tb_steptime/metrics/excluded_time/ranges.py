@@ -16,6 +16,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.steady.after_recording import after_recording
 from tb_steptime.metrics.steady.before_recording import before_recording
 from tb_steptime.metrics.steady.host import profiler_intervals
+from tb_steptime.metrics.steady.trials import trial_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -26,8 +27,8 @@ from tb_steptime.trace.table import Bool, Int64
 
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
     """Ranges of the recording, for one device. before_recording: it runs work that was launched earlier; once: it is
-    idle, and the host does one-time work; after_recording: idle after its last recorded work; profiler: idle while the
-    profiler itself works."""
+    idle, and the host does one-time work, or it runs what a library only tries; after_recording: idle after its last
+    recorded work; profiler: idle while the profiler itself works."""
 
     before_recording: Intervals
     once: Intervals
@@ -48,7 +49,7 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
-    free = once(trace, device) - busy_intervals(trace, device) - own
+    free = once(trace, device) - (busy_intervals(trace, device) - trial_intervals(trace, device)) - own
     return ExcludedTime(before, free - before - after, after - own, own)
 
 

@@ -15,13 +15,16 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
 from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in, lasting
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.idle.undivided import undivided_ns
 from tb_steptime.metrics.job.execution import compiled_ranges
+from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
@@ -34,6 +37,12 @@ from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 #: Minimum late time of a long gap. A hundred launches take this long; a shorter gap may be ordinary work of the host.
 LONG_NS = 1_000_000
+#: Minimum late time of a shorter long gap, and of one piece of work in it. Python code and ops around a launch take a
+#: tenth of it; in real recordings, hardly any gap that is shorter than LONG_NS has such a piece.
+PIECE_NS = 200_000
+#: Minimum share of such gaps in the late time of all gaps shorter than LONG_NS. If they hold less, the CPU gets ahead
+#: by more than they last as soon as the other launches come sooner.
+PIECES_FRACTION = 1 / 3
 #: A long gap is this many times the usual lateness: a job whose launches are all equally late has no long gaps.
 LONG_TIMES = 10
 #: Number of gaps that are kept per place, longest first.
@@ -108,9 +117,27 @@ class LateGaps(NamedTuple):
 
 @shared
 def late_gaps(trace: Trace, device: int) -> LateGaps:
-    launch, late_ns = find_gaps(trace, device).launch, _late_ns(trace, device)
+    launch, (late_ns, lasting) = find_gaps(trace, device).launch, _late_ns(trace, device)
     late = np.where(launch >= 0, late_ns[launch], 0)
-    return LateGaps(late, late >= max(LONG_NS, LONG_TIMES * _usual_ns(trace, device, late_ns)))
+    compared = late >= max(PIECE_NS, LONG_TIMES * _usual_ns(trace, device, late_ns))
+    long = compared & (late >= LONG_NS)
+    if (job_kind(trace).graph_share or 0.0) >= MOSTLY:
+        return LateGaps(late, long)  # what the CPU does between graphs has a card of its own
+    piece = _is_one_piece(trace, device, late, compared, lasting)
+    many = late[piece].sum() >= PIECES_FRACTION * late[~long].sum()
+    return LateGaps(late, long | piece if many else long)
+
+
+def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late: Intervals) -> Bool:
+    """Says which of the gaps that may be long last for most of their late time because of one piece of work. late: when
+    the device is idle for one reason for long enough."""
+    gaps, found = find_gaps(trace, device), np.zeros(len(late_ns), bool)
+    rows = np.flatnonzero(may & (late_ns < LONG_NS))
+    if len(rows):
+        launching = trace.events.thread[find_launches(trace).call[gaps.launch[rows]]]
+        longest = undivided_ns(trace, launching, gaps.start[rows], late & Intervals(gaps.start[rows], gaps.end[rows]))
+        found[rows] = longest >= np.maximum(PIECE_NS, MOSTLY * late_ns[rows])
+    return found
 
 
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
@@ -121,12 +148,12 @@ def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
     found = []
     for number in distinct_in(site).tolist():
         mine = site == number
-        found.append(_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], _claimed(trace, device)))
+        found.append(_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], _not_late(trace, device)))
     return sorted(found, key=lambda row: -row.late_ns)
 
 
 def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals) -> LongGaps:
-    steps, among = len(find_steps(trace).steps), lasting(trace, MOSTLY * LONG_NS)
+    steps, among = len(find_steps(trace).steps), lasting(trace, MOSTLY * min(LONG_NS, int(late.min())))
     order = np.argsort(-late, kind="stable").tolist()
     found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed, among) for i in order]
     unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
@@ -175,15 +202,23 @@ def _claimed(trace: Trace, device: int) -> Intervals:
     return Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
 
 
-def _late_ns(trace: Trace, device: int) -> Int64:
-    """Returns for each row of `find_launches` how much of the gap that it ended is late."""
-    total = np.zeros(len(find_launches(trace).activity), np.int64)
+def _not_late(trace: Trace, device: int) -> Intervals:
+    """Idle time that says nothing about late launches: it has another cause, or comes once."""
+    return _claimed(trace, device) | excluded_time(trace, device).total
+
+
+def _late_ns(trace: Trace, device: int) -> tuple[Int64, Intervals]:
+    """Returns for each row of `find_launches` how much of the gap that it ended is late, and when the device is idle
+    for one such reason for at least PIECE_NS."""
+    total, lasting = np.zeros(len(find_launches(trace).activity), np.int64), [Intervals.empty()]
     claimed = _claimed(trace, device)
     for segments in idle_segments(trace, device):
         rows = np.flatnonzero(is_in(segments.reason, _LATE) & (segments.launch >= 0))
         start, end = segments.start[rows], segments.end[rows]
         add_nearby(total, segments.launch[rows], end - start - claimed.overlap_ns(start, end))
-    return total
+        long = end - start >= PIECE_NS
+        lasting.append(Intervals.union(start[long], end[long]))
+    return total, Intervals.joined(lasting) - claimed
 
 
 def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:

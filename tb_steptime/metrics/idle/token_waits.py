@@ -34,11 +34,13 @@ from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 
-#: Ranges and kernels of decoding with a cache of keys and values: of vLLM, SGLang, FlashInfer and FlashAttention. The
-#: range of vLLM ends with the number of requests and tokens that it generates.
+#: Ranges and kernels of decoding with a cache of keys and values: of vLLM, SGLang, TensorRT-LLM, FlashInfer and
+#: FlashAttention. The range of vLLM ends with the number of requests and tokens that it generates, the older one with
+#: that of the requests that it goes on with.
 _DECODES = expression(
-    r"\bDECODE\b|generation_[1-9]|reshape_and_cache|store_kv_?cache|paged_attention|Paged(?:KV|Attention)"
-    r"|BatchDecode|flash_fwd_splitkv|unified_attention"
+    r"\bDECODE\b|generation_[1-9]|\bexecute_new_0_cached_[1-9]|reshape_and_cache|store_kv_?cache|paged_attention"
+    r"|Paged(?:KV|Attention)|BatchDecode|flash_fwd_splitkv|unified_attention|decode_attention"
+    r"|_fwd_(?:grouped_)?kernel_stage[12]|masked_multihead_attention"
 )
 
 #: Minimum length of an optimizer's step on the CPU. One on a GPU whose launches are not recorded is shorter.

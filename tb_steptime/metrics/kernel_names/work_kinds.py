@@ -49,6 +49,8 @@ MANY_TENSORS = "multi_tensor_apply"
 WHOLE_UPDATE_KERNEL = expression(rf"{MANY_TENSORS}.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
 #: A single kernel for the whole update of the optimizer.
 FUSED_OPTIMIZER_KERNEL = expression(rf"{MANY_TENSORS}.*Fused|fused_adam")
+#: Sums of the gradient of x[index], after a sort of the indices. Rows that occur often are added one after another.
+INDEXED_GRADIENT_KERNEL = expression(r"\bindexing_backward_kernel")
 #: Attention in one kernel.
 FUSED_ATTENTION_KERNEL = expression(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*kernel")
 #: Kernels that are small on purpose: persistent ones, those that only wait, those of optimizers.

@@ -6,6 +6,7 @@ stretches.py   the time of each host thread, divided among the innermost op, ran
 waits.py       the part of that which is waiting, and not time of its own
 sites.py       which calls are the same code: numbers of sites, from exact to alike
 likeness.py    what calls of one site say about each other
+trials.py      what a library launches only in first calls, to choose an algorithm
 repeats.py     the steady duration of the calls of a site, and the calls that are far longer
 step.py        the part of each recorded step that is excess, and the remaining steady step
 shown.py       the same as rows of a result

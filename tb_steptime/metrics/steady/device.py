@@ -11,11 +11,12 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_exc
 from tb_steptime.metrics.steady.host import step_at
 from tb_steptime.metrics.steady.repeats import judge
 from tb_steptime.metrics.steady.sites import activity_sites
+from tb_steptime.metrics.steady.trials import trials
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, distinct_in
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 #: No loop within a kernel of one launch shape makes it this many times as long as equal kernels.
 TIMES_SURE = 20
@@ -23,16 +24,18 @@ TIMES_SURE = 20
 
 @shared
 def excess_on_devices(trace: Trace, first_step: int) -> Excess:
-    """Returns activities that are too long, and the edges. Activities that share the device with others for half of
-    their time are contended, and are not judged by their length."""
+    """Returns activities that are too long, those that a library only tries, and the edges. Activities that share the
+    device with others for half of their time are contended, and are not judged by their length."""
     events, launches = trace.events, find_launches(trace)
     if not len(launches.activity):
         return no_excess()
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     begun = np.where(launches.call >= 0, events.start_ns[launches.call], start)
     found = judge(end - start, step_at(trace, begun), *activity_sites(trace), first_step)
-    long = np.flatnonzero((found.excess_ns > 0) & ~_contended(trace, start, end))
-    row, excess, kind = launches.activity[long], found.excess_ns[long], found.kind[long]
+    tried = is_in(launches.activity, trials(trace, first_step).event)
+    excess, kind = np.where(tried, end - start, found.excess_ns), np.where(tried, ExcessKind.ONCE, found.kind)
+    long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
+    row, excess, kind = launches.activity[long], excess[long], kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
     kind = np.where(sure, ExcessKind.INTERRUPTED, kind).astype(np.uint8)
     calls = _clipped(Excess(events.thread[row], end[long] - excess, end[long], kind, row))

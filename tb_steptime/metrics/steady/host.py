@@ -16,7 +16,7 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
-from tb_steptime.metrics.steady.repeats import Judged, judge
+from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, Judged, judge
 from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events
 from tb_steptime.metrics.steady.waits import waits_ns
@@ -55,9 +55,10 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
     kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, site)
     kind[begins] = ExcessKind.ONCE
+    kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
     again = _tries_again(trace, host, stretches)
     kind[(kind == ExcessKind.ONCE) & again] = ExcessKind.INTERRUPTED
-    only_first &= ~again
+    only_first = _with_calls_between(trace, stretches, only_first) & ~again
     kind[only_first] = ExcessKind.ONCE
     excess[only_first] = own[only_first]
     excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
@@ -87,6 +88,36 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
     only: Bool = here & is_in(site, site[~here & (step > 0)], invert=True)
     longest = int(np.delete(length, first - 1).max())
     return only if int(own[only].sum()) >= TIMES_ALL_LATER * longest else np.zeros(len(site), bool)
+
+
+def only_first_calls(trace: Trace, first_step: int) -> Int64:
+    """Returns the rows of the calls in code that only a far longer first step runs, in order of thread and time."""
+    length = find_steps(trace).end_ns - find_steps(trace).start_ns
+    first = (first_step or 1) - 1
+    if len(length) < LEAST_STEPS or length[first] < TIMES_ALL_LATER * int(np.delete(length, first).max()):
+        return np.zeros(0, np.int64)  # only a longer first step can have so much code of its own
+    host, stretches = host_events(trace), find_stretches(trace)
+    stretches = stretches.where(is_in(stretches.thread, training_threads(trace)))
+    own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
+    site = stretch_sites(trace, stretches).sites[2]
+    only = _only_in_first(trace, site, own, step_at(trace, stretches.start_ns), first_step)
+    found = np.flatnonzero(_with_calls_between(trace, stretches, only) & (stretches.inside >= 0))
+    rows: Int64 = host.row[stretches.inside[found]].astype(np.int64)
+    return rows[is_in(trace.events.kind[rows], CALL_KINDS)]
+
+
+def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
+    """Adds the calls before and after which a thread runs such code. A call has only a name in common with other calls,
+    so that alone does not show to what code it belongs."""
+    if not only.any():
+        return only
+    host, thread, inside = host_events(trace), stretches.thread, stretches.inside
+    near = np.append(False, only[:-1] & (thread[:-1] == thread[1:])) & np.append(
+        only[1:] & (thread[1:] == thread[:-1]), False
+    )
+    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
+    found: Bool = only | near & calls
+    return found
 
 
 def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
@@ -173,6 +204,18 @@ def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
         )
         noise[long] = first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])
     return noise
+
+
+def _begins_again(excess: Int64, kind: Int64, step: Int64, first_step: int) -> Bool:
+    """Says which stretches of the first step would count as interrupted, although it has longer one-time work and no
+    later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
+    first, found = step == (first_step or 1), np.zeros(len(excess), bool)
+    if np.count_nonzero(np.bincount(step)) >= LEAST_STEPS:
+        interrupted = kind == ExcessKind.INTERRUPTED
+        longest = int(excess[interrupted & ~first].max(initial=0))
+        once_ns = int(excess[(kind == ExcessKind.ONCE) & first].sum())
+        found = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
+    return found
 
 
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:

@@ -12,6 +12,7 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.step import excess_by_kind, excess_ns, steady_ns
+from tb_steptime.metrics.steady.trials import op_of_trial
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -154,7 +155,7 @@ def _named_rows(trace: Trace, found: Excess) -> Int64:
     op = op_at(trace, event)
     inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
-    return np.where(inside, np.where(op >= 0, op, event), -1)
+    return op_of_trial(trace, event, np.where(inside, np.where(op >= 0, op, event), -1))
 
 
 def _name(trace: Trace, row: int) -> str | None:

@@ -36,11 +36,12 @@ def long_stretches(facts: Facts) -> Insight | None:
     """Fires when the GPU waits for launches of the model, or between its passes, in a few long gaps: graphs would not
     shorten those.
 
-    Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, and from ten
-    times the median of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job
-    that has nothing to do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A
-    recording that has no more of the CPU than launch calls: there is no card, since these gaps may be anything. A GPU
-    that waits while the CPU works for another one of the process: without a name `serial_devices` alone says so.
+    Similar pattern: many short gaps: `launch_graphs` is about those. A gap counts from a millisecond on, or
+    from 0.2 ms on if the CPU does one thing for most of it and there are many such gaps, and from ten times the median
+    of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job that has nothing to
+    do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A recording that has
+    no more of the CPU than launch calls: there is no card, since these gaps may be anything. A GPU that waits while the
+    CPU works for another one of the process: without a name `serial_devices` alone says so.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 

@@ -230,7 +230,8 @@ def test_a_capture_lasts_from_its_beginning_to_the_graph():
 @pytest.mark.parametrize("cell_ns", [random.Random(seed).randrange(MS, 9 * MS) for seed in range(4)])
 @pytest.mark.parametrize(("waits", "once"), [(6, 0), (7, 7)], ids=["less than two later steps", "two later steps"])
 def test_what_only_a_long_first_step_runs_comes_once(waits: int, once: int, cell_ns: int):
-    """A launch of a kind that no other step has, and Python after it; later steps take 4 cells each."""
+    """A launch of a kind that no other step has, and Python after it, while its kernel runs for a cell. Later steps
+    take 4 cells each."""
     trace = timeline(
         f"""
         step     | {"0" * (waits + 4)}111122223333 |
@@ -239,9 +240,33 @@ def test_what_only_a_long_first_step_runs_comes_once(waits: int, once: int, cell
         cell_ns=cell_ns,
         calls={"a": "cuLaunchKernelEx"},
     )
-    found = [("loading", cell_ns / MS), ("between_ops", once * cell_ns / MS)] if once else []
-    assert causes_ms(trace) == found
+    cell = cell_ns / MS
+    found = [("loading", cell), ("first_call", cell), ("between_ops", (once - 2) * cell)] if once else []
+    assert causes_ms(trace) == [(cause, pytest.approx(ms)) for cause, ms in found]
     assert judged_ns(trace, 0).tolist() == [(waits + 4 - once) * cell_ns, *[4 * cell_ns] * 3]
+
+
+@pytest.mark.parametrize(
+    ("again", "later", "once"),
+    [(30, 0, 70), (30, 16, 40), (30, 15, 70), (41, 0, 40)],
+    ids=["no later one", "more than half as long later", "half as long later", "longer than the first"],
+)
+def test_what_begins_again_in_the_first_step_comes_once(again: int, later: int, once: int):
+    """Each step launches a kernel six times. The first launch waits for 40 ms more, the fifth for some more; so does
+    one of the third step. A kernel that is compiled again for other inputs looks like that."""
+    steps = [["." * 40 + ".k"] + [".k"] * 3 + ["." * again + ".k", ".k"], [".k"] * 6, [".k"] * 6, [".k"] * 6]
+    steps[2][3] = "." * later + ".k"
+    runtime = "".join(f"o{''.join(each)}.." for each in steps)
+    trace = timeline(
+        f"""
+        step     | {"".join(str(place) * (len("".join(each)) + 3) for place, each in enumerate(steps))} |
+        op       | {"".join(each if each == "o" else "." for each in runtime)} |
+        runtime  | {runtime.replace("o", ".")} |
+        kernel 7 | .{runtime.replace("o", ".")[:-1]} |""",
+        cell_ns=MS,
+        names={"o": "aten::empty"},
+    )
+    assert sum(ms for _, ms in causes_ms(trace)) == once
 
 
 def test_what_later_steps_run_too_does_not_come_once():

@@ -63,10 +63,73 @@ def test_gaps_that_are_all_alike_are_not_long():
 
 @pytest.mark.parametrize(("ms", "long"), [(0.99, 0), (1.0, 1)])
 def test_a_millisecond_is_long(ms: float, long: int):
+    """Whatever the host does: here it begins an op every tenth of the gap."""
     trace = timeline(f"""
         step     | {"0" * 120} |
+        op       | .{"o........." * 9}.................... |
         runtime  | a{"." * 99}b{"." * 19} |
         kernel 7 | a{"." * 99}b{"." * 19} |""", cell_ns=int(ms * 10_000) + 102)  # fmt: skip
+    assert sum(row.count for row in long_gaps(trace, 0)) == long
+
+
+PIECES = {
+    "nothing": ("op | ........................ |", 10_527, 1),
+    "just too short": ("op | ........................ |", 10_526, 0),
+    "an op": ("op | ....oooooooooooo........ |", 17_000, 1),
+    "an op of less than half": ("op | ....oooooooo......oo.... |", 27_000, 0),
+    "two ops": ("op | ....ooooooooopppppppppp. |", 21_000, 1),
+    "two ops of less than half": ("op | ....ooooooooo.pppppppp.. |", 27_000, 0),
+    "ops in an op": ("op | ..oooooooooooooooooooo.. |\n op | ....pp.ppp.ppp.ppp.ppp.. |", 27_000, 0),
+    "a call": ("runtime | ....yyyyyyyyyyyyyyyyyy.. |", 27_000, 0),
+    "ops of the engine's thread": ("op engine | r...pp.ppp.ppp.ppp.ppp.. |", 27_000, 0),
+    "ops of another thread": ("op other | ....pp.ppp.ppp.ppp.ppp.. |", 10_527, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PIECES)
+def test_a_shorter_gap_is_long_if_the_host_does_one_thing_for_most_of_it(case: str):
+    """The gap has 19 cells: at 10 527 ns each, it is just over 200 us long. The launches before it are in time."""
+    middle, cell_ns, long = PIECES[case]
+    trace = timeline(
+        f"""
+        step     | {"0" * 24} |
+        {middle}
+        runtime  | .abc...................z |
+        kernel 7 | .abc...................z |""",
+        cell_ns=cell_ns,
+        names={"r": "autograd::engine::evaluate_function: MmBackward0"},
+        calls={"y": "cudaEventRecord"},
+    )
+    assert sum(row.count for row in long_gaps(trace, 0)) == long
+
+
+@pytest.mark.parametrize(("others", "long"), [(8, 1), (9, 0)])
+def test_shorter_gaps_stay_with_others_that_take_far_more_time(others: int, long: int):
+    """One gap of 400 us in which nothing is recorded, and gaps of 100 us before some of 20 other launches: they hold
+    less than two thirds of the late time if there are eight."""
+    launches = "abcdefghijklmnopqrst"
+    calls = "".join(f".{letter}" if place < others else letter for place, letter in enumerate(launches))
+    trace = timeline(
+        f"""
+        step     | {"0" * (len(calls) + 6)} |
+        runtime  | A{calls}....Z |
+        kernel 7 | A{calls}....Z |""",
+        cell_ns=100_000,
+    )
+    assert sum(row.count for row in long_gaps(trace, 0)) == long
+
+
+@pytest.mark.parametrize(("call", "long"), [("cudaLaunchKernel", 1), ("cudaGraphLaunch", 0)])
+def test_shorter_gaps_between_graphs_have_a_card_of_their_own(call: str, long: int):
+    trace = timeline(
+        """
+        step     | 000000000000000000000000 |
+        runtime  | .gbc...................z |
+        kernel 7 | .gbc...................z |
+        kernel 8 | gggggggggggg............ |""",
+        cell_ns=25_000,
+        calls={"g": call},
+    )
     assert sum(row.count for row in long_gaps(trace, 0)) == long
 
 

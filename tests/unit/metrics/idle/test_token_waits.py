@@ -48,11 +48,27 @@ def test_the_last_wait_of_each_step_for_tokens_costs_nothing():
         ("step[DECODE bs=16]", True),
         ("execute_context_0(0)_generation_16(16)", True),
         ("execute_context_1(888)_generation_0(0)", False),
+        ("execute_new_0_cached_16", True),
+        ("execute_new_2_cached_16", False),
+        ("execute_new_0_cached_0", False),
         ("decode the image", False),
     ],
 )
 def test_ranges_of_servers_show_decoding(name: str, decodes: bool):
     assert token_waits(drawn("other", also=f"\n    user {name} | k................... |")).any() == decodes
+
+
+@pytest.mark.parametrize(
+    ("name", "decodes"),
+    [
+        ("_fwd_grouped_kernel_stage1", True),
+        ("_fwd_kernel_stage2", True),
+        ("void mmha::masked_multihead_attention_kernel<unsigned short, 128>(Params)", True),
+        ("_fwd_kernel", False),
+    ],
+)
+def test_kernels_of_servers_show_decoding(name: str, decodes: bool):
+    assert token_waits(drawn(name)).any() == decodes
 
 
 def test_a_copy_to_the_device_hands_out_nothing():

@@ -1,0 +1,112 @@
+"""What the first calls of an op launch on devices, and later calls of the same op do not: a library tries algorithms.
+
+op       [cudnn_convolution                    ]   [cudnn_convolution]   [cudnn_convolution]
+stream     aaaa  bbbb  cccccccccc  dddd  k           k                     k
+trials     tttt  tttt  tttttttttt  tttt
+
+So are the launches of code that only a far longer first step runs, as Triton's autotuner does.
+
+Alike: an op whose number of launches depends on its data has calls with many launches in later steps, too. An op that
+does other work in the first step, as for a prompt before tokens are generated, launches none of the later kernels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_steptime.metrics.steady.host import only_first_calls
+from tb_steptime.metrics.steady.sites import activity_sites, host_code
+from tb_steptime.metrics.steady.stretches import host_events
+from tb_steptime.trace.groups import numbered
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+
+#: A first call launches this many times as much as any later one, of at least FEWEST.
+TIMES_MORE, FEWEST = 3, 2
+
+
+class Trials(NamedTuple):
+    """Trials in time order: each one's row of the event table, and that of the op's call which launches it; its own row
+    if it is not the op that tries."""
+
+    event: Int64
+    op: Int64
+
+
+@shared
+def trials(trace: Trace, first_step: int = 0) -> Trials:
+    """Returns all trials. Calls are compared with those of later steps or, in a recording of one step, the first call
+    of an op with its later ones. first_step: as in `find_excess`."""
+    events, launches, host = trace.events, find_launches(trace), host_events(trace)
+    place = np.full(len(events), -1, np.int64)
+    place[host.row] = host.parent
+    op = np.where(launches.call >= 0, place[launches.call], -1)
+    in_ops = _of_ops(trace, op, first_step)
+    in_code = is_in(launches.call, only_first_calls(trace, first_step)) & ~in_ops
+    rows = np.flatnonzero(in_ops | in_code)
+    event = launches.activity[rows].astype(np.int64)
+    return Trials(event, np.where(in_ops[rows], host.row[op[rows]] if len(host) else event, event))
+
+
+def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
+    """Says which activities are trials of ops. op: the place in `host_events` of the event around each one's call, or
+    -1."""
+    events, host, found = trace.events, host_events(trace), np.zeros(len(op), bool)
+    rows = np.flatnonzero(op >= 0)
+    rows = rows[events.kind[host.row[op[rows]]] == Kind.CPU_OP]
+    if not len(rows):
+        return found
+    calls, call, launched = np.unique(op[rows], return_inverse=True, return_counts=True)
+    site = numbered(host_code(trace).exact[calls])
+    first = _first_calls(trace, events.start_ns[host.row[calls]], site, first_step)
+    later = np.bincount(site[~first], minlength=int(site.max()) + 1)
+    most = np.zeros(len(later), np.int64)
+    np.maximum.at(most, site[~first], launched[~first])
+    more = first & (later[site] >= FEWEST) & (launched >= TIMES_MORE * most[site])
+    code = numbered(activity_sites(trace).sites[0][rows])
+    stays = is_in(code, code[~first[call]])
+    more &= np.bincount(call, stays, minlength=len(calls)) > 0  # what is chosen is among them
+    found[rows[more[call] & ~stays]] = True
+    return found
+
+
+def trial_intervals(trace: Trace, device: int) -> Intervals:
+    """Returns when a device runs trials, or waits for the next trial of the same call, and does nothing else."""
+    events, tried, activity = trace.events, trials(trace), find_launches(trace).activity
+    mine = np.flatnonzero(events.device[tried.event] == device)
+    if not len(mine):
+        return Intervals.empty()
+    call = numbered(tried.op[mine])
+    first = np.full(int(call.max()) + 1, np.iinfo(np.int64).max)
+    last = np.zeros(len(first), np.int64)
+    np.minimum.at(first, call, events.start_ns[tried.event[mine]])
+    np.maximum.at(last, call, events.ends(tried.event[mine]))
+    others = activity[(events.device[activity] == device) & is_in(activity, tried.event, invert=True)]
+    return Intervals.union(first, last) - Intervals.of_events(events, others)
+
+
+def op_of_trial(trace: Trace, event: Int64, other: Int64) -> Int64:
+    """Returns for each event the op that launches it as a trial, or the other value."""
+    tried = trials(trace)
+    if not len(tried.event):
+        return other
+    place = np.minimum(np.searchsorted(tried.event, event), len(tried.event) - 1)
+    return np.where(tried.event[place] == event, tried.op[place], other)
+
+
+def _first_calls(trace: Trace, start: Int64, site: Int64, first_step: int) -> Bool:
+    """Says which calls are in the first step or, in a recording of one step, the first of their site."""
+    steps = find_steps(trace)
+    if len(steps.steps) > 1:
+        first: Bool = steps.begun_on_host(start) + 1 == (first_step or 1)
+        return first
+    first = np.zeros(len(start), bool)
+    order = np.argsort(start, kind="stable")
+    first[order[np.unique(site[order], return_index=True)[1]]] = True
+    return first
