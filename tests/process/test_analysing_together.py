@@ -33,7 +33,7 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.processes import children
 
 path, told, deed, left_out = sys.argv[1:]
-say, all_of = analysing._say, analysing._all_of
+say, all_of = analysing._run_second, analysing._all_of
 
 def all_said(answer):
     Path(told + ".waited_for").touch()
@@ -59,7 +59,7 @@ def waits(only_waits=lambda: None):
     ready.set()
     os.read(os.pipe()[0], 1)
 
-analysing.LEAST_ROWS, analysing._say, analysing._all_of = 0, said, all_said
+analysing.LEAST_ROWS, analysing._run_second, analysing._all_of = 0, said, all_said
 if deed.startswith("beside"):
     ready = threading.Event()
     told_of = [children.only_waits] if deed == "beside a thread that only waits" else []
