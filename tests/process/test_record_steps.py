@@ -212,6 +212,7 @@ def test_a_full_disk_is_one_warning_and_keeps_what_was_written(tmp_path):
     assert 20 <= len(timed(tmp_path).rows) < 300
 
 
+@pytest.mark.live
 def test_two_processes_have_a_file_each_and_a_forked_one_none(tmp_path):
     fault = "step == 100 and os.fork() == 0 and os._exit(0 if prof.step() is None else 1)"
     for _ in range(2):

@@ -41,6 +41,7 @@ def analysed_job(folder: Path, *arguments: str) -> JobRanks:
     return job
 
 
+@pytest.mark.live
 @pytest.mark.parametrize("stages", [3, pytest.param(8, marks=pytest.mark.crowded)])
 def test_a_slow_stage_of_a_recorded_1f1b_costs_what_it_was_declared_to(tmp_path: Path, stages: int):
     """Stage 1 takes one and a half times as long as the others. The declared
