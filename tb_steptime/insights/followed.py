@@ -23,7 +23,7 @@ class Followed(NamedTuple):
 FOLLOWED: dict[str, Followed] = {
     "anomaly_detection": Followed(1, 0.73, 0.73, 0.73),
     "cpu_compiles": Followed(1, 0.73, 0.73, 0.73),
-    "cpu_optimizer": Followed(2, 0.84, 1.17, 1.5),
+    "cpu_optimizer": Followed(2, 0.98, 1.0, 1.02),
     "each_micro_batch": Followed(1, 0.98, 0.98, 0.98),
     "epoch_starts": Followed(1, 0.96, 0.96, 0.96),
     "input_bound": Followed(3, 0.38, 0.57, 1.56),
