@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from statistics import median
 
 from tb_steptime.comparison.sides import ComparedSpan, Side
@@ -38,7 +39,8 @@ def unfair(base: Side, candidate: Side) -> list[Note]:
 def does_other_work(base: Side, candidate: Side) -> bool:
     """Whether the steps of the two do not do the same work on the same machine: then a difference says little about
     either."""
-    return any(note.id in OTHER_WORK for note in unfair(base, candidate))
+    notes = chain(_machines(base.first, candidate.first), _jobs(base.first, candidate.first))
+    return any(note.id in OTHER_WORK for note in notes)
 
 
 def _machines(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
@@ -72,9 +74,7 @@ def _jobs(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
             yield _differ("other_dtypes", _first(one.dtypes), _first(other.dtypes))
     if not any(in_graphs) and not (before and after) and _common_ops(base, candidate) < COMMON_FRACTION:
         yield Note("other_ops")
-    for more, fewer, side in ((base, candidate, "base"), (candidate, base, "candidate")):
-        if times := _times_as_many_calls(more, fewer):
-            yield Note("other_amount", {"times": count(round(times)), "side": text(side)})
+    yield from _amount(base, candidate)
     if base.overview.job.purpose != candidate.overview.job.purpose:
         yield _differ("other_purpose", base.overview.job.purpose, candidate.overview.job.purpose)
 
@@ -122,35 +122,27 @@ def _is_compiled(span: ComparedSpan) -> bool:
 def _common_kernels(base: ComparedSpan, candidate: ComparedSpan) -> float:
     """Returns the share of the shorter step's kernel time that is in kernels of both sides, by name; 1 where one side
     has none."""
-    before, after = (_kernels(span) for span in (base, candidate))
+    before, after = base.kernels, candidate.kernels
     least = min(sum(ns for _, ns in side.values()) for side in (before, after))
     return sum(min(before[name][1], after[name][1]) for name in before.keys() & after.keys()) / least if least else 1.0
 
 
-def _times_as_many_calls(more: ComparedSpan, fewer: ComparedSpan) -> float | None:
-    """Returns how many times as often kernels of both sides run per step on one side: the median of those that run at
-    least OTHER_CALLS times as often, each call taking about as long. None unless they take at least half of the time of
-    the kernels of both sides. Captured and compiled work has such kernels, too: its matrix products."""
-    before, after = (_kernels(span) for span in (more, fewer))
-    common_ns, telling_ns, ratios = 0.0, 0.0, []
-    for name in before.keys() & after.keys():
-        (calls, ns), (other_calls, other_ns) = before[name], after[name]
-        calls_ns, times = (ns / calls, other_ns / other_calls), calls / other_calls
-        common_ns += min(ns, other_ns)
-        if times >= OTHER_CALLS and min(calls_ns) >= TELLING_NS and max(calls_ns) <= SAME_CALL * min(calls_ns):
-            telling_ns += min(ns, other_ns)
-            ratios.append(times)
-    return median(ratios) if ratios and telling_ns >= common_ns / 2 else None
-
-
-def _kernels(span: ComparedSpan) -> dict[str, tuple[float, float]]:
-    """Returns the calls and the time of each kernel per step, by name."""
-    found: dict[str, tuple[float, float]] = {}
-    steps = int(span.whole.sum())
-    for place in span.compare.kernels:
-        calls, ns = found.get(place.name, (0.0, 0.0))
-        found[place.name] = calls + place.count / steps, ns + place.total_ns / steps
-    return found
+def _amount(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
+    """Yields a note where kernels of both sides run at least OTHER_CALLS times as often per step on one of them, each
+    call takes about as long, and these are at least half of the time of the kernels of both sides. Captured and
+    compiled work has such kernels, too: its matrix products."""
+    common_ns, telling = 0.0, {"base": list[tuple[float, float]](), "candidate": list[tuple[float, float]]()}
+    for name in base.kernels.keys() & candidate.kernels.keys():
+        (calls, ns), (other_calls, other_ns) = base.kernels[name], candidate.kernels[name]
+        least_ns, each_ns = min(ns, other_ns), (ns / calls, other_ns / other_calls)
+        times = max(calls, other_calls) / min(calls, other_calls)
+        common_ns += least_ns
+        if times >= OTHER_CALLS and min(each_ns) >= TELLING_NS and max(each_ns) <= SAME_CALL * min(each_ns):
+            telling["base" if calls > other_calls else "candidate"].append((times, least_ns))
+    for side, found in telling.items():
+        if found and sum(ns for _, ns in found) >= common_ns / 2:
+            times = median(times for times, _ in found)
+            yield Note("other_amount", {"times": count(round(times)), "side": text(side)})
 
 
 def _ranks(span: ComparedSpan) -> str:

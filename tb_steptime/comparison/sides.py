@@ -61,6 +61,16 @@ class ComparedSpan:
         """Whether each step is compared."""
         return np.array([step.whole for step in self.compare.steps], bool)
 
+    @cached_property
+    def kernels(self) -> dict[str, tuple[float, float]]:
+        """The calls and the time of each kernel per step, ns, by name."""
+        found: dict[str, tuple[float, float]] = {}
+        steps = int(self.whole.sum())
+        for place in self.compare.kernels:
+            calls, ns = found.get(place.name, (0.0, 0.0))
+            found[place.name] = calls + place.count / steps, ns + place.total_ns / steps
+        return found
+
     @property
     def compare(self) -> CompareResult:
         return self.result("compare", CompareResult)
