@@ -15,8 +15,8 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def usable_cores(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int | None:
-    """Returns the number of cores, of a part of a core's time one; None if the system does not tell. own_groups: lists
-    the control groups of the process; groups: where they are mounted."""
+    """Returns the number of cores, where a part of a core counts as one; None if the system does not tell. own_groups:
+    the file that lists the control groups of the process; groups: the folder in which they are mounted."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min([*([bound] if bound else []), *_limits(own_groups, groups)], default=None)
 
@@ -24,8 +24,9 @@ def usable_cores(own_groups: Path = _OWN_GROUPS, groups: Path = _GROUPS) -> int 
 def _limits(own_groups: Path, groups: Path) -> Iterator[int]:
     """Yields the limit of each control group that has one: a group may use no more than the groups around it."""
     for line in _text(own_groups).splitlines():
-        _, controllers, path = line.split(":", 2) if line.count(":") >= 2 else ("", "-", "")
-        if controllers and "cpu" not in controllers.split(","):
+        _, _, named = line.partition(":")
+        controllers, colon, path = named.partition(":")
+        if not colon or (controllers and "cpu" not in controllers.split(",")):
             continue
         mounted = groups / controllers  # of version 1; version 2 has one tree for all controllers, and no name here
         inner = Path(path.lstrip("/"))

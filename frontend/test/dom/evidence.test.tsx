@@ -105,6 +105,15 @@ test("a tip says how much of a step is left out, and why", () => {
   ]);
 });
 
+/** Bars that nobody points at. */
+const UNTOUCHED = {
+  hovered: null,
+  selected: null,
+  hover: () => {},
+  select: () => {},
+  tip: () => ({ title: "", rows: [] }),
+};
+
 test("a name that is wider than the room of its bar is shortened, and none is left out", () => {
   const names = Array.from({ length: 12 }, (_, at) => `Launch number ${at} not recorded`);
   render(
@@ -116,11 +125,7 @@ test("a name that is wider than the room of its bar is shortened, and none is le
       axis="phase"
       heads={names.map(() => "1")}
       firm={names.map(() => false)}
-      hovered={null}
-      selected={null}
-      hover={() => {}}
-      select={() => {}}
-      tip={() => ({ title: "", rows: [] })}
+      {...UNTOUCHED}
     />,
   );
   const picture = document.querySelector('svg[aria-label="phases"]')!;
@@ -143,11 +148,7 @@ function hatched(label: string, values?: readonly number[]): number {
       axis="step"
       heads={["100", "50"]}
       firm={[false, false]}
-      hovered={null}
-      selected={null}
-      hover={() => {}}
-      select={() => {}}
-      tip={() => ({ title: "", rows: [] })}
+      {...UNTOUCHED}
     />,
   );
   const paths = document.querySelectorAll(`svg[aria-label="${label}"] path`);

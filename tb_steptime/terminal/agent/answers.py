@@ -18,13 +18,10 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights import judge
-from tb_steptime.insights.job_rules import judge_job
-from tb_steptime.insights.run_advice import SpanAdvice, job_advice, run_advice, span_advice
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS, comparison_headline, warning_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.run_advice import first_card_words
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.tables.cards import CARDS
@@ -34,7 +31,8 @@ from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
 from tb_steptime.terminal.ranks.jobs import Jobs
-from tb_steptime.text.printer import GAP, plain
+from tb_steptime.terminal.run_lines import Runs
+from tb_steptime.text.printer import plain
 
 #: Maximum number of recordings in a list, and of kernels in a comparison. An agent can request a recording by name.
 _LISTED, _KERNELS = 100, 10
@@ -55,22 +53,14 @@ def runs(logs: Logs) -> contract.Runs:
 
 def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: Container[str]) -> dict[str, str]:
     """cut: runs of which some recordings are not listed, whose jobs would lack ranks."""
-    read: dict[str, list[SpanAdvice]] = {}
-    jobs = Jobs()
+    jobs, read = Jobs(), Runs()
     for span, measured in listed:
         if measured is not None:
             if span.run not in cut:
                 jobs.add(span, measured)
-            cards = judge(measured.results, measured.facts.gaps).insights
-            advice = span_advice(next(iter(cards), None), measured.results)
-            read.setdefault(span.run, []).append(advice)
-    of_jobs = {job.run: cards[0] for job in jobs.found() if (cards := judge_job(job.ranks))}
-    of_runs = {
-        run: job_advice(of_jobs[run], len(of_run)) if run in of_jobs else run_advice(of_run)
-        for run, of_run in read.items()
-        if len(of_run) > 1
-    }
-    return {run: first_card_words(each).replace(GAP, " ") for run, each in of_runs.items()}
+            read.add(span, measured, judge(measured.results, measured.facts.gaps))
+    read.add_jobs(jobs.found())
+    return {report.run: report.text for report in read.reports()}
 
 
 def _run_line(span: FoundSpan, measured: MeasuredSpan | None) -> contract.RunLine:
