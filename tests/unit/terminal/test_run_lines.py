@@ -10,8 +10,11 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from tb_steptime import cli
+from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.insights.run_advice import SpanAdvice, run_advice
+from tb_steptime.terminal.agent import answers
+from tb_steptime.terminal.agent.logs import Logs
 from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
 from tb_steptime.text.printer import UNKNOWN
 from tests.drawn.small_trace import write_trace
@@ -115,7 +118,7 @@ def test_the_ranks_of_a_job_are_no_spans_that_disagree(capsys):
     assert not [line for line in printed(capsys, DEMO / "cpu_late_rank") if line.startswith("First card of")]
 
 
-def test_the_line_and_the_report_of_a_job_have_the_first_card_of_the_job(capsys):
+def test_the_line_the_report_and_the_agent_s_list_of_a_job_have_the_first_card_of_the_job(capsys):
     """Each rank only knows that it waits for others; one of them loads its batches slowly."""
     line, *_ = (
         line for line in printed(capsys, DEMO / "cpu_late_rank", DEMO / "cpu_baseline") if "cpu_late_rank" in line
@@ -127,3 +130,4 @@ def test_the_line_and_the_report_of_a_job_have_the_first_card_of_the_job(capsys)
     assert line.endswith(of_run["text"]) and first["text"].startswith(title)
     assert (of_run["card"], of_run["saying"], of_run["spans"]) == (first["id"], 4, 4) == ("straggler", 4, 4)
     assert of_run["least_gain_ns"] == of_run["most_gain_ns"] == first["gain_ns"]
+    assert answers.runs(Logs(any_path(str(DEMO / "cpu_late_rank")))).first_cards == {of_run["run"]: of_run["text"]}
