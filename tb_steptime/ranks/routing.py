@@ -22,7 +22,7 @@ from tb_steptime.ranks.result import Cause, RoutedTokens
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct
 
 _KIND = "all_to_all"
 
@@ -77,7 +77,7 @@ def _tokens(found: Matched, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
         group=found.group.name,
         ranks=found.ranks(spans),
         hidden=int(width.max()),
-        steps=len(np.unique(found.step[there])),
+        steps=len(distinct(found.step[there])),
         calls=len(there),
         sent=sent[there].sum(axis=0).tolist(),
         received=received[there].sum(axis=0).tolist(),

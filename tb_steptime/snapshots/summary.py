@@ -15,7 +15,7 @@ from tb_steptime.snapshots.growth import DeviceGrowth, growth
 from tb_steptime.snapshots.lines import LineRow, Lines, by_line
 from tb_steptime.snapshots.model import Action, Snapshot, State
 from tb_steptime.snapshots.usage import Usage, allocations, usage
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct
 
 #: Expandable segments release memory in whole pages of this size.
 PAGE = 2 << 20
@@ -228,7 +228,7 @@ def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: Lines) -> 
 
 
 def _curve(of: Usage) -> Curve:
-    edges = np.unique(np.linspace(0, len(of.in_use), MOST_POINTS + 1).astype(np.int64))[:-1]
+    edges = distinct(np.linspace(0, len(of.in_use), MOST_POINTS + 1).astype(np.int64))[:-1]
     return Curve(
         time_us=(of.time_us[edges] - of.time_us[0]).tolist(),
         in_use_bytes=np.maximum.reduceat(of.in_use, edges).tolist(),

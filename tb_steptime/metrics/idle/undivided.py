@@ -12,7 +12,7 @@ import numpy as np
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in
 
 
 def undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals) -> Int64:
@@ -28,7 +28,7 @@ def undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals) 
         rows[is_in(events.thread[rows], threads)] for rows in (events.rows(Kind.CPU_OP), events.rows(*CALL_KINDS))
     )
     when = when - Intervals.of_events(events, calls)
-    edges = np.unique(np.concatenate((when.start, when.end, events.start_ns[ops], events.ends(ops))))
+    edges = distinct(np.concatenate((when.start, when.end, events.start_ns[ops], events.ends(ops))))
     begun, length = edges[:-1], np.diff(edges)
     inside = np.flatnonzero(when.overlap_ns(begun, edges[1:]) == length)
     longest = np.zeros(len(start), np.int64)

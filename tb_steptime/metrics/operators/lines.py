@@ -45,7 +45,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost_at
 from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int32, Int64
+from tb_steptime.trace.table import Int32, Int64, distinct
 
 #: Meaning of a line: the one on which a function begins, or one that was being executed.
 LineOf = Literal["function", "call"]
@@ -155,7 +155,7 @@ def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
     around = source_frames if len(source_frames(trace)) else op_rows
     rows = around(trace)
     rows = rows[events.thread[rows] == threads[0]]
-    edges = np.unique(np.concatenate((events.start_ns[rows], events.ends(rows), steps.start, steps.end)))
+    edges = distinct(np.concatenate((events.start_ns[rows], events.ends(rows), steps.start, steps.end)))
     within = steps.overlap_ns(edges[:-1], edges[1:])
     innermost = innermost_at(trace, around, np.full(len(within), threads[0], np.int32), edges[:-1])
     spent = (innermost >= 0) & (within > 0)

@@ -15,6 +15,7 @@ import numpy as np
 
 from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.ranks.spans import RankSpan
+from tb_steptime.trace.table import distinct
 
 #: A smaller factor does not explain why a rank is late.
 _MORE = 1.1
@@ -39,5 +40,5 @@ def _bytes_a_step(span: RankSpan) -> float:
     size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in kept.classes]
     if not any(size):
         return 0.0
-    of, steps = unpacked(kept.of), len(np.unique(unpacked(kept.step)))
+    of, steps = unpacked(kept.of), len(distinct(unpacked(kept.step)))
     return float(np.array(size, np.float64)[of].sum()) / steps

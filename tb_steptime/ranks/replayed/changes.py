@@ -18,6 +18,7 @@ from tb_steptime.ranks.replayed.larger import larger_jobs
 from tb_steptime.ranks.result import Role
 from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay
 from tb_steptime.text import Reason, count
+from tb_steptime.trace.table import distinct
 
 #: Minimum gain, as a share of the step, for a change to be reported.
 LEAST_GAIN = 0.005
@@ -121,6 +122,6 @@ def _hidden(job: ReplayedJob) -> _Change | None:
     if not beside.any():
         return None
     channel_ns = np.bincount(met.group[beside], met.transfer_ns[beside]).max()
-    least_ns = round(float(channel_ns) / len(np.unique(met.step[beside])))
+    least_ns = round(float(channel_ns) / len(distinct(met.step[beside])))
     found = job.swept(None, np.where(beside, job.stalls_ns, met.transfer_ns))
     return _Change("hidden_exchanges", [found] if found else [], (), least_ns)

@@ -13,7 +13,7 @@ from tb_steptime.ranks.replayed.graphs import RankGraph, by_device, in_place_of,
 from tb_steptime.ranks.replayed.joint import Joined, Replayed
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns
-from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class ReplayedJob:
         """Returns graphs in which each rank does the median rank's work in the steps in which it takes longer than the
         median of the ranks like it."""
         found = list(self.graphs)
-        for number in np.unique(self.alike).tolist():
+        for number in distinct(self.alike).tolist():
             ranks = np.flatnonzero(self.alike == number)
             middle = self._median_of(ranks, longer)
             usual = self.alone_ns[middle, np.arange(len(middle))]
@@ -186,7 +186,7 @@ class ReplayedJob:
     def _with_work_of(self, place: int, others: Int64, there: Bool) -> RankGraph:
         """Returns the rank's graph with the work of the given other rank in some of the counted steps."""
         found = self.graphs[place]
-        for other in np.unique(others[there]).tolist():
+        for other in distinct(others[there]).tolist():
             found = in_place_of(found, self.graphs[other], self.counted[there & (others == other)])
         return found
 

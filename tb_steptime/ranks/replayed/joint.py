@@ -21,7 +21,7 @@ from tb_steptime.ranks.matching import Matched
 from tb_steptime.ranks.replayed.graphs import RankGraph
 from tb_steptime.replay.reduced import START
 from tb_steptime.replay.sweep import EdgeKind, edges_of, starts
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ def _in_order(count: int, before: Int64, after: Int64) -> Int64 | None:
         places = np.repeat(first[level] - np.cumsum(np.append(0, sizes[:-1])), sizes) + np.arange(int(sizes.sum()))
         reached = targets[places]
         np.subtract.at(missing, reached, 1)
-        level = np.unique(reached[missing[reached] == 0])
+        level = distinct(reached[missing[reached] == 0])
         levels.append(level)
     order = np.concatenate(levels)
     return order if len(order) == count else None
