@@ -22,7 +22,7 @@ import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tb_steptime.analyses import ANALYSES
@@ -30,13 +30,20 @@ from tb_steptime.comparison.gates import judge_gate, parse_gate
 from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, Side
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measure import measure_file
+from tb_steptime.metrics.steady.undisturbed import UNDISTURBED_HOST_TIME
 
 RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100
 #: Passes of the model per step: a tenth more is a real +10 %.
 PASSES = {"base": 10, "again": 10, "slower": 11}
 RECORDINGS = 3
-RULES = ("step_time>+5%", "unprofiled_step>+5%", "unprofiled_step_p1>+5%")
+#: Gates, and the field of a pair with the values that each compares.
+RULES = {
+    "step_time>+5%": "step_us",
+    "unprofiled_step>+5%": "plain_us",
+    "unprofiled_step_p1>+5%": "fast_us",
+    "undisturbed_host_time>+5%": "undisturbed_us",
+}
 #: The number of other processes, and for how long each works and rests, at most.
 NEIGHBOURS, BURST_SECONDS = 1, 1.0
 #: For each question: the candidate, how many recordings per side, and the title of its column.
@@ -52,9 +59,9 @@ Recording = tuple[ComparedSpan, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """load: of the machine, over the last minute. step_us, plain_us, fast_us: for each kind and recording, the mean of
-    the recorded steps, and the median and the 1st percentile of the steps without the profiler. failed: by gate, the
-    questions at which it failed.
+    """load: of the machine, over the last minute. step_us, plain_us, fast_us, undisturbed_us: for each kind and
+    recording, the mean of the recorded steps, the median and the 1st percentile of the steps without the profiler, and
+    the undisturbed host time; empty where it was not measured. failed: by gate, the questions at which it failed.
     """
 
     number: int
@@ -63,6 +70,7 @@ class Pair:
     plain_us: dict[str, list[int]]
     fast_us: dict[str, list[int]]
     failed: dict[str, list[str]]
+    undisturbed_us: dict[str, list[int]] = field(default_factory=dict)
 
 
 def train(folder: Path, passes: int) -> None:
@@ -133,11 +141,11 @@ def recordings_of(folder: Path) -> list[Recording]:
 def judged(number: int, folder: Path, load: float) -> Pair:
     runs = {kind: recordings_of(folder / kind) for kind in PASSES}
     failed = {rule: [question for question in QUESTIONS if fails(rule, runs, question)] for rule in RULES}
-    figures = [
+    step, plain, fast, undisturbed = (
         {kind: [round(of(Side("", run)) / 1000) for run in of_kind] for kind, of_kind in runs.items()}
-        for of in (mean_step_ns, median_ns, fast_ns)
-    ]
-    return Pair(number, load, *figures, failed)
+        for of in (mean_step_ns, median_ns, fast_ns, undisturbed_ns)
+    )
+    return Pair(number, load, step, plain, fast, failed, undisturbed)
 
 
 def fails(rule: str, runs: dict[str, list[Recording]], question: str) -> bool:
@@ -164,6 +172,10 @@ def fast_ns(run: Side) -> float:
     return run.paces()[0].plain_p1_ns or 0
 
 
+def undisturbed_ns(run: Side) -> float:
+    return run.least_span_means(UNDISTURBED_HOST_TIME.id)[0]
+
+
 def kept() -> list[Pair]:
     return [Pair(**json.loads(line)) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
 
@@ -179,13 +191,16 @@ def table(pairs: Sequence[Pair]) -> str:
         f"| gate at +5 % | {' | '.join(title for *_, title in QUESTIONS.values())} | recordings of a side differ by |",
         f"|---|{'---:|' * (len(QUESTIONS) + 1)}",
     ]
-    of_rules = ([getattr(pair, of) for pair in pairs] for of in ("step_us", "plain_us", "fast_us"))
-    for rule, values in zip(RULES, of_rules, strict=True):
-        counts = [sum(question in pair.failed[rule] for pair in pairs) for question in QUESTIONS]
-        cells = [f"{count} of {len(pairs)} fail" for count in counts]
-        if rule.startswith("unprofiled"):
+    for rule, of in RULES.items():
+        measured = [pair for pair in pairs if getattr(pair, of)]
+        if not measured:
+            continue
+        counts = [sum(question in pair.failed[rule] for pair in measured) for question in QUESTIONS]
+        cells = [f"{count} of {len(measured)} fail" for count in counts]
+        if not rule.startswith("step_time"):
             cells[0] = "needs two"
-        rows.append(f"| `{rule}` | {' | '.join(cells)} | {100 * _differ(values):.1f} % |")
+        differ = 100 * _differ([getattr(pair, of) for pair in measured])
+        rows.append(f"| `{rule}` | {' | '.join(cells)} | {differ:.1f} % |")
     return "\n".join(rows)
 
 

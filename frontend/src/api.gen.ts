@@ -82,6 +82,7 @@ export type TrendsTitleId =
   | "step_without_wait"
   | "needed_workers"
   | "host_floor"
+  | "undisturbed_host_time"
   | "kernel_time"
   | "communication_time"
   | "memcpy_time"

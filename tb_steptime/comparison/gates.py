@@ -6,8 +6,8 @@ A LIMIT with a sign is a change: +5%, -2ms, +100us, +1000 (a plain number for co
 the candidate's own mean: 250ms, 80% (for a metric that is a share), 1000.
 
 A change is compared with the noise between recordings: between several runs per side, or else between the spans of each
-run. `unprofiled_step_p1` is judged by the order of the runs instead, because other processes lengthen some of them by
-any amount and shorten none:
+run. `undisturbed_host_time` and `unprofiled_step_p1` are judged by the order of the runs instead, because other
+processes lengthen some of them by any amount and shorten none:
 
     base        16.1 ms   16.4 ms   20.3 ms     the median run takes 16.4 ms; 5 % more are 17.2 ms
     candidate   17.6 ms   17.8 ms   18.4 ms     each run takes longer: fails, though the means differ by only 1.9 %
@@ -28,6 +28,7 @@ from tb_steptime.comparison.intervals import Change, change_between
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.metrics.steady.undisturbed import UNDISTURBED_HOST_TIME
 from tb_steptime.text import Unit, did_you_mean
 from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import Float64
@@ -51,6 +52,8 @@ _OF_PACE: Mapping[str, Callable[[StepPace], int | None]] = {
     UNPROFILED.id: lambda pace: pace.plain_ns,
     UNPROFILED_P1.id: lambda pace: pace.plain_p1_ns,
 }
+#: Other processes only lengthen these, in some runs and not in others.
+_BY_ORDER = (UNPROFILED_P1.id, UNDISTURBED_HOST_TIME.id)
 #: Metrics that a gate may be about.
 GATED: Mapping[str, Metric] = {metric.id: metric for metric in (*METRICS, UNPROFILED, UNPROFILED_P1)}
 #: Between several runs per side, a limit is exceeded with a confidence of 95 %. Only one end of the interval counts, so
@@ -129,8 +132,8 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
     if is_range(gate.metric, candidate) or (gate.of != "value" and is_range(gate.metric, base)):
         return _judged_range(gate, base, candidate, strict)
-    if gate.metric in _OF_PACE:
-        return _judged_unprofiled(gate, base, candidate, strict)
+    if gate.metric in (*_OF_PACE, *_BY_ORDER):
+        return _judged_runs(gate, base, candidate, strict)
     before, after = base.per_unit(gate.metric), candidate.per_unit(gate.metric)
     found = _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
     if gate.of != "relative":
@@ -139,19 +142,23 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
     return msgspec.structs.replace(found, spread=max(spreads, default=None))
 
 
-def _judged_unprofiled(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
+def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
     """Each run has one value, so only several runs per side show how much runs differ by chance."""
-    before, after = (_per_run(side, _OF_PACE[gate.metric]) for side in (base, candidate))
+    before, after = (_per_run(side, gate.metric) for side in (base, candidate))
     if not strict and min(len(before) if gate.of != "value" else len(after), len(after)) < 2:
         return GateResult(candidate.name, gate.rule, None, gate.limit, None)
-    if gate.metric == UNPROFILED_P1.id and not strict:
+    if gate.metric in _BY_ORDER and not strict:
         return _judged_by_order(gate, before, after, candidate.name)
     return _judged(gate, before, after, candidate.name, 1, strict)
 
 
-def _per_run(side: Side, of: Callable[[StepPace], int | None]) -> list[Float64]:
+def _per_run(side: Side, metric: str) -> list[Float64]:
     """Returns one value for each run, (1,) each."""
-    return [np.array([value], np.float64) for pace in side.paces() if (value := of(pace))]
+    if of := _OF_PACE.get(metric):
+        values = [of(pace) for pace in side.paces()]
+    else:
+        values = side.least_span_means(metric)
+    return [np.array([value], np.float64) for value in values if value is not None]
 
 
 def _judged_by_order(gate: Gate, before: Sequence[Float64], after: Sequence[Float64], run: str) -> GateResult:

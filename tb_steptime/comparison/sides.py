@@ -159,13 +159,18 @@ class Side:
     def spread(self, metric: str) -> float | None:
         """Returns the largest difference between the spans of one run, as a fraction of their mean; None where each run
         has one span."""
-        found = []
-        for part in self._recordings:
-            values = [[value for value in self._metric(span, metric) if value is not None] for span in part]
-            means = np.array([np.mean(of_span) for of_span in values if of_span])
-            if len(means) > 1 and means.mean():
-                found.append(float((means.max() - means.min()) / means.mean()))
-        return max(found, default=None)
+        runs = [means for means in self._span_means(metric) if len(means) > 1 and means.mean()]
+        return max((float((means.max() - means.min()) / means.mean()) for means in runs), default=None)
+
+    def least_span_means(self, metric: str) -> list[float]:
+        """Returns the mean of a metric in the span of each run where it is least."""
+        return [float(means.min()) for means in self._span_means(metric) if len(means)]
+
+    def _span_means(self, metric: str) -> list[Float64]:
+        """Returns for each run the means of a metric over the compared steps of each span where it is measurable."""
+        values = [[[value for value in self._metric(span, metric) if value is not None] for span in part]
+                  for part in self._recordings]  # fmt: skip
+        return [np.array([np.mean(of_span) for of_span in of_run if of_span], np.float64) for of_run in values]
 
     @property
     def _recordings(self) -> list[tuple[ComparedSpan, ...]]:

@@ -15,6 +15,7 @@ from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches import per_step as launches
 from tb_steptime.metrics.memory import peak as memory
 from tb_steptime.metrics.roofline import utilization as roofline
+from tb_steptime.metrics.steady import undisturbed
 from tb_steptime.metrics.steps import parts
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
 from tb_steptime.text import Reason
@@ -55,6 +56,7 @@ OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
         (data_loading.STEP_WITHOUT_WAIT, data_loading.step_without_wait),
         (data_loading.NEEDED_WORKERS, data_loading.needed_workers),
         (host_floor.HOST_FLOOR, host_floor.host_floor),
+        (undisturbed.UNDISTURBED_HOST_TIME, undisturbed.undisturbed_host_time),
         *((metric, parts.part_time(metric.id.removesuffix("_time"))) for metric in parts.PART_METRICS),
         (memory.PEAK_ALLOCATED, memory.peak_allocated),
         (memory.PEAK_RESERVED, memory.peak_reserved),

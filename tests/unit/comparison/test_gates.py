@@ -161,6 +161,29 @@ def test_more_work_fails_however_long_other_processes_make_one_run_of_each_side(
     assert fails_at("unprofiled_step_p1>+5%", (*base, slowest + before), (last + after, *candidate))
 
 
+def disturbed(passes, longer):
+    """A side of three runs of two spans with three steps. Each step runs an op of 20 us for each pass; longer: by run,
+    span, and step, by how many us another process lengthens each call of it."""
+    spans = []
+    for of_run in longer:
+        for of_span in of_run:
+            steps = [("a" * (20 + more) + ".") * passes for more in of_span]
+            marks = "".join(str(number) * len(step) for number, step in enumerate(steps))
+            spans.append(side_of("", timeline(f"step | {marks} |\nop | {''.join(steps)} |")).first)
+    return Side("", tuple(spans), (2,) * len(longer))
+
+
+def test_a_disturbed_host_is_judged_by_its_least_disturbed_span_and_calls():
+    rule = parse_gate("undisturbed_host_time>+5%")
+    quiet, busy, late = ((0, 0, 0), (0, 30, 0)), ((90, 40, 70), (0, 0, 80)), ((5, 30, 0), (0, 60, 0))
+    base, again, slower = (disturbed(passes, (quiet, busy, late)) for passes in (10, 10, 11))
+    assert judge_gate(rule, base, again).passed is True
+    found = judge_gate(rule, base, slower)
+    assert (found.passed, found.value) == (False, pytest.approx(0.1, abs=0.001))
+    assert judge_gate(parse_gate("step_time>+5%"), base, slower).passed is True, "the mean step says nothing here"
+    assert judge_gate(rule, base, Side("b", slower.spans)).passed is None, "one run says nothing of the next"
+
+
 def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
     gate = parse_gate("unprofiled_step>+5%")
     base = timed("a", 7_000, 7_010, 6_990)
