@@ -1,6 +1,7 @@
 """How often a gate of a CI job is wrong: real trainings on the CPU under load, of which some do a tenth more work.
 
     python -m benchmarks.gates --folder DIR                  # goes on where it stopped; prints the table
+    python -m benchmarks.gates --folder DIR --only-recorded  # without the steps outside the spans: twice as fast
     python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
     python -m benchmarks.gates --table [--load 2]            # from the results that are kept beside this file
 
@@ -34,6 +35,8 @@ from tb_steptime.metrics.steady.undisturbed import UNDISTURBED_HOST_TIME
 
 RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100
+#: Steps outside the spans of a training.
+OTHERS = 140
 #: Passes of the model per step: a tenth more is a real +10 %.
 PASSES = {"base": 10, "again": 10, "slower": 11}
 RECORDINGS = 3
@@ -73,8 +76,8 @@ class Pair:
     undisturbed_us: dict[str, list[int]] = field(default_factory=dict)
 
 
-def train(folder: Path, passes: int) -> None:
-    """Two spans of ten steps, and 140 steps that are not recorded, before and after them."""
+def train(folder: Path, passes: int, others: int) -> None:
+    """Two spans of ten steps, and this many other steps before and after them."""
     import torch
 
     from tb_steptime.record import profile_steps
@@ -83,8 +86,9 @@ def train(folder: Path, passes: int) -> None:
     torch.manual_seed(0)
     model, batch = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()), torch.rand(128, 512)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    with profile_steps(folder, skip_first=100, wait=3, warmup=2, active=10, repeat=2) as prof:
-        for _ in range(100 + 2 * 15 + 40):
+    before = others * 5 // 7
+    with profile_steps(folder, skip_first=before, wait=3, warmup=2, active=10, repeat=2) as prof:
+        for _ in range(others + 2 * 15):
             for _ in range(passes):
                 model(batch).mean().backward()
             optimizer.step()
@@ -92,7 +96,7 @@ def train(folder: Path, passes: int) -> None:
             prof.step()
 
 
-def record(folder: Path) -> None:
+def record(folder: Path, others: int) -> None:
     """Records a pair in turn, each training in a process of its own; existing recordings are kept."""
     import torch  # noqa: F401 - once for all, as it takes longer than a training
 
@@ -100,7 +104,7 @@ def record(folder: Path) -> None:
         for kind, passes in PASSES.items():
             place = folder / kind / str(number)
             if len(list(place.glob("*.pt.trace.json.gz"))) < 2:
-                training = multiprocessing.get_context("fork").Process(target=train, args=(place, passes))
+                training = multiprocessing.get_context("fork").Process(target=train, args=(place, passes, others))
                 training.start()
                 training.join()
 
@@ -138,14 +142,18 @@ def recordings_of(folder: Path) -> list[Recording]:
     return found
 
 
-def judged(number: int, folder: Path, load: float) -> Pair:
+def judged(number: int, folder: Path, load: float, only_recorded: bool = False) -> Pair:
     runs = {kind: recordings_of(folder / kind) for kind in PASSES}
-    failed = {rule: [question for question in QUESTIONS if fails(rule, runs, question)] for rule in RULES}
-    step, plain, fast, undisturbed = (
+    rules = [rule for rule in RULES if not (only_recorded and rule.startswith("unprofiled"))]
+    failed = {rule: [question for question in QUESTIONS if fails(rule, runs, question)] for rule in rules}
+    of_rules = (mean_step_ns, median_ns, fast_ns, undisturbed_ns)
+    figures = [
         {kind: [round(of(Side("", run)) / 1000) for run in of_kind] for kind, of_kind in runs.items()}
-        for of in (mean_step_ns, median_ns, fast_ns, undisturbed_ns)
-    )
-    return Pair(number, load, step, plain, fast, failed, undisturbed)
+        if rule in rules
+        else {}
+        for rule, of in zip(RULES, of_rules, strict=True)
+    ]
+    return Pair(number, load, *figures[:3], failed, figures[3])
 
 
 def fails(rule: str, runs: dict[str, list[Recording]], question: str) -> bool:
@@ -214,6 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="How often a gate at +5 % is wrong.")
     parser.add_argument("--folder", type=Path, help="where the recordings are kept")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"default: {PAIRS}")
+    parser.add_argument("--only-recorded", action="store_true", help="only the gates about recorded steps")
     parser.add_argument("--judge-again", action="store_true", help="record nothing, judge all recordings again")
     parser.add_argument("--table", action="store_true", help="only print the table of the results that are kept")
     parser.add_argument("--load", type=float, default=math.inf, help="print only pairs up to this load of the machine")
@@ -222,14 +231,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error("--folder or --table")
     pairs = {pair.number: pair for pair in kept()}
     if options.judge_again:
-        keep(judged(number, options.folder / f"{number:03}", pair.load) for number, pair in pairs.items())
+        keep(
+            judged(number, options.folder / f"{number:03}", pair.load, not pair.plain_us)
+            for number, pair in pairs.items()
+        )
     elif not options.table:
         with neighbours():
             for number in range(options.pairs):
                 if number not in pairs:
                     place = options.folder / f"{number:03}"
-                    record(place)
-                    pairs[number] = judged(number, place, round(os.getloadavg()[0], 1))
+                    record(place, 0 if options.only_recorded else OTHERS)
+                    pairs[number] = judged(number, place, round(os.getloadavg()[0], 1), options.only_recorded)
                     keep(pairs.values())
     print(table([pair for pair in kept() if pair.load <= options.load]))
 
