@@ -46,6 +46,14 @@ test("it opens with who makes the others wait, and says it of each cell", async 
   expect(screen.getByText("not matched")).toBeTruthy();
 });
 
+test("why the tokens of experts are not known stands below the table of ranks", async () => {
+  await openTab(OPEN, server(ranksPage({ experts: [plain("The tokens are not known."), plain("Record shapes.")] })));
+  const table = await screen.findByRole("grid", { name: "Waits by rank" });
+  for (const said of ["The tokens are not known.", "Record shapes."]) {
+    expect(table.closest("section")!.contains(screen.getByText(said))).toBe(true);
+  }
+});
+
 test("of a single step the map says no more than the table, and is folded", async () => {
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, steps: JOB.steps.slice(0, 1) } })));
   const fold = (await screen.findByText("More: any figure by rank")).closest("details")!;

@@ -349,6 +349,17 @@ def _unmatched(job: JobRanks) -> Phrase:
     return joined(spread, why)
 
 
+def experts_texts(job: JobRanks) -> list[Phrase]:
+    """Returns sentences below the table of ranks about their experts: why it has no tokens of them. Empty where it has,
+    and where the ranks exchange no tokens of experts."""
+    exchanged = any(each.role == "expert_parallel" and each.kind == "all_to_all" for each in job.collectives)
+    if not exchanged or job.tokens_reason is None:
+        return []
+    return [
+        joined(phrase("How many tokens the experts of each rank receive is not known."), explain(job.tokens_reason))
+    ]
+
+
 def ranks_titles(job: JobRanks) -> Titles:
     """Returns the titles above the pictures, by the ids in `title_ids.RANKS_TITLES`."""
     return {

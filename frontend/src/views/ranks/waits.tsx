@@ -51,6 +51,11 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
       above={matched && <RankLegend comm="makes another rank wait" />}
     >
       {job.balance === "imbalance" && <Turns turns={page.turns} />}
+      {page.experts.map((each) => (
+        <p key={each.template} class="quiet small">
+          <Sentence phrase={each} />
+        </p>
+      ))}
     </TablePicture>
   );
 }
