@@ -1362,6 +1362,22 @@ export interface Exchanges {
 }
 
 /**
+ * Rows by expert, as a mean over `loops` loops over the experts of a layer. Layers have different experts, so the
+ * experts of each loop are ordered by their rows.
+ * rows      of the expert with most rows, of the next one, and so on; one for each expert
+ * busiest   rows of the expert with most rows / mean of all experts
+ * chosen    number of experts that each token chooses; tokens x chosen is the sum of rows
+ * share     part of the steps that the host spends in these loops, 0 to 1, without their backward pass
+ */
+export interface ExpertRows {
+  rows: number[];
+  busiest: number;
+  chosen: number;
+  loops: number;
+  share: number;
+}
+
+/**
  * base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high:
  * the upper end where it is only known to lie in a range, which base or candidate begin; None where it is known.
  * low, high: 95 % interval of the change; these and distinguishable are None where a side has too few steps to say.
@@ -1989,6 +2005,7 @@ export interface JobKind {
  * imbalance_gain_ns: at most, per step, if all arrived with the median rank; 0 without an imbalance. imbalance_causes:
  * what takes the late rank of each step longer than the median of the others in it, the largest first.
  * tokens: for each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
+ * experts_reason: why the rows of experts are not known where a rank computes them in a loop, else None.
  * path: None where unmatched, and where ranks send to each other, because no collective shows those waits.
  * pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
  * what_if_reason.
@@ -2011,6 +2028,7 @@ export interface JobRanks {
   pairs: MessagePair[];
   tokens: RoutedTokens[];
   tokens_reason: Reason | null;
+  experts_reason: Reason | null;
   exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
@@ -3570,7 +3588,8 @@ export interface RankMatrix {
  * wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
  * the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
  * caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
- * sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known.
+ * sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known. experts: the rows of the experts that
+ * it computes in a loop; None without such a loop, and where not known.
  * clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
  */
 export interface RankRow {
@@ -3590,6 +3609,7 @@ export interface RankRow {
   clock_offset_ns: number | null;
   tokens_sent: number | null;
   tokens_received: number | null;
+  experts: ExpertRows | null;
 }
 
 /**
@@ -3629,11 +3649,15 @@ export interface RanksPage {
  * releases that did not match them
  * passes      the passes of micro-batches if this is a rank of a pipeline; else empty
  * reduced     when the recording's own work lets the collectives begin; empty without work on a device
+ * experts     the rows of experts that the rank computes in a loop; None without such a loop, and with
+ * experts_reason where its rows are not known
  */
 export interface RanksResult {
   exchanges: Exchanges;
   passes: Passes;
   reduced: Reduced;
+  experts: ExpertRows | null;
+  experts_reason: Reason | null;
 }
 
 /**

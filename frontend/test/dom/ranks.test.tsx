@@ -54,6 +54,14 @@ test("why the tokens of experts are not known stands below the table of ranks", 
   }
 });
 
+test("the busiest expert has a column where a rank computes experts", async () => {
+  const experts = { rows: [90, 20, 10, 8], busiest: 2.8125, chosen: 2, loops: 3, share: 0.2 };
+  const [first, ...others] = JOB.ranks;
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, ranks: [{ ...first!, experts }, ...others] } })));
+  await screen.findByRole("grid", { name: "Waits by rank" });
+  expect(rowsOf("Waits by rank").map((row) => row.includes("2.8"))).toEqual([true, false, false]);
+});
+
 test("of a single step the map says no more than the table, and is folded", async () => {
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, steps: JOB.steps.slice(0, 1) } })));
   const fold = (await screen.findByText("More: any figure by rank")).closest("details")!;

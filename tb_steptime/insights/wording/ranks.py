@@ -351,13 +351,16 @@ def _unmatched(job: JobRanks) -> Phrase:
 
 def experts_texts(job: JobRanks) -> list[Phrase]:
     """Returns sentences below the table of ranks about their experts: why it has no tokens of them. Empty where it has,
-    and where the ranks exchange no tokens of experts."""
+    and where nothing shows experts."""
     exchanged = any(each.role == "expert_parallel" and each.kind == "all_to_all" for each in job.collectives)
-    if not exchanged or job.tokens_reason is None:
-        return []
-    return [
-        joined(phrase("How many tokens the experts of each rank receive is not known."), explain(job.tokens_reason))
-    ]
+    said = []
+    if exchanged and job.tokens_reason is not None:
+        unknown = phrase("How many tokens the experts of each rank receive is not known.")
+        said.append(joined(unknown, explain(job.tokens_reason)))
+    if job.experts_reason is not None:
+        unknown = phrase("How many tokens each expert of a rank computes is not known.")
+        said.append(joined(unknown, explain(job.experts_reason)))
+    return said
 
 
 def ranks_titles(job: JobRanks) -> Titles:

@@ -38,7 +38,7 @@ from tb_steptime.text.printer import (
 TABLE_ROWS = 16
 #: Columns that depend on values that the user may provide, or that few jobs have. They are left out where no row has a
 #: value.
-_TOLD = {"of_peak", "tokens_received"}
+_TOLD = {"of_peak", "tokens_received", "busiest_expert"}
 
 R = TypeVar("R")
 

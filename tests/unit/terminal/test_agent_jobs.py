@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import msgspec
 import pytest
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
+from tb_steptime.metrics.communication.expert_rows import ExpertRows
 from tb_steptime.ranks.job import job_ranks
+from tb_steptime.tables.ranks import rank_reports
 from tb_steptime.terminal.agent import jobs
 from tb_steptime.terminal.agent.logs import Logs, RefusalError
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.table import job_table
+from tb_steptime.text import Reason
 from tests import PROJECT
 from tests.drawn.exchanging_ranks import rank
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe
@@ -58,6 +64,25 @@ def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: st
     table = " ".join(job_table(found, 80).split())
     assert [each for each in job.experts if each in table] == job.experts
     assert ("experts of each rank" in table) == bool(said)
+
+
+def test_the_busiest_expert_of_each_rank(monkeypatch, tmp_path):
+    write_trace(tmp_path / "a" / "w.pt.trace.json")
+    experts = ExpertRows([90.0, 20.0, 10.0, 8.0], 2.8125, 2, 3, 0.2)
+    drawn, reason = rank(0, "aa aa"), Reason("expert_rows_do_not_sum")
+    result = drawn.ranks_result
+    even = dataclasses.replace(drawn, results={"ranks": msgspec.structs.replace(result, experts=experts)})
+    dropping = msgspec.structs.replace(result, experts_reason=reason)
+    other = dataclasses.replace(drawn, key="1", rank=1, results={"ranks": dropping})
+    found = FoundJob("a", [], job_ranks([even, other]), None)
+    monkeypatch.setattr(jobs.Jobs, "found", lambda _: [found])
+    reports = rank_reports(found.ranks, None)
+    assert [(each.expert_rows, each.busiest_expert) for each in reports] == [(experts.rows, 2.8125), (None, None)]
+    table = job_table(found, 80)
+    assert [("2.8" in line) for line in table.splitlines() if line.startswith("rank ")] == [True, False]
+    (said,) = jobs.ranks(Logs(tmp_path), "a").jobs[0].experts
+    assert said.startswith("How many tokens each expert of a rank computes is not known.")
+    assert said in " ".join(table.split())
 
 
 def test_one_process_is_no_job(tmp_path):
