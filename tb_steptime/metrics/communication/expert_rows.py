@@ -27,7 +27,7 @@ from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.nesting import innermost, parent_places
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Int64, Kind, distinct_in
 
 #: Products, and the places of the rows and of the weight among their inputs.
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::_addmm_activation": (1, 2)}
@@ -142,29 +142,39 @@ class _Loop(msgspec.Struct):
 def _loops(trace: Trace) -> Iterator[_Loop]:
     """Yields the loops over experts of all threads."""
     rows = _forward_ops(trace)
-    for thread in np.unique(trace.events.thread[rows]).tolist():
-        product: _Product | None = None
-        loop: _Loop | None = None
-        for row in rows[trace.events.thread[rows] == thread].tolist():
-            name, shapes = trace.name_of(row), _shapes(trace, row)
-            if name in _PRODUCTS:
-                product = _product(trace, row, shapes)
-                if loop is not None and product is not None:
-                    loop.multiply(product)
-            elif name in _CHOICES and product is not None and _flat(shapes[0]) == (product.rows, product.outer):
-                if name == _TOPK or loop is None or loop.router != product:
-                    if loop is not None and loop.is_loop:
-                        yield loop
-                    loop = _Loop(product, _chosen(trace, row), product.begin_ns)
-            elif loop is not None and name in _SELECTIONS:
-                loop.select(shapes[0])
-            elif loop is not None and len(shapes) > (place := _RETURNS.get(name, len(shapes))):
-                loop.put_back(shapes[0], shapes[place], int(trace.events.ends(np.array([row]))[0]))
-                if loop.is_loop and loop.is_whole:
+    on = trace.events.thread[rows]
+    for thread in distinct_in(on).tolist():
+        yield from (each for each in _routed(trace, rows[on == thread]) if each.is_loop)
+
+
+def _routed(trace: Trace, rows: Int64) -> Iterator[_Loop]:
+    """Yields what follows each router of one thread, up to the next router, or until all of its rows are back."""
+    product: _Product | None = None
+    loop: _Loop | None = None
+    for row, end_ns in zip(rows.tolist(), trace.events.ends(rows).tolist(), strict=True):
+        name = trace.name_of(row)
+        if loop is None and (name in _SELECTIONS or name in _RETURNS):
+            continue
+        shapes = _shapes(trace, row)
+        if name in _PRODUCTS:
+            product = _product(trace, row, shapes)
+            if loop is not None and product is not None:
+                loop.multiply(product)
+        elif name in _CHOICES:
+            routes = product is not None and _flat(shapes[0]) == (product.rows, product.outer)
+            if product is not None and routes and (name == _TOPK or loop is None or loop.router != product):
+                if loop is not None:
                     yield loop
-                    loop = None
-        if loop is not None and loop.is_loop:
-            yield loop
+                loop = _Loop(product, _chosen(trace, row), product.begin_ns)
+        elif loop is not None and name in _SELECTIONS:
+            loop.select(shapes[0])
+        elif loop is not None and len(shapes) > _RETURNS[name]:
+            loop.put_back(shapes[0], shapes[_RETURNS[name]], end_ns)
+            if loop.is_whole:
+                yield loop
+                loop = None
+    if loop is not None:
+        yield loop
 
 
 def _forward_ops(trace: Trace) -> Int64:

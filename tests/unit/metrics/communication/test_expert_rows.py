@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,19 @@ CHOSEN, WIDTH = 2, 16
 
 
 def drawn(
-    tokens: int, rows: Sequence[int], *, backward: bool = False, settings: str = '["","2","-1"]', rest: int = 2
+    tokens: int,
+    rows: Sequence[int],
+    *,
+    backward: bool = False,
+    settings: str = '["","2","-1"]',
+    counted: bool = False,
+    last_width: int = 24,
+    last_returned: int | None = None,
+    rest: int = 2,
 ) -> Trace:
     """A router, and for each expert a selection, two products, and rows that return: one cell each. rest: cells of the
-    step after them. backward: the products run in the backward pass."""
+    step after them. backward: all of it runs in the backward pass; settings: the values of topk; counted: a maximum of
+    the same scores follows it; last_width, last_returned: of the last expert, where it differs from the others."""
     names, inputs, ops = dict[str, str](), dict[str, tuple[str, ...]](), ""
 
     def op(name: str, *shapes: Sequence[int], settings: str = "[]") -> None:
@@ -30,11 +40,16 @@ def drawn(
 
     op("mm", (tokens, WIDTH), (WIDTH, len(rows)))
     op("topk", (tokens, len(rows)), (), (), settings=settings)
-    for each in rows:
+    if counted:
+        op("argmax", (tokens, len(rows)), ())
+    for place, each in enumerate(rows, 1):
+        width, returned = (
+            (24, each) if place < len(rows) else (last_width, each if last_returned is None else last_returned)
+        )
         op("index", (tokens, WIDTH), ())
-        op("mm", (each, WIDTH), (WIDTH, 24))
-        op("mm", (each, 24), (24, WIDTH))
-        op("index_add_", (tokens, WIDTH), (), (each,), (each, WIDTH), ())
+        op("mm", (each, WIDTH), (WIDTH, width))
+        op("mm", (each, width), (width, WIDTH))
+        op("index_add_", (tokens, WIDTH), (), (returned,), (returned, WIDTH), ())
     within = "n" * len(ops) if backward else ""
     names["n"] = "autograd::engine::evaluate_function: CheckpointBackward"
     cells = len(ops) + rest
@@ -46,13 +61,23 @@ def test_rows_are_ordered_and_compared_with_their_mean():
     assert expert_rows(drawn(100, (20, 90, 80, 10))) == ExpertRows([90.0, 80.0, 20.0, 10.0], 1.8, 2, 1, 0.9)
 
 
-@pytest.mark.parametrize("rows", [(20, 90, 80, 9), (20, 90, 80, 20)])
-def test_rows_that_do_not_sum(rows: tuple[int, ...]):
-    assert expert_rows(drawn(100, rows)) == Reason("expert_rows_do_not_sum")
+def test_a_maximum_of_the_same_scores_is_no_router():
+    found = expert_rows(drawn(100, (20, 90, 80, 10), counted=True))
+    assert isinstance(found, ExpertRows) and found.chosen == 2
 
 
-def test_how_many_experts_a_token_chooses_has_to_be_recorded():
-    assert expert_rows(drawn(100, (20, 90, 80, 10), settings="[]")) == Reason("expert_rows_do_not_sum")
+@pytest.mark.parametrize(
+    ("rows", "how"),
+    [
+        ((20, 90, 80, 9), {}),
+        ((20, 90, 80, 20), {}),
+        ((20, 90, 80, 10), {"last_returned": 9}),
+        ((20, 90, 80, 10), {"last_width": 32}),  # its experts are not alike
+        ((20, 90, 80, 10), {"settings": "[]"}),  # how many experts a token chooses is not recorded
+    ],
+)
+def test_rows_that_do_not_sum(rows: tuple[int, ...], how: dict[str, Any]):
+    assert expert_rows(drawn(100, rows, **how)) == Reason("expert_rows_do_not_sum")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +85,8 @@ def test_how_many_experts_a_token_chooses_has_to_be_recorded():
     [
         (100, (100, 100, 100, 100), False),  # all points by their neighbours
         (3, (1, 2, 1, 2), False),  # as many tokens as choices
-        (100, (200,), False),
+        (100, (150, 50), False),  # the edges of a graph
+        (100, (30,), False),  # the masked tokens alone
         (100, (20, 90, 80, 10), True),
     ],
 )
