@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -10,12 +12,15 @@ import pytest
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
 from tb_steptime.metrics.communication.expert_rows import ExpertRows
 from tb_steptime.ranks.job import job_ranks
+from tb_steptime.serve.ranks.asked import ranks_page
+from tb_steptime.serve.ranks.jobs import Job, KnownJob
 from tb_steptime.tables.ranks import rank_reports
 from tb_steptime.terminal.agent import jobs
 from tb_steptime.terminal.agent.logs import Logs, RefusalError
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.table import job_table
 from tb_steptime.text import Reason
+from tb_steptime.text.printer import plain
 from tests import PROJECT
 from tests.drawn.exchanging_ranks import rank
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe
@@ -64,6 +69,9 @@ def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: st
     table = " ".join(job_table(found, 80).split())
     assert [each for each in job.experts if each in table] == job.experts
     assert ("experts of each rank" in table) == bool(said)
+    known = SimpleNamespace(of=lambda _: KnownJob(found.ranks, None))
+    page = ranks_page(Job([], [cast(Any, None)], 0), cast(Any, known))
+    assert [plain(each) for each in page.experts] == job.experts
 
 
 def test_the_busiest_expert_of_each_rank(monkeypatch, tmp_path):
