@@ -1363,6 +1363,22 @@ export interface Exchanges {
 }
 
 /**
+ * Rows by expert, as a mean over `loops` loops over the experts of a layer. Layers have different experts, so the
+ * experts of each loop are ordered by their rows.
+ * rows      of the expert with most rows, of the next one, and so on; one for each expert
+ * busiest   rows of the expert with most rows / mean of all experts
+ * chosen    number of experts that each token chooses; tokens x chosen is the sum of rows
+ * share     part of the steps that the host spends in these loops, 0 to 1, without their backward pass
+ */
+export interface ExpertRows {
+  rows: number[];
+  busiest: number;
+  chosen: number;
+  loops: number;
+  share: number;
+}
+
+/**
  * base, candidate: None where it is not measurable on that side, for the reason `why`. base_high, candidate_high:
  * the upper end where it is only known to lie in a range, which base or candidate begin; None where it is known.
  * low, high: 95 % interval of the change; these and distinguishable are None where a side has too few steps to say.
@@ -1990,6 +2006,7 @@ export interface JobKind {
  * imbalance_gain_ns: at most, per step, if all arrived with the median rank; 0 without an imbalance. imbalance_causes:
  * what takes the late rank of each step longer than the median of the others in it, the largest first.
  * tokens: for each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
+ * experts_reason: why the rows of experts are not known where a rank computes them in a loop, else None.
  * path: None where unmatched, and where ranks send to each other, because no collective shows those waits.
  * pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
  * what_if_reason.
@@ -2012,6 +2029,7 @@ export interface JobRanks {
   pairs: MessagePair[];
   tokens: RoutedTokens[];
   tokens_reason: Reason | null;
+  experts_reason: Reason | null;
   exchange: ExchangeTime | null;
   balance: "balanced" | "imbalance" | "late_ranks" | "straggler" | null;
   late: LateRank[];
@@ -3571,7 +3589,8 @@ export interface RankMatrix {
  * wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
  * the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
  * caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
- * sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known.
+ * sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known. experts: the rows of the experts that
+ * it computes in a loop; None without such a loop, and where not known.
  * clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
  */
 export interface RankRow {
@@ -3591,6 +3610,7 @@ export interface RankRow {
   clock_offset_ns: number | null;
   tokens_sent: number | null;
   tokens_received: number | null;
+  experts: ExpertRows | null;
 }
 
 /**
@@ -3600,8 +3620,9 @@ export interface RankRow {
  * is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
  * ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
  * which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
- * which one the ranks are, None for none. what_if: job.what_if in words. do_first: what the first of the insights says
- * to do and what it gains, None without insights. simulated: what a simulator says of it.
+ * which one the ranks are, None for none. experts: why the tokens of its experts are not known, a sentence each.
+ * what_if: job.what_if in words. do_first: what the first of the insights says to do and what it gains, None without
+ * insights. simulated: what a simulator says of it.
  */
 export interface RanksPage {
   headline: Headline;
@@ -3615,6 +3636,7 @@ export interface RanksPage {
   turns: Phrase[];
   path: Phrase | null;
   pipeline: Phrase | null;
+  experts: Phrase[];
   what_if: WhatIfTexts | null;
   notes: NoteText[];
   insights: Insight[];
@@ -3628,11 +3650,15 @@ export interface RanksPage {
  * releases that did not match them
  * passes      the passes of micro-batches if this is a rank of a pipeline; else empty
  * reduced     when the recording's own work lets the collectives begin; empty without work on a device
+ * experts     the rows of experts that the rank computes in a loop; None without such a loop, and with
+ * experts_reason where its rows are not known
  */
 export interface RanksResult {
   exchanges: Exchanges;
   passes: Passes;
   reduced: Reduced;
+  experts: ExpertRows | null;
+  experts_reason: Reason | null;
 }
 
 /**

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.catalogue import main_device, measure
+from tb_steptime.metrics.communication.expert_rows import ExpertRows, expert_rows
 from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
 from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS
 from tb_steptime.metrics.data_loading.waits import loader_iterators
@@ -33,6 +34,11 @@ KINETO_ZERO_FRACTION = 0.01
 
 #: Minimum share of a step that verdicts leave out for a note about it.
 LEFT_OUT_FRACTION = 0.01
+#: Minimum rows of the busiest expert / their mean, and minimum share of the steps in loops over experts, for a note.
+UNEVEN, EXPERTS_FRACTION = 1.5, 0.1
+#: Minimum mean of an expert's rows for it: with 64 rows on average, the busiest of 256 equally likely experts has 1.4
+#: times the mean by chance, and with 16 rows it has 1.8 times.
+UNEVEN_ROWS = 64
 #: Maximum length of a name in a note, which a longer one would fill.
 NAME_LENGTH = 40
 
@@ -55,6 +61,7 @@ def notes(trace: Trace) -> list[Note]:
         *_occupancy_zeros(trace),
         *_counters(trace),
         *_graphs(trace),
+        *_experts(trace),
     ]
 
 
@@ -222,3 +229,18 @@ def _graphs(trace: Trace) -> list[Note]:
     elif not notes and time.is_much:
         notes.append(Note("graphs_unnamed", {"share": fraction(time.graph_ns / time.all_ns)}, _SHOWS_GRAPHS))
     return notes
+
+
+def _experts(trace: Trace) -> list[Note]:
+    """Says how uneven experts are that one process computes in a loop."""
+    found = expert_rows(trace)
+    if not isinstance(found, ExpertRows) or found.busiest < UNEVEN or found.share < EXPERTS_FRACTION:
+        return []
+    if sum(found.rows) < UNEVEN_ROWS * len(found.rows):
+        return []
+    values = {
+        "experts": count(len(found.rows)),
+        "most": count(round(found.rows[0])),
+        "factor": text(f"{found.busiest:.1f}"),
+    }
+    return [Note("experts_uneven", values, ("operators",))]

@@ -73,6 +73,7 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
         step_time=rank_matrix(found.spans, "step_time"),
         metrics=measured_metrics(found.spans),
         on_device=any(on_device(span) for span in found.spans),
+        experts_reason=next(filter(None, (span.ranks_result.experts_reason for span in found.spans)), None),
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
@@ -115,6 +116,7 @@ def _row(span: RankSpan) -> RankRow:
         steps=len(span.step_names),
         mean_step_ns=span.mean_step_ns,
         cut_short=span.cut_short,
+        experts=span.ranks_result.experts,
     )
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 
 import msgspec
 
+from tb_steptime.metrics.communication.expert_rows import ExpertRows
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason
@@ -58,7 +59,8 @@ class RankRow(msgspec.Struct, frozen=True):
     wait_ns: time until the last rank has arrived; transfer_ns: the rest of their time on this rank; exposed_wait_ns:
     the largest possible part of wait_ns that no computation hides; last: the number at which this rank arrived last;
     caused_ns: waits of the other ranks that end with its arrival. Over all ranks, wait_ns and caused_ns have the same
-    sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known.
+    sum. tokens_sent, tokens_received: as in `RoutedTokens`; None where not known. experts: the rows of the experts that
+    it computes in a loop; None without such a loop, and where not known.
 
     clock_offset_ns: converts times of this rank to those of the first rank, by addition; None where it is not known.
     """
@@ -79,6 +81,7 @@ class RankRow(msgspec.Struct, frozen=True):
     clock_offset_ns: int | None = None
     tokens_sent: int | None = None
     tokens_received: int | None = None
+    experts: ExpertRows | None = None
 
 
 class JobStep(msgspec.Struct, frozen=True):
@@ -335,6 +338,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     imbalance_gain_ns: at most, per step, if all arrived with the median rank; 0 without an imbalance. imbalance_causes:
     what takes the late rank of each step longer than the median of the others in it, the largest first.
     tokens: for each group of ranks that share experts; tokens_reason: why ranks with all-to-alls have none, else None.
+    experts_reason: why the rows of experts are not known where a rank computes them in a loop, else None.
     path: None where unmatched, and where ranks send to each other, because no collective shows those waits.
     pipeline: if the ranks are its stages, else None. what_if: the length of a step after changes, else None with
     what_if_reason.
@@ -357,6 +361,7 @@ class JobRanks(msgspec.Struct, frozen=True):
     pairs: list[MessagePair] = []
     tokens: list[RoutedTokens] = []
     tokens_reason: Reason | None = None
+    experts_reason: Reason | None = None
     exchange: ExchangeTime | None = None
     balance: Balance | None = None
     late: list[LateRank] = []

@@ -32,8 +32,9 @@ class RanksPage(msgspec.Struct, frozen=True):
     is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
     ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
     which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
-    which one the ranks are, None for none. what_if: job.what_if in words. do_first: what the first of the insights says
-    to do and what it gains, None without insights. simulated: what a simulator says of it.
+    which one the ranks are, None for none. experts: why the tokens of its experts are not known, a sentence each.
+    what_if: job.what_if in words. do_first: what the first of the insights says to do and what it gains, None without
+    insights. simulated: what a simulator says of it.
     """
 
     headline: Headline
@@ -47,6 +48,7 @@ class RanksPage(msgspec.Struct, frozen=True):
     turns: list[Phrase]
     path: Phrase | None
     pipeline: Phrase | None
+    experts: list[Phrase]
     what_if: WhatIfTexts | None
     notes: list[NoteText]
     insights: list[Insight]

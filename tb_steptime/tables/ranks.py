@@ -26,6 +26,9 @@ class RankReport(msgspec.Struct, frozen=True):
     last_share              share of its collectives at which it arrives last
     tokens_sent, tokens_received   tokens that it sends to experts of any rank, and that its own experts receive; null
                             if not known
+    expert_rows             rows of the experts that it computes in a loop, most first, as a mean over the loops of a
+                            layer; null if not known
+    busiest_expert          the first of them / their mean
     clock_offset_ns         what has to be added to its times; null if not known
 
     The first three are null where nothing is matched.
@@ -41,6 +44,8 @@ class RankReport(msgspec.Struct, frozen=True):
     last_share: float | None
     tokens_sent: int | None
     tokens_received: int | None
+    expert_rows: list[float] | None
+    busiest_expert: float | None
     clock_offset_ns: int | None
 
 
@@ -97,6 +102,8 @@ def rank_reports(job: JobRanks, waits: StepWaits | None) -> list[RankReport]:
             last_share=row.last / row.matched if row.matched else None,
             tokens_sent=None if row.tokens_sent is None else row.tokens_sent // steps,
             tokens_received=None if row.tokens_received is None else row.tokens_received // steps,
+            expert_rows=None if row.experts is None else row.experts.rows,
+            busiest_expert=None if row.experts is None else row.experts.busiest,
         )
         for row, caused_ns in zip(job.ranks, caused, strict=True)
     ]
@@ -178,6 +185,11 @@ RANKS: Table[RankReport] = Table(
             "tokens_received", "Tokens", Unit.COUNT,
             "Tokens that the experts of this rank receive a step. A token that chooses two experts counts twice.",
             on=_TAB | _TEXT, figure="rank_tokens",
+        ),
+        Column(
+            "busiest_expert", "Busiest expert", Unit.NUMBER,
+            "Tokens of the busiest expert of a layer / mean of its experts, where this rank computes all experts of a "
+            "layer in a loop. 1 is even.", on=_TAB | _TEXT, figure="rank_busiest_expert",
         ),
         head("why", "Why", Unit.TEXT, "What takes longer on this rank than on the median of the others.", "rank_why"),
     ),

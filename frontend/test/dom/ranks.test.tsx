@@ -46,6 +46,22 @@ test("it opens with who makes the others wait, and says it of each cell", async 
   expect(screen.getByText("not matched")).toBeTruthy();
 });
 
+test("why the tokens of experts are not known stands below the table of ranks", async () => {
+  await openTab(OPEN, server(ranksPage({ experts: [plain("The tokens are not known."), plain("Record shapes.")] })));
+  const table = await screen.findByRole("grid", { name: "Waits by rank" });
+  for (const said of ["The tokens are not known.", "Record shapes."]) {
+    expect(table.closest("section")!.contains(screen.getByText(said))).toBe(true);
+  }
+});
+
+test("the busiest expert has a column where a rank computes experts", async () => {
+  const experts = { rows: [90, 20, 10, 8], busiest: 2.8125, chosen: 2, loops: 3, share: 0.2 };
+  const ranks = JOB.ranks.map((rank) => (rank.rank === 0 ? { ...rank, experts } : rank));
+  await openTab(OPEN, server(ranksPage({ job: { ...JOB, ranks } })));
+  await screen.findByRole("grid", { name: "Waits by rank" });
+  expect(rowsOf("Waits by rank").map((row) => row.includes("2.81"))).toEqual([false, true, false]); // rank 1 stands first
+});
+
 test("of a single step the map says no more than the table, and is folded", async () => {
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, steps: JOB.steps.slice(0, 1) } })));
   const fold = (await screen.findByText("More: any figure by rank")).closest("details")!;

@@ -349,6 +349,20 @@ def _unmatched(job: JobRanks) -> Phrase:
     return joined(spread, why)
 
 
+def experts_texts(job: JobRanks) -> list[Phrase]:
+    """Returns sentences below the table of ranks about their experts: why it has no tokens of them. Empty where it has,
+    and where nothing shows experts."""
+    exchanged = any(each.role == "expert_parallel" and each.kind == "all_to_all" for each in job.collectives)
+    said = []
+    if exchanged and job.tokens_reason is not None:
+        unknown = phrase("How many tokens the experts of each rank receive is not known.")
+        said.append(joined(unknown, explain(job.tokens_reason)))
+    if job.experts_reason is not None:
+        unknown = phrase("How many tokens each expert of a rank computes is not known.")
+        said.append(joined(unknown, explain(job.experts_reason)))
+    return said
+
+
 def ranks_titles(job: JobRanks) -> Titles:
     """Returns the titles above the pictures, by the ids in `title_ids.RANKS_TITLES`."""
     return {

@@ -27,6 +27,8 @@ REASONS: dict[str, str] = {
     "other, as where one runs them in captured graphs: the two figures would not be of the same work.",
     "flops_mostly_unknown": "The operations of most time on products are not known: their kernels have no op "
     "with recorded shapes, as in captured graphs and custom kernels.",
+    "expert_rows_do_not_sum": "The rows that experts compute in a loop do not sum to those that their router chooses, "
+    "as where tokens beyond an expert's capacity are dropped.",
     "fp32_unsupported": "FP32 inputs, which the tensor cores of this GPU do not take.",
     "gain_by_peaks": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with tensor cores.",
     "gain_by_peaks_and_bandwidth": "Gain: {time} x (1 - {plain} / {tensor}), the peak TFLOP/s without and with "

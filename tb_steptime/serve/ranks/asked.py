@@ -14,6 +14,7 @@ from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import (
     cause_text,
     cause_words,
+    experts_texts,
     held_text,
     one_rank_headline,
     path_text,
@@ -125,8 +126,10 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     found = known.ranks if known else None
     if known is None or found is None or len(found.ranks) < 2:
         headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
-        none = (None, None, None)
-        return RanksPage(headline, None, [], spans, read, read + job.unread, {}, [], [], *none, [], [], None, simulated)
+        all_spans = read + job.unread
+        return RanksPage(
+            headline, None, [], spans, read, all_spans, {}, [], [], None, None, [], None, [], [], None, simulated
+        )
     insights = judge_job(found)
     return RanksPage(
         headline=ranks_headline(found),
@@ -140,6 +143,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         turns=[cause_words(cause) for cause in found.imbalance_causes],
         path=path_text(found),
         pipeline=None if found.pipeline is None else pipeline_text(found.pipeline),
+        experts=experts_texts(found),
         what_if=None if found.what_if is None else _what_if(found.what_if),
         notes=[worded(note) for note in found.notes],
         insights=insights,

@@ -6,7 +6,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.job_what_if import what_if_texts
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import path_text, ranks_sentences
+from tb_steptime.insights.wording.ranks import experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.notes import note_line
@@ -40,6 +40,7 @@ def _job(found: FoundJob) -> contract.Job:
         stages=lines(STAGES, pipeline.rows if pipeline else []),
         what_if=[plain(each) for each in what_if_texts(job.what_if)],
         what_if_unknown=None if job.what_if_reason is None else plain(explain(job.what_if_reason)),
+        experts=list(map(plain, experts_texts(job))),
         cards=lines(CARDS, judge_job(job)),
         notes=[note_line(worded(note)) for note in job.notes],
     )

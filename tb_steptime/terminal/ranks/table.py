@@ -10,7 +10,7 @@ from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.job_what_if import what_if_texts
 from tb_steptime.insights.wording.notes import said_in_full, worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import path_text, ranks_sentences
+from tb_steptime.insights.wording.ranks import experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.base import Surface, Table
 from tb_steptime.tables.pipeline import STAGES
@@ -26,7 +26,7 @@ from tb_steptime.tables.ranks import (
 from tb_steptime.terminal.output import aligned, paragraphs, wrapped
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.rows import shortened, text_cell
-from tb_steptime.text import joined, phrase
+from tb_steptime.text import Phrase, joined, phrase
 from tb_steptime.text.printer import (
     GAP,
     counted,
@@ -38,7 +38,7 @@ from tb_steptime.text.printer import (
 TABLE_ROWS = 16
 #: Columns that depend on values that the user may provide, or that few jobs have. They are left out where no row has a
 #: value.
-_TOLD = {"of_peak", "tokens_received"}
+_TOLD = {"of_peak", "tokens_received", "busiest_expert"}
 
 R = TypeVar("R")
 
@@ -48,10 +48,10 @@ def job_table(found: FoundJob, width: int) -> str:
     sections = (
         [_top(found), *_headline(found, width)],
         _rows(STAGES, found.ranks.pipeline.rows if found.ranks.pipeline else [], "more stage"),
-        _ranks(rank_reports(found.ranks, found.waits)),
+        [*_ranks(rank_reports(found.ranks, found.waits)), *_said(experts_texts(found.ranks), width)],
         _rows(COLLECTIVES, [collective_report(row, found.ranks) for row in found.ranks.collectives], "more row", 32),
         _rows(MESSAGES, [messages_report(pair) for pair in found.ranks.pairs], "more row"),
-        [line for each in what_if_texts(found.ranks.what_if) for line in wrapped(render(each), width, "  ")],
+        _said(what_if_texts(found.ranks.what_if), width),
         _advice(found, width),
     )
     return paragraphs(sections)
@@ -61,7 +61,7 @@ def job_what_if(found: FoundJob, width: int) -> str:
     """Returns only the part that says what a step of the job would take after changes."""
     nothing, reason = phrase("Nothing of this job can be replayed."), found.ranks.what_if_reason
     said = what_if_texts(found.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
-    lines = [f"The job: {_top(found)}", "", *(line for each in said for line in wrapped(render(each), width, "  "))]
+    lines = [f"The job: {_top(found)}", "", *_said(said, width)]
     return "\n".join(lines).replace(GAP, " ")
 
 
@@ -106,6 +106,10 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
     yield from aligned([heads, *([first, *others] for first, (_, *others) in zip(firsts, cells, strict=True))])
     if len(rows) > len(shown):
         yield f"{counted(len(rows) - len(shown), more)}"
+
+
+def _said(sentences: Sequence[Phrase], width: int) -> Iterator[str]:
+    return (line for each in sentences for line in wrapped(render(each), width, "  "))
 
 
 def _advice(found: FoundJob, width: int) -> Iterator[str]:

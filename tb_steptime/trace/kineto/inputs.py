@@ -22,7 +22,7 @@ MOST_BYTES = 16 * 2**20
 #: Ops that multiply matrices, convolve or attend: their settings, such as a stride, determine how much they compute.
 #: Also softmax, dropout and copies: the ops that a fused attention or a better layout would save.
 _WITH_SETTINGS = re.compile(
-    r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$"
+    r"mm(?![a-z])|conv(?!ert)|linear|matmul|attention|attn|gemm|softmax|dropout|masked_fill|::copy_$|::cat$|::topk$"
 )
 #: Without a GPU nothing else records the rank to which a message goes.
 _MESSAGE = re.compile(r"c10d::(?:(?:send|recv)_?|alltoall_base_)$")

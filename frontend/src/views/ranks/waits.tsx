@@ -51,6 +51,11 @@ export function Waits({ page, job, rows, choose, tab }: WaitsProps) {
       above={matched && <RankLegend comm="makes another rank wait" />}
     >
       {job.balance === "imbalance" && <Turns turns={page.turns} />}
+      {page.experts.map((each) => (
+        <p key={each.template} class="quiet small">
+          <Sentence phrase={each} />
+        </p>
+      ))}
     </TablePicture>
   );
 }
@@ -125,6 +130,9 @@ function columnsOf(job: JobRanks, meanings: Meanings, choose: WaitsProps["choose
     { ...barColumn(causedBar, "108px"), id: "caused_bar" },
     figure("last", "rank_last", 76, ({ rank }) => (rank.matched > 0 ? rank.last / rank.matched : null)),
     ...(job.tokens[0] ? [figure("tokens", "rank_tokens", 76, ({ tokens }) => tokens)] : []),
+    ...(job.ranks.some(({ experts }) => experts)
+      ? [figure("busiest_expert", "rank_busiest_expert", 76, ({ rank }) => rank.experts?.busiest ?? null)]
+      : []),
     ...(job.balance === "imbalance" ? [] : [why]),
   ];
   return [

@@ -20,6 +20,11 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "Why work is launched late, and what is one-time work, is not known. Record with {code}, too.",
         code="ProfilerActivity.CPU",
     ),
+    "experts_uneven": NoteWords(
+        "The busiest of {experts} experts of a layer computes {most} tokens, {factor} times their mean.",
+        "Here one process computes all experts, so that costs hardly any time. Other ranks would wait if the experts "
+        "were on several.",
+    ),
     "cut_before_device": NoteWords(
         "The file is cut, and no GPU activity is left in it.",
         "Only the CPU's part is shown.",
