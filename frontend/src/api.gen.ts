@@ -2601,7 +2601,7 @@ export interface LongGap {
   start_ns: number;
   end_ns: number;
   late_ns: number;
-  doing: "call" | "frame" | "nothing" | "op" | "range";
+  doing: "call" | "frame" | "nothing" | "op" | "range" | "update";
   name: string | null;
   inside: string | null;
   compiles: boolean;

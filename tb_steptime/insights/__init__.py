@@ -12,7 +12,15 @@ from tb_steptime.insights.base import Headline, Insight, Judgement, NoteText
 from tb_steptime.insights.basis import basis_of
 from tb_steptime.insights.data_quality import quality_lines, weighed
 from tb_steptime.insights.excess import excess_sentences
-from tb_steptime.insights.facts import LITTLE, ONLY_LAUNCHES, Facts, little_is_judged, one_time_is_unknown
+from tb_steptime.insights.facts import (
+    LITTLE,
+    ONLY_LAUNCHES,
+    UNRECORDED,
+    Facts,
+    little_is_judged,
+    mostly_unrecorded,
+    one_time_is_unknown,
+)
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span
@@ -78,13 +86,14 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     asked = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
+    unseen = guarded.ask("what is not recorded", mostly_unrecorded, facts, False)
+    first, why = ("one_time", LITTLE) if little else ("unrecorded_work", UNRECORDED) if unseen else ("", None)
     cards = without_named([each for each, _ in fired])
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, facts, False)
     if unknown:
         cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]
-    insights = in_order(lowered(card, LITTLE) if little else card for card in cards)
-    if little:
-        insights.sort(key=lambda insight: insight.id != "one_time")  # what the others are about is little
+    insights = in_order(lowered(card, why) if why else card for card in cards)
+    insights.sort(key=lambda insight: insight.id != first)  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
         insights = [with_nothing_before(facts, insight) for insight in insights]
     return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}

@@ -40,6 +40,10 @@ FEW_STEPS = 3
 LITTLE_FRACTION = 0.5
 LITTLE = phrase("Most of this recording is one-time work or was launched before it, so later steps will differ.")
 
+#: From this share of the step on, work that is not recorded decides how long a step takes.
+UNRECORDED_FRACTION = 0.5
+UNRECORDED = phrase("For most of the step the GPU runs no recorded work although some is launched: find out why first.")
+
 ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be one-time work, as of first calls.")
 
 #: Share of the step in launch calls that wait for room in the full queue, from which on they explain a busy CPU.
@@ -177,7 +181,17 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def bound(self) -> Bound:
         """What limits a step when the job runs without the profiler."""
-        return Bound.GPU if self.only_profiler_waits else self.host.bound
+        if self.only_profiler_waits:
+            return Bound.GPU
+        return Bound.UNKNOWN if mostly_unrecorded(self) else self.host.bound
+
+    @property
+    def unrecorded_ns(self) -> int:
+        """Returns how long a step launched work waits although nothing that is recorded runs on the main device, nor on
+        another one of the process."""
+        if self.idle is None:
+            return 0
+        return self.idle.unrecorded_work + (self.idle.dependency if len(self.host.devices) == 1 else 0)
 
     @property
     def cpu_unrecorded(self) -> bool:
@@ -250,6 +264,11 @@ def little_is_judged(facts: Facts) -> bool:
     whole = sum(step.duration_ns - step.judged_ns < WARNING_FRACTION * step.duration_ns for step in steps)
     recorded_ns = sum(step.duration_ns for step in steps)
     return whole < FEW_STEPS and facts.left_out_ns >= max(LITTLE_FRACTION * recorded_ns, 1)
+
+
+def mostly_unrecorded(facts: Facts) -> bool:
+    """Whether a step mostly waits for work that is not recorded: what the rest gains alone says little."""
+    return facts.share(facts.unrecorded_ns) >= UNRECORDED_FRACTION
 
 
 def one_time_is_unknown(facts: Facts) -> bool:

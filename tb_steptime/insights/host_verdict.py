@@ -13,11 +13,11 @@ from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.data_quality import weighed_verdict
-from tb_steptime.insights.facts import Facts, confidence, little_is_judged, waits_for_queue
+from tb_steptime.insights.facts import Facts, confidence, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import main_wait
-from tb_steptime.insights.rules.host.unrecorded_work import hidden_in_graphs
+from tb_steptime.insights.wording.unrecorded import unrecorded_sentence
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -65,12 +65,7 @@ _MIXED_WITH_EXCHANGE = (
 )
 _ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
 _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
-_UNRECORDED = (
-    "For {unrecorded} of the step {gpu} must be busy with work that this trace does not show: record again, after a "
-    "warm-up."
-)
 _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
-_IN_GRAPHS = "For {unrecorded} of the step {gpu} must be busy with graphs, whose kernels this trace does not show."
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
 
@@ -98,9 +93,12 @@ def _sentence(facts: Facts) -> Phrase:
     """Words the largest cause with the number that says how much it takes."""
     if little_is_judged(facts):
         return sentence_of_little(facts)
-    said = (
-        cpu_sentence(facts) if facts.idle is None else filled(_template(facts, facts.idle), _values(facts, facts.idle))
-    )
+    if facts.idle is None:
+        said = cpu_sentence(facts)
+    elif facts.bound is Bound.UNKNOWN and _waits_for_unrecorded(facts, facts.idle):
+        said = unrecorded_sentence(facts)
+    else:
+        said = filled(_template(facts, facts.idle), _values(facts, facts.idle))
     return _of_steady_step(said) if leaves_out(facts) else said
 
 
@@ -133,7 +131,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
-        return _unknown(facts, idle)
+        return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and _exchange_ns(facts.host) >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
@@ -168,11 +166,10 @@ def _left_ns(facts: Facts) -> int | None:
     return round(facts.step_ns * min(left / max(found.steady_step_ns, 1), 1.0))
 
 
-def _unknown(facts: Facts, idle: IdleNs) -> str:
-    """Words the verdict by the main reason for which the trace does not show the cause."""
-    if idle.unrecorded_work > max(idle.unknown, idle.tail):
-        return _IN_GRAPHS if hidden_in_graphs(facts) else _UNRECORDED
-    return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
+def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
+    """Whether work that is not recorded is the main reason for which the trace does not show the cause."""
+    largest = idle.unrecorded_work > max(idle.unknown, idle.tail)
+    return mostly_unrecorded(facts) or (largest and not facts.cpu_unrecorded)
 
 
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
@@ -200,7 +197,6 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "left": ns(_left_ns(facts)),
         "share": fraction(1 - share),
         "idle": fraction(share),
-        "unrecorded": fraction(facts.share(idle.unrecorded_work)),
         "cause": text(_CAUSES[first[0]]),
         "most": fraction(facts.share(first[1])),
         "second": text(_CAUSES[second[0]]),
@@ -236,7 +232,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
         return cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION:
         return Confidence.LOW, phrase("Many launches are missing in this trace.")
-    if host.bound is Bound.UNKNOWN:
+    if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
     if facts.only_profiler_waits:
         return confidence(facts, Confidence.MEDIUM, _TIMED)

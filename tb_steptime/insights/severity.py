@@ -65,7 +65,10 @@ def in_order(insights: Iterable[Insight]) -> list[Insight]:
 def most_gain(insights: Sequence[Insight]) -> Insight | None:
     """Returns the card that gains most now, where that is the gain of a warning. Headlines speak of it, as the verdict
     before it is about the most time, too. Of cards that gain at least half as much it is the first one as cards stand,
-    so that a guess does not lead where a surer card gains about as much."""
+    so that a guess does not lead where a surer card gains about as much. None if the first card stands there although
+    others gain more: what it says makes their gains unsure."""
+    if insights and _place(insights[0]) > min(map(_place, insights)):
+        return None
     worth = [insight for insight in insights if insight.gain_fraction >= WARNING_FRACTION]
     most_ns = max((insight.gain_ns for insight in worth), default=0)
     return min((each for each in worth if each.gain_ns >= ABOUT_AS_MUCH * most_ns), key=_place, default=None)

@@ -141,7 +141,7 @@ def _parts(result: OverviewResult) -> Iterator[str]:
 def _steady(result: OverviewResult, judgement: Judgement, width: int) -> Iterator[str]:
     """Yields the time of a step without excess, and a sentence for each kind of excess, if there is a notable one."""
     if judgement.excess and result.steady_step_ns is not None:
-        yield row("Steady step", result.steady_step_ns, "median of the steps without excess")
+        yield row("Undisturbed step", result.steady_step_ns, "median of the steps without excess")
         for said in judgement.excess.values():
             yield from wrapped(render(said), width, "  ")
 

@@ -81,7 +81,7 @@ def what_if_text(span: SpanWhatIf) -> str:
     lines = [span_heading(span), ""]
     parts = [("One step, repeated", step), *_parts(span.sensitivity)]
     rows = [(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts]
-    lines += aligned([("Steady step, the median", duration(span.median_step_ns), ""), *rows])
+    lines += aligned([("Undisturbed step, the median", duration(span.median_step_ns), ""), *rows])
     lines += ["", *aligned(_how_good(span)), "", *_remarks(span)]
     if not span.changes:
         return "\n".join([*lines, "No change that can be replayed makes the step shorter."])

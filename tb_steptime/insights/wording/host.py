@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_steptime.insights.base import Titles
-from tb_steptime.insights.facts import Facts, waits_for_queue
+from tb_steptime.insights.facts import Facts, mostly_unrecorded, waits_for_queue
+from tb_steptime.insights.wording.unrecorded import unrecorded_sentence
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -73,6 +74,8 @@ def _answer(facts: Facts, idle: IdleNs) -> Phrase:
             "Only in recorded steps. Without the profiler a step takes {plain}, and the GPU works for [{busy} of it].",
             plain=ns(facts.plain_ns), busy=fraction(facts.busy_ns / facts.plain_ns),
         )  # fmt: skip
+    if mostly_unrecorded(facts):
+        return unrecorded_sentence(facts, before="No. ")
     template, wait_ns = _answer_by_bound(host.bound, idle)
     share = fraction(facts.share(wait_ns))
     return filled(template, {"wait": ns(wait_ns), "share": share, "busy": busy, "idle": ns(idle.total_ns)})

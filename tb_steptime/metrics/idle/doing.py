@@ -37,7 +37,7 @@ UNUSUAL_TIMES, ENOUGH_ALIKE = 10, 5
 #: makes so many of them is to be shortened, and not the op.
 LEAST_NAMED_NS = 100_000
 
-Kinds = Literal["call", "op", "frame", "range", "nothing"]
+Kinds = Literal["call", "op", "frame", "range", "nothing", "update"]
 #: The kinds that name the activity most exactly come first.
 _KINDS: tuple[tuple[Kinds, tuple[Kind, ...]], ...] = (
     ("call", CALL_KINDS),
@@ -57,7 +57,7 @@ class Doing(NamedTuple):
     """What the host does for most of a time range.
 
     kind, name   "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
-                 many short ones, do so together
+                 many short ones, do so together; "update" in an optimizer's step on the CPU (`long_gaps.py`)
     inside       the op around a call
     compiles     torch.compile works for most of the range
     unusual      other events like this op or call are far shorter, so it is not a cost of every step: a first call, or

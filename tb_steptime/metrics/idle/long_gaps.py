@@ -18,6 +18,7 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
+from tb_steptime.metrics.idle.cpu_updates import cpu_updates
 from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in, lasting
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
@@ -49,6 +50,9 @@ LONG_TIMES = 10
 KEPT = 5
 #: Number of names that are kept per place; the one with most of the waiting is among them.
 NAMES = 20
+
+#: Name of an optimizer's step on the CPU of which nothing is recorded.
+UPDATE = "the optimizer's step"
 
 _LATE = [REASONS.index(reason) for reason in ("cpu_work", "nothing_recorded", "launch_latency")]
 
@@ -237,6 +241,8 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
     doing = doing_in(trace, int(trace.events.thread[call]), *unclaimed, among)
+    if cpu_updates(trace).overlap_ns(*np.array(unclaimed)[:, None])[0] >= MOSTLY * (unclaimed[1] - unclaimed[0]):
+        doing = doing._replace(kind="update", name=doing.name or UPDATE)
     if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
         doing = Doing(doing.kind, None, None, compiles=False)
     return LongGap(

@@ -8,13 +8,8 @@ A server reads which tokens its model chose, and decides by them what runs next,
 stay, and what follows is the time of the CPU. In training, or where batches follow each other, a value can be read
 later, or not at all.
 
-range                                             [ Optimizer.step, on the CPU  ]
-thread   [launch]|-- copy gradients to the host --|                              [launch]
-device           kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk                                kkkkkk
-                                                  iiiiiiiiiiiiiiiiiiiiiiiiiiiiiii     idle because of the CPU's work
-
-An optimizer whose state is offloaded updates the parameters on the CPU, and its step launches no kernel. It cannot
-start before it has the gradients, and the next step cannot start before it ends.
+An optimizer on the CPU (`metrics/idle/cpu_updates.py`) cannot start before it has the gradients, and the next step
+cannot start before it ends.
 """
 
 from __future__ import annotations
@@ -23,8 +18,8 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
+from tb_steptime.metrics.idle.cpu_updates import cpu_updates
 from tb_steptime.metrics.job.purpose import purpose_of
-from tb_steptime.metrics.phases.assignment import optimizer_marks
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -42,9 +37,6 @@ _DECODES = expression(
     r"|Paged(?:KV|Attention)|BatchDecode|flash_fwd_splitkv|unified_attention|decode_attention"
     r"|_fwd_(?:grouped_)?kernel_stage[12]|masked_multihead_attention"
 )
-
-#: Minimum length of an optimizer's step on the CPU. One on a GPU whose launches are not recorded is shorter.
-LEAST_UPDATE_NS = 1_000_000
 
 
 @shared
@@ -73,17 +65,8 @@ def _before_updates(trace: Trace, ends: Int64) -> Bool:
     launches = find_launches(trace)
     begun = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
     following = np.append(begun, ends.max(initial=find_steps(trace).window[1]))[np.searchsorted(begun, ends)]
-    found: Bool = 2 * _updates_on_cpu(trace).overlap_ns(ends, following) > following - ends
+    found: Bool = 2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends
     return found
-
-
-def _updates_on_cpu(trace: Trace) -> Intervals:
-    """When optimizers run whose steps take long and launch no kernel."""
-    events, marks, launches = trace.events, optimizer_marks(trace), find_launches(trace)
-    kernels = (launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)
-    begun = np.sort(events.start_ns[launches.call[kernels]])
-    inside = np.searchsorted(begun, events.ends(marks)) - np.searchsorted(begun, events.start_ns[marks])
-    return Intervals.of_events(events, marks[(inside == 0) & (events.dur_ns[marks] >= LEAST_UPDATE_NS)])
 
 
 def _decodes(trace: Trace) -> bool:

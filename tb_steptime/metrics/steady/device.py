@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.before_recording import before_recording
@@ -18,7 +19,8 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
-#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels.
+#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. A collective of
+#: unknown size may be as long: its launch shape is the same for any size, and it waits for other ranks.
 TIMES_SURE = 20
 
 
@@ -37,6 +39,7 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
     long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
     row, excess, kind = launches.activity[long], excess[long], kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
+    sure &= ~collective_names(trace)[events.name[row]]
     kind = np.where(sure, ExcessKind.INTERRUPTED, kind).astype(np.uint8)
     calls = _clipped(Excess(events.thread[row], end[long] - excess, end[long], kind, row))
     edges = _edges(trace)

@@ -123,7 +123,7 @@ function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Ph
   if (steady === null || !lost.length) return null;
   return (
     <p class="quiet small aside">
-      A steady step takes <b>{rough(steady)}</b>.
+      An undisturbed step takes <b>{rough(steady)}</b>.
       <Details text={["The median of the steps without excess.", ...lost.map((each) => sentence(each))].join(" ")} />
     </p>
   );

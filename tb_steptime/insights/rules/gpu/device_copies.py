@@ -35,6 +35,14 @@ _HOW_TO_TYPE = {
     "bf16": "model.to(torch.bfloat16)  # or one torch.autocast around the whole model",
     "float": "torch.nn.functional.rms_norm(x, shape, weight)\n# torch's norms and losses sum in FP32 without x.float()",
 }
+#: A model that bitsandbytes quantizes to 4 bits cannot be cast. Each product dequantizes its weights to the type of the
+#: loaded model, and computes in the type of the configuration.
+_HOW_QUANTIZED = (
+    "BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype={type})\n"
+    "# from_pretrained(..., torch_dtype={type}): one type for dequantized weights and products"
+)
+_HALF_TYPES = {"half": "torch.float16", "bf16": "torch.bfloat16"}
+_QUANTIZED = expression(r"\bkDequantizeBlockwise<.*, [12]>|\bkgem[mv]_4bit")
 _TO_TYPE = expression(r"copy<(\w+)>")
 
 
@@ -42,7 +50,8 @@ def device_copies(facts: Facts) -> Insight | None:
     """Fires when copies within the GPU number hundreds a step, or take a twentieth of it, and are worth a card.
 
     Similar pattern: copies between host and device, of DDP's buckets, of optimizers and of libraries between NCHW and
-    NHWC have cards of their own and do not count.
+    NHWC have cards of their own and do not count. A model quantized to 4 bits, which cannot be cast: the code is then
+    its configuration's.
 
     Needs: GPU kernels and the ops that launched them.
 
@@ -63,7 +72,7 @@ def device_copies(facts: Facts) -> Insight | None:
         id="device_copies",
         title=phrase(title),
         why=_why(copies[0], number, total_ns),
-        how=_how(copies[0]),
+        how=_how(facts, copies[0]),
         gain_ns=total_ns,
         formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
         why_confidence=phrase("Which of the copies are needed is not known."),
@@ -73,9 +82,13 @@ def device_copies(facts: Facts) -> Insight | None:
     )
 
 
-def _how(leading: CopiesOfKind) -> str:
-    made = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
-    return _HOW_TO_TYPE.get(made[1] if made else "", _HOW[leading.kind])
+def _how(facts: Facts, leading: CopiesOfKind) -> str:
+    found = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
+    made = found[1] if found else ""
+    kernels = facts.kernel_split.kernels if facts.kernel_split else []
+    if made in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
+        return _HOW_QUANTIZED.format(type=_HALF_TYPES[made])
+    return _HOW_TO_TYPE.get(made, _HOW[leading.kind])
 
 
 def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:

@@ -19,7 +19,7 @@ from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.idle.long_gaps import LongGap, WaitName
+from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
@@ -27,6 +27,11 @@ from tb_steptime.text.frames import frame_function, source_line
 #: Maximum length of the name of a called function, which follows the name of its caller.
 CALL_LENGTH = 24
 _UNKNOWN = phrase("Find out what the CPU does between launches")
+_HOW_TO_UPDATE = """\
+# DeepSpeed ZeRO-3 updates a share of the weights on the CPU, and the rest on the GPU:
+# "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratio": 0.5}
+# FSDP: torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4
+# Each rank uses OMP_NUM_THREADS cores, 1 under torchrun unless it is set."""
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
@@ -40,8 +45,9 @@ def long_stretches(facts: Facts) -> Insight | None:
     from 0.2 ms on if the CPU does one thing for most of it and there are many such gaps, and from ten times the median
     of all. Where no name holds most of them, there is a card from a twentieth of the step on. A job that has nothing to
     do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A recording that has
-    no more of the CPU than launch calls: there is no card, since these gaps may be anything. A GPU that waits while the
-    CPU works for another one of the process: without a name `serial_devices` alone says so.
+    no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the CPU of
+    which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the CPU
+    works for another one of the process: without a name `serial_devices` alone says so.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -64,6 +70,8 @@ def long_stretches(facts: Facts) -> Insight | None:
         short = brief(frame_function(name), PLACE_LENGTH)
         title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
     how = _how_to_overlap(name) if name is not None else None if facts.host.with_stack else _STACKS
+    if name is not None and any(gap.doing == "update" for gap in gaps if gap.name == name):
+        title, how = phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
     why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
     return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
 
@@ -196,6 +204,7 @@ _WAITS_LEAVE = "{few} long (wait, of|waits, of up to) {longest}, (leaves|leave) 
 _IN_ONE = _WAITS_LEAVE + " while the CPU is in {name}."
 _IN_ITS_CALL = _WAITS_LEAVE + " while the CPU is in {name}, ({within}|up to {within}) of it in {busiest}."
 _NOT_RECORDED = _WAITS_LEAVE + "; nothing is recorded of the CPU then: Python code, or a wait."
+_IN_UPDATE = _WAITS_LEAVE + " from the copy of gradients to that of weights, most likely for the optimizer's step."
 _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 
@@ -215,7 +224,8 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
         else brief(placed(name or ""), PLACE_LENGTH)
     )
     of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
-    words = of_no_one if name is None else _IN_ONE if call is None else _IN_ITS_CALL
+    in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
+    words = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
     values = {"few": count(number), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
     if call is not None:
         values |= {"within": ns(call.busiest_ns), "busiest": text(_call_name(call))}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.insights.wording.unrecorded import by_others, hidden_in_graphs
 from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 
@@ -25,22 +26,11 @@ _HOW_OF_OTHERS = "nvidia-smi  # AMD: rocm-smi; lists the processes on the GPU"
 _HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
 
 
-def hidden_in_graphs(facts: Facts) -> bool:
-    """Whether graphs are launched, and none of their kernels is recorded."""
-    return facts.job.execution == "graphs" and facts.job.graph_share is None
-
-
-def _by_others(facts: Facts) -> bool:
-    """Whether graphs cannot be what the work waits for: the job launches none."""
-    launches = facts.host.launches
-    return launches is not None and not launches.graphs and facts.job.execution != "graphs"
-
-
 def _words(facts: Facts) -> _Words:
     if hidden_in_graphs(facts):
         return _Words("Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS)
-    if _by_others(facts):
-        return _Words("Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS)
+    if by_others(facts):
+        return _Words("Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS, "a free GPU")
     how = _HOW.format(activity=device_activity(facts.job.accelerator))
     return _Words("Record the GPU's work after a warm-up", _BEHIND_ANYTHING, how)
 
@@ -51,6 +41,7 @@ class _Words(NamedTuple):
     title: str
     why: str
     how: str
+    instead: str = "better data"
 
 
 def unrecorded_work(facts: Facts) -> Insight | None:
@@ -68,22 +59,18 @@ def unrecorded_work(facts: Facts) -> Insight | None:
 
     Left out: everything: what the GPU does meanwhile is not known.
     """
-    idle = facts.idle
-    if idle is None:
-        return None
-    unrecorded_ns = idle.unrecorded_work + (idle.dependency if len(facts.host.devices) == 1 else 0)
-    if facts.share(unrecorded_ns) < WARNING_FRACTION:
+    if facts.share(facts.unrecorded_ns) < WARNING_FRACTION:
         return None
     words = _words(facts)
     return Insight(
         id="unrecorded_work",
         title=phrase(words.title),
-        why=phrase(words.why, unrecorded=ns(unrecorded_ns)),
+        why=phrase(words.why, unrecorded=ns(facts.unrecorded_ns)),
         how=words.how,
         gain_formula=phrase("No gain: the other figures become certain."),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
         view="host",
         colour="kernel",
-        instead=phrase("better data"),
+        instead=phrase(words.instead),
     )

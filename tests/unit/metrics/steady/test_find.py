@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.stretches import find_stretches
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
+from tests.drawn.timeline import NCCL_NAME, timeline
 
 
 @on_every_real_trace
@@ -25,3 +28,18 @@ def test_excess_of_one_track_is_disjoint(path: str) -> None:
     assert (excess.dur_ns > 0).all()
     same = excess.track[1:] == excess.track[:-1]
     assert (excess.start_ns[1:][same] >= excess.end_ns[:-1][same]).all()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("gemm", ExcessKind.INTERRUPTED), (NCCL_NAME, ExcessKind.UNKNOWN)])
+def test_a_long_collective_of_unknown_size_may_exchange_more(name: str, kind: ExcessKind):
+    """Ten equal launches, of which the last takes 100 times as long. No shapes and no sizes are recorded."""
+    device = ".k" * 9 + "." + "k" * 100
+    trace = timeline(
+        f"""
+        step     | {"0" * len(device)} |
+        runtime  | {"k." * 10}{"." * 99} |
+        kernel 7 | {device} |""",
+        names={"k": name},
+        cell_ns=20_000,
+    )
+    assert find_excess(trace).kind.tolist() == [kind]

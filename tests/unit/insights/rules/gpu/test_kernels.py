@@ -238,7 +238,9 @@ def test_where_a_compiler_generated_kernels_nothing_is_said():
 # Copies within the GPU.
 
 
-def copying(copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten::reshape") -> Trace:
+def copying(
+    copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten::reshape", product: str = GEMM
+) -> Trace:
     """Two steps of 400 cells of 1 us, in each of which this many copies run, and then a product."""
     width, copied = 400, copies * (cells + 1)
     lines = {
@@ -249,7 +251,7 @@ def copying(copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten
     }
     two = {"step": "1" * width + "2" * width, **{label: 2 * line.ljust(width, ".") for label, line in lines.items()}}
     drawing = "\n".join(f"{label} | {line} |" for label, line in two.items())
-    names = {"C": "aten::copy_", "c": kernel, "A": asking}
+    names = {"C": "aten::copy_", "c": kernel, "A": asking, "q": product}
     inputs = {"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}
     return drawn(drawing, names=names, inputs=inputs, cell_ns=US)
 
@@ -261,21 +263,29 @@ def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
     assert insight.severity is not Severity.MAJOR
 
 
+IN_4_BITS = "BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype="
+QUANTIZED = "void kDequantizeBlockwise<__half, 512, 64, 8, {}>(float*, unsigned char*, float*, __half*, int, int)"
+
+
 @pytest.mark.parametrize(
-    ("made", "advice"),
+    ("made", "advice", "product"),
     [
-        ("c10::Half", "model.to(torch.float16)"),
-        ("c10::BFloat16", "model.to(torch.bfloat16)"),
-        ("float", "torch.nn.functional.rms_norm"),
-        ("int", "model.to(dtype)"),
+        ("c10::Half", "model.to(torch.float16)", GEMM),
+        ("c10::BFloat16", "model.to(torch.bfloat16)", GEMM),
+        ("float", "torch.nn.functional.rms_norm", GEMM),
+        ("int", "model.to(dtype)", GEMM),
+        ("c10::BFloat16", "model.to(torch.bfloat16)", QUANTIZED.format(0)),
+        ("c10::BFloat16", f"{IN_4_BITS}torch.bfloat16)", QUANTIZED.format(2)),
+        ("c10::Half", f"{IN_4_BITS}torch.float16)", "void kgemm_4bit_inference_naive<__half, 128, 16>(int)"),
+        ("float", "torch.nn.functional.rms_norm", QUANTIZED.format(2)),
     ],
 )
-def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: str):
+def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: str, product: str):
     functor = (
         f"direct_copy_kernel_cuda(at::TensorIteratorBase&)::{{lambda()#3}}::operator()() const::{{lambda({made})#1}}"
     )
     kernel = f"void at::native::unrolled_elementwise_kernel<at::native::{functor}, std::array<char*, 2ul>, 4>(int)"
-    insight = sure(copying(120, kernel=kernel, asking="aten::to"), "device_copies")
+    insight = sure(copying(120, kernel=kernel, asking="aten::to", product=product), "device_copies")
     assert plain(insight.title).endswith("conversions between types")
     assert insight.how is not None and insight.how.startswith(advice)
 

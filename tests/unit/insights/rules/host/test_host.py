@@ -857,6 +857,28 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
 
 
+@pytest.mark.parametrize(("waits_us", "leads"), [(500, True), (499, False)])
+def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(waits_us: int, leads: bool):
+    """Whatever other cards gain: they are about the rest of the step."""
+    host = host_result(
+        [site(FORWARD, IdleNs(cpu_work=200 * US, unrecorded_work=50 * US, dependency=(waits_us - 50) * US))]
+    )
+    judgement = judged(host)
+    cards = [(each.id, each.severity) for each in judgement.insights]
+    headline, answer = judgement.headlines["overview"], plain(judgement.titles["host"]["answer"])
+    if not leads:
+        assert cards == [("launch_graphs", Severity.MAJOR), ("unrecorded_work", Severity.MINOR)]
+        assert (headline.card, judgement.verdict.bound) == ("launch_graphs", host.bound)
+        return
+    said = "For 500 µs of a step of 1.0 ms, launched work waits while nothing is recorded on the GPU"
+    assert cards == [("unrecorded_work", Severity.MINOR), ("launch_graphs", Severity.MINOR)]
+    assert (headline.card, judgement.verdict.bound) == ("unrecorded_work", Bound.UNKNOWN)
+    for verdict in (judgement.verdict.text, headline.verdict, judgement.headlines["host"].verdict):
+        assert plain(verdict).startswith(said)
+    assert answer.startswith(f"No. {said}")
+    assert judgement.could_be is None
+
+
 # The verdict.
 
 
@@ -873,8 +895,8 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
         (host_result([site(FORWARD, IdleNs(collective_wait=300 * US))]),
          "The GPU is idle for 30 % of the step because it waits for other ranks."),
         (host_result([site("unknown", IdleNs(unknown=100 * US, tail=60 * US, unrecorded_work=140 * US))]),
-         "For 14 % of the step the GPU must be busy with work that this trace does not show: record again, after a "
-         "warm-up."),
+         "For 140 µs of a step of 1.0 ms, launched work waits while nothing is recorded on the GPU: usually another "
+         "process uses it."),
         (host_result([site("unknown", IdleNs(unknown=300 * US))]),
          "The GPU is idle for 30 % of the step; the launches that would tell why are not in this trace."),
         (host_result([site("unknown", IdleNs(tail=300 * US))]),
