@@ -10,6 +10,7 @@ import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { NoValues } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { besideShared, type Prose, ProseCell, SaidOnce, type SharedTexts, sharedTexts } from "./said_once";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
 /** A table value as a file contains it. */
@@ -40,6 +41,8 @@ export interface Column<Row> {
    * alone is shown.
    */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
+  /** A text such as a reason, shown in place of `cell`. What rows share stands once above them; null: no text. */
+  prose?(row: Row): Prose | null;
   /** Why a cell shows a dash. */
   missing?: string | ((row: Row) => string);
   /** What the column sorts by; without it the header does not sort. Null is last in either direction. */
@@ -121,7 +124,8 @@ const MENU_PX = 28;
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: given, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const apart = useEmptyAside(given, rows, sort);
-  const all = choice ? apart : given;
+  const texts = useMemo(() => sharedTexts(given, rows), [given, rows]);
+  const all = useMemo(() => besideShared(choice ? apart : given, rows, texts), [choice, apart, given, rows, texts]);
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
   const columns = useMemo(
@@ -140,6 +144,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const style = rows.length > maxRows ? { maxHeight: `${(maxRows + (foot ? 2 : 1)) * ROW_PX + 1}px` } : {};
   return (
     <div class={choice ? "table-box chooses" : "table-box"}>
+      <SaidOnce columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
       <div class="rows" ref={box} style={style}>
         <table
           role={props.branch ? "treegrid" : "grid"}
@@ -170,6 +175,7 @@ export function Table<Row>(props: TableProps<Row>) {
                 stop={keys.stop}
                 columns={columns}
                 writers={writers}
+                texts={texts}
               />
             ))}
             {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
@@ -265,10 +271,11 @@ interface LineProps<Row> extends TableProps<Row> {
   at: number;
   stop: TableKeys["stop"];
   writers: ReadonlyMap<string, Write>;
+  texts: SharedTexts;
 }
 
 function Line<Row>(props: LineProps<Row>) {
-  const { row, at, stop, columns, writers, rowKey, chosen, marked, branch, onChoose, onHover } = props;
+  const { row, at, stop, columns, writers, texts, rowKey, chosen, marked, branch, onChoose, onHover } = props;
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (
@@ -288,7 +295,7 @@ function Line<Row>(props: LineProps<Row>) {
     >
       {columns.map((column) => (
         <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
-          {cellOf(column, row, writers)}
+          {cellOf(column, row, writers, texts)}
         </td>
       ))}
     </tr>
@@ -302,7 +309,10 @@ function presses(event: KeyboardEvent): boolean {
   return true;
 }
 
-function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+function cellOf<Row>(column: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>, texts: SharedTexts) {
+  const { id, figures, cell, missing } = column;
+  const prose = column.prose?.(row);
+  if (prose) return <ProseCell prose={prose} texts={texts.get(id)} />;
   const write = writers.get(id) ?? String;
   const written = figures ? write(figures.of(row)) : "";
   const shown = cell ? cell(row, written, write) : written;

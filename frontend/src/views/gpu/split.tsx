@@ -24,7 +24,7 @@ export const KERNEL_TIME =
 export function KernelSplit({ device, title, kernelTime, tab, name, other }: KernelSplitProps) {
   const { split } = device;
   const reading = readingOf(tab);
-  const { whole, parts } = binsIn(split, reading, tab.meanings);
+  const { whole, parts, scale } = binsIn(split, reading, tab.meanings);
   return (
     <Picture
       title={title}
@@ -43,7 +43,7 @@ export function KernelSplit({ device, title, kernelTime, tab, name, other }: Ker
     >
       <BinBar of={`${sentence(title)}. ${whole}`} parts={parts} tab={tab} />
       {other && other.device.split.kernel_ns > 0 && <OtherSplit other={other} tab={tab} />}
-      <BinKeys parts={parts} tab={tab} />
+      <BinKeys parts={parts} scale={scale} tab={tab} />
     </Picture>
   );
 }

@@ -60,7 +60,17 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         couldBe={couldBe}
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
-      />
+      >
+        <Legend
+          label="Parts of the mean step. A button shows or hides its part."
+          parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
+            legendPart(meaning, result, tab.meanings),
+          )}
+          scale={scale}
+          off={off}
+          choose={(next) => tab.update(keysOfHidden(next))}
+        />
+      </MeanStepBar>
       <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       {page.largest?.leads && largest}
@@ -74,20 +84,9 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         compared={compared}
         remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
       />
-      <div class="parts-of-steps">
-        {result.steps.length > 1 && (
-          <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
-        )}
-        <Legend
-          label="Parts of the mean step. A button shows or hides its part."
-          parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
-            legendPart(meaning, result, tab.meanings),
-          )}
-          scale={scale}
-          off={off}
-          choose={(next) => tab.update(keysOfHidden(next))}
-        />
-      </div>
+      {result.steps.length > 1 && (
+        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
+      )}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
       {result.communication && (
         <More of={["what the ranks exchange"]} tab={tab}>

@@ -2,10 +2,9 @@
 
 import type { BinMeaning, Split } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Swatch } from "../../colour";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
-import { toggled } from "../../components/legend";
-import { percent } from "../../format";
+import { Legend } from "../../components/legend";
+import { percent, type Scale } from "../../format";
 import type { Meanings } from "../../meanings";
 import { scaleOf } from "../../scale";
 import type { Tab } from "../props";
@@ -32,19 +31,19 @@ export function binOf({ kernel_bins: bins }: Meanings, id: BinMeaning["id"]): Bi
   return found;
 }
 
-/** title: its time and share as text. */
-type ShownBin = Bin & { share: number; time: string; title: string };
+/** ns: its time of the reading; title: its time and share as text. */
+type ShownBin = Bin & { share: number; ns: number; title: string };
 
-/** Kernel time as text, and the bins with their shares. */
-export function binsIn(split: Split, reading: Reading, meanings: Meanings): { whole: string; parts: ShownBin[] } {
+/** Kernel time as text, the bins with their shares, and the scale of their times. */
+export function binsIn(split: Split, reading: Reading, meanings: Meanings) {
   const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
   const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
-  const parts = binsOf(meanings).map((bin) => {
+  const parts = binsOf(meanings).map((bin): ShownBin => {
     const share = split.kernel_ns ? bin.of(split) / split.kernel_ns : 0;
-    const time = scale.text(factor * bin.of(split));
-    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
+    const ns = factor * bin.of(split);
+    return { ...bin, share, ns, title: `${bin.label} ${scale.text(ns)} ${of}, ${percent(share)}` };
   });
-  return { whole: `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts };
+  return { whole: `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts, scale };
 }
 
 /** The bins as one bar. of: what is split, for a screen reader. */
@@ -56,35 +55,22 @@ const NONE: ReadonlySet<string> = new Set();
 
 export const hiddenBins = ({ state }: Pick<Tab, "state">): ReadonlySet<string> => state.bins ?? NONE;
 
+interface BinKeysProps {
+  parts: readonly ShownBin[];
+  scale: Scale;
+  tab: Tab;
+}
+
 /** Of bins with time in a split, and of those that are hidden. */
-export function BinKeys({ parts, tab }: { parts: readonly ShownBin[]; tab: Tab }) {
+export function BinKeys({ parts, scale, tab }: BinKeysProps) {
   const off = hiddenBins(tab);
-  const shown = parts.filter(({ id, share }) => share > 0 || off.has(id));
-  const press = (id: string) => {
-    const next = toggled(id, off);
-    tab.update({ bins: next.size > 0 ? next : null });
-  };
   return (
-    <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
-      {shown.map(({ id, label, meaning, colour, hatched, share, time }) => (
-        <li key={id}>
-          <button
-            class={off.has(id) ? "off" : ""}
-            aria-pressed={!off.has(id)}
-            data-hint={meaning}
-            onClick={() => press(id)}
-          >
-            <span class="k">
-              {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
-              {label}
-            </span>
-            <span class="v">
-              {time}
-              <span>{percent(share)}</span>
-            </span>
-          </button>
-        </li>
-      ))}
-    </ul>
+    <Legend
+      label="Parts of kernel time. A button shows or hides its part."
+      parts={parts.filter(({ id, share }) => share > 0 || off.has(id)).map((bin) => ({ ...bin, meaning: bin }))}
+      scale={scale}
+      off={off}
+      choose={(next) => tab.update({ bins: next.size > 0 ? next : null })}
+    />
   );
 }

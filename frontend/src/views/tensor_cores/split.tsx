@@ -30,7 +30,7 @@ interface SplitProps extends ViewPart {
 /** Kernel time in four bins, as one bar with its legend, and the figure of the PyTorch Profiler tab. */
 export function SplitPicture({ device, title, kernelTime, tab, name, other }: SplitProps) {
   const reading = readingOf({ ...tab, steps: device.steps.length });
-  const { whole, parts } = binsIn(device.total, reading, tab.meanings);
+  const { whole, parts, scale } = binsIn(device.total, reading, tab.meanings);
   return (
     <Picture
       title={title}
@@ -42,7 +42,7 @@ export function SplitPicture({ device, title, kernelTime, tab, name, other }: Sp
     >
       <BinBar of={`${sentence(title)}. ${whole}`} parts={parts} tab={tab} />
       {other && <OtherBar {...other} tab={tab} />}
-      <BinKeys parts={parts} tab={tab} />
+      <BinKeys parts={parts} scale={scale} tab={tab} />
       <Counts device={device} tab={tab} />
     </Picture>
   );
