@@ -29,7 +29,7 @@ function read(rows: readonly Row[]) {
   const plain = (part: string) => part.replace(/<[^>]*>/g, "").replaceAll("\u00a0", "");
   const texts = (pattern: RegExp, within = html) => [...within.matchAll(pattern)].map(([, text]) => plain(text!));
   return {
-    lines: texts(/<p class="said[^>]*>(.*?)<\/p>/gs),
+    lines: texts(/<p class="said-once[^>]*>(.*?)<\/p>/gs),
     heads: texts(/<th[^>]*>(.*?)<\/th>/gs),
     rows: [...html.matchAll(/<tr[^>]*tabindex[^>]*>(.*?)<\/tr>/gs)].map(([, row]) =>
       texts(/<td[^>]*>(.*?)<\/td>/gs, row),
@@ -55,8 +55,8 @@ test("a single row keeps its text", () => {
 
 test("texts of several rows are said once each, with a mark in their cells; others stay in theirs", () => {
   const { lines, rows, html } = read(rowsOf(OFF, SIZE, OFF, null, SIZE, OFF, "It is the only one of its kind."));
-  expect(lines).toEqual([`1 3 of 7: ${OFF}`, `2 2 of 7: ${SIZE}`]);
-  expect(rows.map(([, cell]) => cell)).toEqual(["1", "2", "1", "-", "2", "1", "It is the only one of its kind."]);
+  expect(lines).toEqual([`A, 3 of 7 rows: ${OFF}`, `B, 2 of 7 rows: ${SIZE}`]);
+  expect(rows.map(([, cell]) => cell)).toEqual(["A", "B", "A", "-", "B", "A", "It is the only one of its kind."]);
   expect(html).toContain(`data-hint="${OFF}\nSet it."`);
 });
 

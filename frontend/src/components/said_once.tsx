@@ -35,6 +35,9 @@ export type SharedTexts = ReadonlyMap<string, ReadonlyMap<string, Shared>>;
 /** More texts than this are easier to read in their rows. */
 const MOST = 3;
 
+/** The code of the first mark. */
+const A = "A".charCodeAt(0);
+
 /** A text of fewer characters is as easy to read as a mark. */
 const SHORT = 24;
 
@@ -53,7 +56,7 @@ function shared(texts: readonly (Prose | null)[]): ReadonlyMap<string, Shared> {
   const repeated = [...groups].filter(([, group]) => group.length > 1).sort(([, a], [, b]) => b.length - a.length);
   const found = repeated.map(([whole, group], at): [string, Shared] => [
     whole,
-    { ...group[0]!, rows: group.length, mark: group.length === texts.length ? "" : count(at + 1) },
+    { ...group[0]!, rows: group.length, mark: group.length === texts.length ? "" : String.fromCharCode(A + at) },
   ]);
   const rows = found.reduce((sum, [, each]) => sum + each.rows, 0);
   const worth = found.length <= MOST && 2 * rows >= texts.length;
@@ -103,9 +106,9 @@ export function SaidOnce({ columns, shown, rows, texts }: SaidOnceProps) {
     [...(texts.get(id) ?? [])]
       .filter(([, { mark }]) => (mark === "") !== shown.has(id))
       .map(([whole, { text, more, rows: number, mark }]) => (
-        <p key={whole} class="said quiet small">
-          {mark === "" ? `${label}: ` : <b>{mark}</b>}
-          {mark !== "" && ` ${count(number)} of ${count(rows)}: `}
+        <p key={whole} class="said-once quiet small">
+          <b>{mark || label}</b>
+          {mark === "" ? ": " : `, ${count(number)} of ${count(rows)} rows: `}
           {typeof text === "string" ? text : <Sentence phrase={text} />}
           <Details text={more} />
         </p>

@@ -8,7 +8,6 @@ import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
-import { NoValues } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { besideShared, type Prose, ProseCell, SaidOnce, type SharedTexts, sharedTexts } from "./said_once";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
@@ -49,8 +48,6 @@ export interface Column<Row> {
   order?(row: Row): number | string | null;
   /** Shown only where the reader chooses it. */
   extra?: boolean;
-  /** No row has a value here. */
-  empty?: boolean;
   /** What a saved file contains of the column, where that is not the one value that it shows or sorts by. */
   file?: readonly FileColumn<Row>[];
 }
@@ -143,61 +140,62 @@ export function Table<Row>(props: TableProps<Row>) {
   // Fewer rows take the height that they need, however many lines the header has: none is cut off, nothing scrolls.
   const style = rows.length > maxRows ? { maxHeight: `${(maxRows + (foot ? 2 : 1)) * ROW_PX + 1}px` } : {};
   return (
-    <div class={choice ? "table-box chooses" : "table-box"}>
+    <>
       <SaidOnce columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
-      <div class="rows" ref={box} style={style}>
-        <table
-          role={props.branch ? "treegrid" : "grid"}
-          aria-label={label}
-          aria-rowcount={ordered.length + 1}
-          style={{ minWidth: leastWidth(columns, choice !== undefined) }}
-        >
-          <colgroup>
-            {columns.map((column) => (
-              <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
-            ))}
-          </colgroup>
-          <thead>
-            <tr>
+      <div class={choice ? "table-box chooses" : "table-box"}>
+        <div class="rows" ref={box} style={style}>
+          <table
+            role={props.branch ? "treegrid" : "grid"}
+            aria-label={label}
+            aria-rowcount={ordered.length + 1}
+            style={{ minWidth: leastWidth(columns, choice !== undefined) }}
+          >
+            <colgroup>
               {columns.map((column) => (
-                <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+                <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
               ))}
-            </tr>
-          </thead>
-          <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
-            {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
-            {ordered.slice(view.first, view.end).map((row, at) => (
-              <Line
-                key={props.rowKey(row)}
-                {...props}
-                row={row}
-                at={view.first + at}
-                stop={keys.stop}
-                columns={columns}
-                writers={writers}
-                texts={texts}
-              />
-            ))}
-            {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
-            {ordered.length === 0 && (
+            </colgroup>
+            <thead>
               <tr>
-                <td colSpan={columns.length} class="quiet">
-                  {props.empty ?? `${count(0)} rows`}
-                </td>
+                {columns.map((column) => (
+                  <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+                ))}
               </tr>
+            </thead>
+            <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
+              {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
+              {ordered.slice(view.first, view.end).map((row, at) => (
+                <Line
+                  key={props.rowKey(row)}
+                  {...props}
+                  row={row}
+                  at={view.first + at}
+                  stop={keys.stop}
+                  columns={columns}
+                  writers={writers}
+                  texts={texts}
+                />
+              ))}
+              {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
+              {ordered.length === 0 && (
+                <tr>
+                  <td colSpan={columns.length} class="quiet">
+                    {props.empty ?? `${count(0)} rows`}
+                  </td>
+                </tr>
+              )}
+            </tbody>
+            {foot && (
+              <tfoot>
+                <FootLine foot={foot} columns={columns} writers={writers} />
+              </tfoot>
             )}
-          </tbody>
-          {foot && (
-            <tfoot>
-              <FootLine foot={foot} columns={columns} writers={writers} />
-            </tfoot>
-          )}
-        </table>
+          </table>
+        </div>
+        {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
+        <Sorted columns={columns} sort={sort} />
       </div>
-      {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
-      <Sorted columns={columns} sort={sort} />
-      {choice && <EmptyColumns columns={all.filter(({ id }) => !choice.wants(id))} rows={rows} />}
-    </div>
+    </>
   );
 }
 
@@ -353,8 +351,8 @@ function compare(a: number | string, b: number | string): number {
 }
 
 /**
- * Leaves out columns that have been empty in every row so far, for the reader to add. A column by which the table is
- * sorted is kept.
+ * Leaves out columns that have been empty in every row so far, for the reader to add; the menu says why they are. A
+ * column by which the table is sorted is kept.
  */
 function useEmptyAside<Row>(
   columns: readonly Column<Row>[],
@@ -368,7 +366,7 @@ function useEmptyAside<Row>(
       label !== "" && !filled.current.has(id) && sort?.replace("-", "") !== id;
     return rows.length === 0
       ? columns
-      : columns.map((each) => (empty(each) ? { ...each, extra: true, empty: true } : each));
+      : columns.map((each) => (empty(each) ? { ...each, extra: true, meaning: whyEmpty(each, rows[0]!) } : each));
   }, [columns, rows, sort]);
 }
 
@@ -377,14 +375,8 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
   return of === undefined || rows.some((row) => of(row) !== null);
 }
 
-function EmptyColumns<Row>({ columns, rows }: Pick<TableProps<Row>, "columns" | "rows">) {
-  const empty = columns.filter((column) => column.empty);
-  const reasons = empty
-    .flatMap(({ missing }) => missing ?? [])
-    .map((why) => (typeof why === "string" ? why : why(rows[0]!)));
-  if (reasons.length === 0) return null; // the menu of columns lists them
-  return <NoValues what="column" labels={empty.map(({ label }) => label)} reasons={reasons} />;
-}
+const whyEmpty = <Row,>({ meaning, missing }: Column<Row>, row: Row): string =>
+  [meaning, typeof missing === "function" ? missing(row) : missing].filter(Boolean).join(" ");
 
 /** The direction in which a table is sorted by a column, if it is. */
 const directionOf = (sort: string | undefined, id: string) =>

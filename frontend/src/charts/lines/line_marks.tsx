@@ -1,4 +1,4 @@
-/** The marks of a line chart: lines with their points and ranges, rings on slow steps, and the name of the reference line. */
+/** The marks of a line chart: lines with points and ranges, rings on slow steps, and the reference line with its name. */
 
 import { colourOf, hueClass, lineClass } from "../../colour";
 import { type ChartLine, type Drawn, dotOf, END_GAP, type LinePoint, OVERLAY_PX } from "./line_layout";
