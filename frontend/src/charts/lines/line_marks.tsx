@@ -118,7 +118,7 @@ export function Isolated({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
 }
 
 /** The positions of a line's points, with a break wherever a value is missing or a segment ends. */
-export function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
+function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
   let segment = -1;
   return line.points.flatMap((point) => {
     if (point === null) return [null];
