@@ -1,4 +1,4 @@
-/** The marks of a line chart: lines with points and ranges, rings on slow steps, and the reference line with its name. */
+/** The marks of a line chart: lines with points and ranges, rings on slow steps, the reference line with its name. */
 
 import { colourOf, hueClass, lineClass } from "../../colour";
 import { type ChartLine, type Drawn, dotOf, END_GAP, type LinePoint, OVERLAY_PX } from "./line_layout";
