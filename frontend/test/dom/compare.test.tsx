@@ -40,6 +40,21 @@ describe("two runs", () => {
     );
   });
 
+  test("too few steps are said once, with how many to record in the hint", async () => {
+    const { comparison, warnings } = COMPARED;
+    const effect = { template: "Record at least 5.", values: {} };
+    const few = { id: "few_steps", cause: { template: "One side has 1 step.", values: {} }, effect, more: null };
+    const step = { ...comparison.step, low: null, high: null, distinguishable: null };
+    const value = { ...COMPARED, comparison: { ...comparison, step }, warnings: [...warnings, few] };
+    await openTab(PAIR, server({ compare: { kind: "ready", value } }));
+    const head = (await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." })).closest(
+      "section",
+    )!;
+    expect(within(head).getByRole("note", { name: "Details" }).dataset.hint).toBe("Record at least 5.");
+    expect(screen.queryByText("One side has 1 step.")).toBeNull();
+    expect(screen.getByText(/^means of \d+.steps and \d+.steps$/)).toBeTruthy();
+  });
+
   test("the parts lead from one mean step to the other; what did not change is not drawn", async () => {
     await openTab(PAIR, server());
     const picture = await waterfall();
