@@ -2,7 +2,6 @@ import { describe, expect, test } from "vitest";
 import { thinned, ticks, zeroAxis } from "../src/charts/axes/ticks";
 import { valueAxis } from "../src/charts/axes/value_axis";
 import { brokenAxis } from "../src/charts/lines/line_layout";
-import { placeLabel } from "../src/charts/lines/line_marks";
 import { bandOf, chains, decimated, pathOf } from "../src/charts/lines/polyline";
 import { moved, nearest } from "../src/charts/pointer/pointing";
 
@@ -121,37 +120,6 @@ test("labels are thinned evenly until none touches the next", () => {
     "1035",
   ]);
   expect(thinned(labels.slice(0, 1))).toEqual(labels.slice(0, 1));
-});
-
-test("a line's name keeps off other lines and within its area", () => {
-  const area = { left: 0, right: 200, top: 0, bottom: 100 };
-  const own = [
-    [
-      { x: 0, y: 50 },
-      { x: 200, y: 50 },
-    ],
-  ];
-  const free = placeLabel("a name", own, [], [area])!;
-  expect(free.x).toBe(100);
-  const comb = [20, 45, 70, 95, 120, 145, 170].map((x) => [
-    { x, y: 0 },
-    { x, y: 100 },
-  ]);
-  expect(placeLabel("a name", own, comb, [area])).toBeNull();
-  expect(
-    placeLabel(
-      "a name",
-      own,
-      [
-        [
-          { x: 0, y: 43 },
-          { x: 200, y: 43 },
-        ],
-      ],
-      [area],
-    )!.y,
-  ).toBe(66);
-  expect(placeLabel("a much longer name than there is room for", own, [], [area])).toBeNull();
 });
 
 test("the nearest stop is found, and keys move between stops", () => {

@@ -135,7 +135,13 @@ describe("the Host view", () => {
 
   test("a range that began before the steps has no count, and says why", () => {
     const [first] = RESULT.ranges;
-    const page = hostPage({ ...RESULT, ranges: [{ ...first!, count: 0 }] });
+    const page = hostPage({
+      ...RESULT,
+      ranges: [
+        { ...first!, count: 0 },
+        { ...first!, path: ["counted"], count: 1 },
+      ],
+    });
     const html = renderToString(<Host page={page} tab={hostTab()} compared={null} />);
     expect(html).toContain("It began before the steps, and is open in them.");
   });

@@ -3,7 +3,6 @@
 import { describe, expect, test } from "vitest";
 import type { ScalarSeries } from "../src/api.gen";
 import { NOBODY } from "../src/charts/lines/crowd";
-import { spread } from "../src/charts/lines/line_chart";
 import type { ChartLine } from "../src/charts/lines/line_layout";
 import { withShortNames } from "../src/views/trends/asked";
 import { axisOver, type Over } from "../src/views/trends/axis";
@@ -126,17 +125,6 @@ test("sentences of the server call runs as the pictures do, and nothing else cha
   const page = pageOf(2);
   const { headline } = withShortNames({ ...page, headline: { ...page.headline, verdict } });
   expect(headline.verdict.values).toEqual({ ...verdict.values, first: { value: "run_1", unit: "text" } });
-});
-
-test("names at the ends of lines stand apart, in their order, inside the picture", () => {
-  expect(spread([50, 51, 10], 0, 100)).toEqual([50, 63, 10]);
-  expect(spread([99, 98, 97], 0, 100)).toEqual([100, 87, 74]);
-  const many = spread(
-    Array.from({ length: 12 }, () => 40),
-    0,
-    110,
-  );
-  expect([Math.min(...many), Math.max(...many)]).toEqual([0, 110]);
 });
 
 const line = (name: string, values: readonly (number | null)[], focus = false): ChartLine => ({

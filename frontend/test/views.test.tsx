@@ -237,11 +237,21 @@ test("inferred steps give way to the whole recording, and come back", () => {
   expect(top({ ...TAB, state: { steps: "recording" } }, "no_steps")).toContain("Show steps");
 });
 
-test("at most two lines of notes stand open, and that a trace is simulated stands first", () => {
+test("at most two notes stand open, with their effects in hints, and that a trace is simulated stands first", () => {
   const note = (id: string): NoteText => ({ id, cause: plain(`Cause ${id}.`), effect: plain("Effect."), more: null });
   const notes = ["a", "b", "simulated", "c"].map(note);
-  const top = words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />);
-  expect(top).toBe("|A step takes long.|Cause simulated.| Effect.|Cause a.| Effect. |2 more notes|");
+  const top = renderToString(
+    <Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={notes} tab={TAB} />,
+  );
+  const told = [...top.matchAll(/<b>(Cause [^<]*)<\/b>.*?data-hint="([^"]*)"/g)].map(([, cause, effect]) => [
+    cause,
+    effect,
+  ]);
+  expect(told).toEqual([
+    ["Cause simulated.", "Effect."],
+    ["Cause a.", "Effect."],
+  ]);
+  expect(top).toContain("2\u00a0more notes");
   expect(words(<Top job={null} headline={PAGE.headline} simulated="No GPU ran." notes={[]} tab={TAB} />)).toContain(
     "|Simulated, not recorded.| No GPU ran.|",
   );

@@ -154,10 +154,8 @@ def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateR
 
 def _per_run(side: Side, metric: str) -> list[Float64]:
     """Returns one value for each run, (1,) each."""
-    if of := _OF_PACE.get(metric):
-        values = [of(pace) for pace in side.paces()]
-    else:
-        values = side.least_span_means(metric)
+    of = _OF_PACE.get(metric)
+    values = [of(pace) for pace in side.paces()] if of else side.least_span_means(metric)
     return [np.array([value], np.float64) for value in values if value is not None]
 
 

@@ -21,6 +21,7 @@ export interface TableChoice {
 interface Choosable {
   id: string;
   label: string;
+  meaning?: string;
   extra?: boolean;
   figures?: Figures<never>;
 }
@@ -68,9 +69,9 @@ function Choices({ table, columns, choice }: ColumnsMenuProps) {
     <div class="pop" role="dialog" aria-label={`Columns and units of ${table}`}>
       <fieldset>
         <legend>Columns</legend>
-        {columns.slice(1).map(({ id, label, extra }) =>
+        {columns.slice(1).map(({ id, label, meaning, extra }) =>
           label === "" ? null : (
-            <label key={id}>
+            <label key={id} data-hint={meaning}>
               <input
                 type="checkbox"
                 checked={wants(id) ?? !extra}

@@ -2,7 +2,6 @@
 
 import type { Phrase } from "../api.gen";
 import { hint } from "../dom/hint";
-import { counted } from "../format";
 import { sentence } from "../phrase";
 
 export function Details({ text }: { text: Phrase | string | null | undefined }) {
@@ -19,18 +18,3 @@ export function Details({ text }: { text: Phrase | string | null | undefined }) 
     </span>
   );
 }
-
-interface NoValuesProps {
-  /** What has no value: "column". */
-  what: string;
-  labels: readonly string[];
-  reasons: readonly string[];
-}
-
-/** What is not shown because it has no value: how many there are, and on demand which and why. */
-export const NoValues = ({ what, labels, reasons }: NoValuesProps) => (
-  <p class="quiet small aside">
-    {counted(labels.length, what)} without values
-    <Details text={`${labels.join(", ")}. ${[...new Set(reasons)].join(" ")}`} />
-  </p>
-);

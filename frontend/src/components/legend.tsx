@@ -8,11 +8,11 @@ import { DASH, percent, type Scale } from "../format";
 import { sentence } from "../phrase";
 
 interface LegendPart {
-  meaning: PartMeaning;
+  meaning: Pick<PartMeaning, "id" | "label" | "meaning" | "colour" | "hatched">;
   ns: number;
   share: number;
   /** Why the part has no length in this span. */
-  absent: Phrase | undefined;
+  absent?: Phrase | undefined;
 }
 
 interface LegendProps {

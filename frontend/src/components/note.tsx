@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Evidence, FindingText, NoteText } from "../api.gen";
 import { counted } from "../format";
+import { sentence } from "../phrase";
 import { Details } from "./details";
 import { Sentence } from "./sentence";
 
@@ -19,8 +20,8 @@ export function Note(props: { cause: ComponentChildren; children: ComponentChild
   );
 }
 
-/** More than two lines would push the figures out of sight. */
-const NOTE_LINES = 2;
+/** More notes would push the figures out of sight. */
+const NOTES = 2;
 
 interface NotesProps {
   notes: readonly NoteText[];
@@ -30,29 +31,34 @@ interface NotesProps {
   above?: number;
 }
 
-/** Shows at most two lines including those above, but at least one note; the rest is behind a button at the end. */
+/**
+ * Says the causes in a row, with their effects in hints: at most two notes including those above, but at least one; the
+ * rest is behind a button at the end.
+ */
 export function Notes({ notes, actions = {}, above = 0 }: NotesProps) {
   const [open, setOpen] = useState(false);
-  const shown = open ? notes : notes.slice(0, Math.max(1, NOTE_LINES - above));
+  const shown = open ? notes : notes.slice(0, Math.max(1, NOTES - above));
   const more = notes.length - shown.length;
+  if (notes.length === 0) return null;
   return (
-    <>
-      {shown.map((note, at) => (
-        <Note key={note.id} cause={<Sentence phrase={note.cause} terms />}>
-          <Sentence phrase={note.effect} terms />
-          <Details text={note.more} />
-          {actions[note.id] && <> {actions[note.id]}</>}
-          {more > 0 && at === shown.length - 1 && (
-            <>
-              {" "}
-              <button class="link" onClick={() => setOpen(true)}>
-                {counted(more, "more note")}
-              </button>
-            </>
-          )}
+    <div class="notes">
+      {shown.map(({ id, cause, effect, more: rest }) => (
+        <Note key={id} cause={<Sentence phrase={cause} terms />}>
+          <Details
+            text={[effect, rest]
+              .map((each) => each && sentence(each))
+              .filter(Boolean)
+              .join(" ")}
+          />
+          {actions[id]}
         </Note>
       ))}
-    </>
+      {more > 0 && (
+        <button class="link" onClick={() => setOpen(true)}>
+          {counted(more, "more note")}
+        </button>
+      )}
+    </div>
   );
 }
 

@@ -8,8 +8,8 @@ import { useRowWindow } from "../dom/rows";
 import { count, DASH } from "../format";
 import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
-import { NoValues } from "./details";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
+import { besideShared, type Prose, ProseCell, SaidOnce, type SharedTexts, sharedTexts } from "./said_once";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
 /** A table value as a file contains it. */
@@ -40,14 +40,14 @@ export interface Column<Row> {
    * alone is shown.
    */
   cell?(row: Row, written: string, write: Write): ComponentChildren;
+  /** A text such as a reason, shown in place of `cell`. What rows share stands once above them; null: no text. */
+  prose?(row: Row): Prose | null;
   /** Why a cell shows a dash. */
   missing?: string | ((row: Row) => string);
   /** What the column sorts by; without it the header does not sort. Null is last in either direction. */
   order?(row: Row): number | string | null;
   /** Shown only where the reader chooses it. */
   extra?: boolean;
-  /** No row has a value here. */
-  empty?: boolean;
   /** What a saved file contains of the column, where that is not the one value that it shows or sorts by. */
   file?: readonly FileColumn<Row>[];
 }
@@ -121,7 +121,8 @@ const MENU_PX = 28;
 export function Table<Row>(props: TableProps<Row>) {
   const { label, columns: given, rows, sort, onSort, maxRows = 20, choice, foot } = props;
   const apart = useEmptyAside(given, rows, sort);
-  const all = choice ? apart : given;
+  const texts = useMemo(() => sharedTexts(given, rows), [given, rows]);
+  const all = useMemo(() => besideShared(choice ? apart : given, rows, texts), [choice, apart, given, rows, texts]);
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
   const columns = useMemo(
@@ -139,59 +140,62 @@ export function Table<Row>(props: TableProps<Row>) {
   // Fewer rows take the height that they need, however many lines the header has: none is cut off, nothing scrolls.
   const style = rows.length > maxRows ? { maxHeight: `${(maxRows + (foot ? 2 : 1)) * ROW_PX + 1}px` } : {};
   return (
-    <div class={choice ? "table-box chooses" : "table-box"}>
-      <div class="rows" ref={box} style={style}>
-        <table
-          role={props.branch ? "treegrid" : "grid"}
-          aria-label={label}
-          aria-rowcount={ordered.length + 1}
-          style={{ minWidth: leastWidth(columns, choice !== undefined) }}
-        >
-          <colgroup>
-            {columns.map((column) => (
-              <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
-            ))}
-          </colgroup>
-          <thead>
-            <tr>
+    <>
+      <SaidOnce columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
+      <div class={choice ? "table-box chooses" : "table-box"}>
+        <div class="rows" ref={box} style={style}>
+          <table
+            role={props.branch ? "treegrid" : "grid"}
+            aria-label={label}
+            aria-rowcount={ordered.length + 1}
+            style={{ minWidth: leastWidth(columns, choice !== undefined) }}
+          >
+            <colgroup>
               {columns.map((column) => (
-                <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+                <col key={column.id} style={widthOf(column.width, choice !== undefined && column === columns.at(-1))} />
               ))}
-            </tr>
-          </thead>
-          <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
-            {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
-            {ordered.slice(view.first, view.end).map((row, at) => (
-              <Line
-                key={props.rowKey(row)}
-                {...props}
-                row={row}
-                at={view.first + at}
-                stop={keys.stop}
-                columns={columns}
-                writers={writers}
-              />
-            ))}
-            {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
-            {ordered.length === 0 && (
+            </colgroup>
+            <thead>
               <tr>
-                <td colSpan={columns.length} class="quiet">
-                  {props.empty ?? `${count(0)} rows`}
-                </td>
+                {columns.map((column) => (
+                  <Head key={column.id} column={column} sort={sort} onSort={onSort} />
+                ))}
               </tr>
+            </thead>
+            <tbody {...keys.handlers} onPointerLeave={props.onHover && (() => props.onHover!(null))}>
+              {view.above_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.above_px}px` }} />}
+              {ordered.slice(view.first, view.end).map((row, at) => (
+                <Line
+                  key={props.rowKey(row)}
+                  {...props}
+                  row={row}
+                  at={view.first + at}
+                  stop={keys.stop}
+                  columns={columns}
+                  writers={writers}
+                  texts={texts}
+                />
+              ))}
+              {view.below_px > 0 && <tr class="space" aria-hidden="true" style={{ height: `${view.below_px}px` }} />}
+              {ordered.length === 0 && (
+                <tr>
+                  <td colSpan={columns.length} class="quiet">
+                    {props.empty ?? `${count(0)} rows`}
+                  </td>
+                </tr>
+              )}
+            </tbody>
+            {foot && (
+              <tfoot>
+                <FootLine foot={foot} columns={columns} writers={writers} />
+              </tfoot>
             )}
-          </tbody>
-          {foot && (
-            <tfoot>
-              <FootLine foot={foot} columns={columns} writers={writers} />
-            </tfoot>
-          )}
-        </table>
+          </table>
+        </div>
+        {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
+        <Sorted columns={columns} sort={sort} />
       </div>
-      {choice && <ColumnsMenu table={label} columns={all} choice={choice} />}
-      <Sorted columns={columns} sort={sort} />
-      {choice && <EmptyColumns columns={all.filter(({ id }) => !choice.wants(id))} rows={rows} />}
-    </div>
+    </>
   );
 }
 
@@ -265,10 +269,11 @@ interface LineProps<Row> extends TableProps<Row> {
   at: number;
   stop: TableKeys["stop"];
   writers: ReadonlyMap<string, Write>;
+  texts: SharedTexts;
 }
 
 function Line<Row>(props: LineProps<Row>) {
-  const { row, at, stop, columns, writers, rowKey, chosen, marked, branch, onChoose, onHover } = props;
+  const { row, at, stop, columns, writers, texts, rowKey, chosen, marked, branch, onChoose, onHover } = props;
   const key = rowKey(row);
   const { level, open } = branch?.(row) ?? {};
   return (
@@ -288,7 +293,7 @@ function Line<Row>(props: LineProps<Row>) {
     >
       {columns.map((column) => (
         <td key={column.id} class={column.numeric || column.figures ? "num" : "clip"} tabIndex={-1}>
-          {cellOf(column, row, writers)}
+          {cellOf(column, row, writers, texts)}
         </td>
       ))}
     </tr>
@@ -302,7 +307,10 @@ function presses(event: KeyboardEvent): boolean {
   return true;
 }
 
-function cellOf<Row>({ id, figures, cell, missing }: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>) {
+function cellOf<Row>(column: Column<Row>, row: Row, writers: ReadonlyMap<string, Write>, texts: SharedTexts) {
+  const { id, figures, cell, missing } = column;
+  const prose = column.prose?.(row);
+  if (prose) return <ProseCell prose={prose} texts={texts.get(id)} />;
   const write = writers.get(id) ?? String;
   const written = figures ? write(figures.of(row)) : "";
   const shown = cell ? cell(row, written, write) : written;
@@ -343,8 +351,8 @@ function compare(a: number | string, b: number | string): number {
 }
 
 /**
- * Leaves out columns that have been empty in every row so far, for the reader to add. A column by which the table is
- * sorted is kept.
+ * Leaves out columns that have been empty in every row so far, for the reader to add; the menu says why they are. A
+ * column by which the table is sorted is kept.
  */
 function useEmptyAside<Row>(
   columns: readonly Column<Row>[],
@@ -358,7 +366,7 @@ function useEmptyAside<Row>(
       label !== "" && !filled.current.has(id) && sort?.replace("-", "") !== id;
     return rows.length === 0
       ? columns
-      : columns.map((each) => (empty(each) ? { ...each, extra: true, empty: true } : each));
+      : columns.map((each) => (empty(each) ? { ...each, extra: true, meaning: whyEmpty(each, rows[0]!) } : each));
   }, [columns, rows, sort]);
 }
 
@@ -367,14 +375,8 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
   return of === undefined || rows.some((row) => of(row) !== null);
 }
 
-function EmptyColumns<Row>({ columns, rows }: Pick<TableProps<Row>, "columns" | "rows">) {
-  const empty = columns.filter((column) => column.empty);
-  const reasons = empty
-    .flatMap(({ missing }) => missing ?? [])
-    .map((why) => (typeof why === "string" ? why : why(rows[0]!)));
-  if (reasons.length === 0) return null; // the menu of columns lists them
-  return <NoValues what="column" labels={empty.map(({ label }) => label)} reasons={reasons} />;
-}
+const whyEmpty = <Row,>({ meaning, missing }: Column<Row>, row: Row): string =>
+  [meaning, typeof missing === "function" ? missing(row) : missing].filter(Boolean).join(" ");
 
 /** The direction in which a table is sorted by a column, if it is. */
 const directionOf = (sort: string | undefined, id: string) =>

@@ -100,13 +100,21 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   const runs = [other.run.name, chosen.run.name];
   const unlike = isUnlike(found);
   const asks = unlike && tab.state.anyway !== compareKey(other);
+  // the line below the headline says so
+  const few = found.comparison.step.distinguishable === null && found.warnings.find(({ id }) => id === "few_steps");
   return (
     <>
       <Top
         job={null}
-        headline={headlineOf(named(found.headline, names), found.below && named(found.below, names))}
+        headline={headlineOf(
+          named(found.headline, names),
+          found.below && named(found.below, names),
+          few ? few.effect : null,
+        )}
         simulated={simulatedRuns(tab.index, runs)}
-        notes={found.warnings.map((note) => ({ ...note, effect: shortened(note.effect, found, names) }))}
+        notes={found.warnings
+          .filter((note) => note !== few)
+          .map((note) => ({ ...note, effect: shortened(note.effect, found, names) }))}
         tab={tab}
       />
       <PairLine {...names} chosen={chosen} other={other} tab={tab}>
@@ -151,12 +159,12 @@ function pooledText({ base, candidate }: ComparePage): string {
   return before === 1 && after === 1 ? "" : `, over all spans that are read: ${after} and ${before}`;
 }
 
-const headlineOf = (verdict: Phrase, action: Phrase | null = null): Headline => ({
+const headlineOf = (verdict: Phrase, action: Phrase | null = null, basis: Phrase | null = null): Headline => ({
   verdict,
   action,
   view: null,
   code: null,
-  basis: null,
+  basis,
   card: null,
 });
 

@@ -5,6 +5,7 @@
 import type { ComponentChildren } from "preact";
 import type { DecidingPath, PartMeaning } from "../api.gen";
 import { StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
+import { Details } from "../components/details";
 import { hint } from "../dom/hint";
 import { ns, type Scale, scaleFor, share } from "../format";
 
@@ -20,6 +21,8 @@ export interface MeanStep {
   name: string;
   ns: number;
   parts: readonly StepPart[];
+  /** What the hint beside its length says. */
+  details?: string;
   /** An estimate of the GPU time that is missing, where the end of the recording is cut off. */
   missing_ns?: number;
 }
@@ -54,8 +57,8 @@ export function MeanStepBar(props: MeanStepBarProps) {
     );
   const longest = Math.max(...[step, other].map((each) => (each ? each.ns + (each.missing_ns ?? 0) : 0)));
   const scale = scaleFor(longest, "ns");
-  const bar = ({ name, ns: length, parts, missing_ns: missing = 0 }: MeanStep): StepBarRow => ({
-    label: <BarName name={name} mean_ns={length} />,
+  const bar = ({ name, ns: length, parts, details, missing_ns: missing = 0 }: MeanStep): StepBarRow => ({
+    label: <BarName name={name} mean_ns={length} details={details} />,
     parts: parts.map((part) => drawn(part, scale)),
     thin: false,
     missing: missing > 0 ? notRecorded(missing, scale) : undefined,
@@ -104,13 +107,14 @@ const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale
 });
 
 /** The name of a bar, and the length of its step. */
-function BarName({ name, mean_ns }: { name: string; mean_ns: number }) {
+function BarName({ name, mean_ns, details }: { name: string; mean_ns: number; details: string | undefined }) {
   return (
     <>
       <span class="clip" {...hint(name)}>
         {name}
       </span>{" "}
       <b>{ns(mean_ns)}</b>
+      <Details text={details} />
     </>
   );
 }

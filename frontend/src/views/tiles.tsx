@@ -1,8 +1,9 @@
 /** The figures of a span at the beginning of a view, each beside that of the other span where two are compared. */
 
 import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
-import { NoValues } from "../components/details";
+import { Details } from "../components/details";
 import { SeriesTile, Tiles } from "../components/tile";
+import { counted } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
 import type { Tab } from "./props";
@@ -48,15 +49,18 @@ export function SeriesTiles({ label, tiles, page, tab: { meanings }, compared, r
   );
 }
 
-/** Figures that are not shown because they have no value, with the reasons. */
-export const Unknown = ({ figures, meanings }: { figures: readonly Series[]; meanings: Meanings }) =>
-  figures.length > 0 && (
-    <NoValues
-      what="figure"
-      labels={figures.map(({ metric }) => meanings.metric(metric).label)}
-      reasons={figures.flatMap(({ reason }) => (reason ? sentence(meanings.explain(reason)) : []))}
-    />
+/** Figures that are not shown because they have no value: how many there are, and on demand which and why. */
+export function Unknown({ figures, meanings }: { figures: readonly Series[]; meanings: Meanings }) {
+  if (figures.length === 0) return null;
+  const labels = figures.map(({ metric }) => meanings.metric(metric).label);
+  const reasons = new Set(figures.flatMap(({ reason }) => (reason ? sentence(meanings.explain(reason)) : [])));
+  return (
+    <p class="quiet small aside">
+      {counted(figures.length, "figure")} without values
+      <Details text={`${labels.join(", ")}. ${[...reasons].join(" ")}`} />
+    </p>
   );
+}
 
 /** The second figure of a tile; undefined where nothing is compared, or the other span lacks the tile. */
 function comparedFigure(

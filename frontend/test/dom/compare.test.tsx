@@ -30,7 +30,7 @@ describe("two runs", () => {
     const asked = await openTab(PAIR, server());
     const head = await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." });
     expect(head.closest("section")!.querySelector("p")!.textContent).toBe("Data loading accounts for most of it.");
-    const note = screen.getByText("It holds what comes once.");
+    const note = screen.getByText(/^1 step of .* is not compared\.$/);
     expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(asked.log).toContain("compare id-3 id-1");
@@ -38,6 +38,21 @@ describe("two runs", () => {
     expect(line.getByRole("note", { name: "Details" }).dataset.hint).toBe(
       "Changes: a less b, over all spans that are read: 2 and 2.",
     );
+  });
+
+  test("too few steps are said once, with how many to record in the hint", async () => {
+    const { comparison, warnings } = COMPARED;
+    const effect = { template: "Record at least 5.", values: {} };
+    const few = { id: "few_steps", cause: { template: "One side has 1 step.", values: {} }, effect, more: null };
+    const step = { ...comparison.step, low: null, high: null, distinguishable: null };
+    const value = { ...COMPARED, comparison: { ...comparison, step }, warnings: [...warnings, few] };
+    await openTab(PAIR, server({ compare: { kind: "ready", value } }));
+    const head = (await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." })).closest(
+      "section",
+    )!;
+    expect(within(head).getByRole("note", { name: "Details" }).dataset.hint).toBe("Record at least 5.");
+    expect(screen.queryByText("One side has 1 step.")).toBeNull();
+    expect(screen.getByText(/^means of \d+.steps and \d+.steps$/)).toBeTruthy();
   });
 
   test("the parts lead from one mean step to the other; what did not change is not drawn", async () => {

@@ -2,6 +2,7 @@ import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { Legend } from "../../src/components/legend";
 import { scaleFor } from "../../src/format";
+import { openTab } from "./fake_server";
 
 const PARTS = [
   ["kernel", 90e6],
@@ -51,4 +52,10 @@ test("a hidden part is in sight, and a single small part is an entry like any ot
   document.body.replaceChildren();
   drawn([], PARTS.slice(0, 2));
   expect(entries()).toEqual(["kernel90.0 ms90.0 %", "copy0.4 ms0.4 %"]);
+});
+
+test.each(["overview", "host"])("the legend of the mean step stands once, in its figure: %s", async (view) => {
+  await openTab(`view=${view}`);
+  const legend = await screen.findByRole("list", { name: /^Parts of the mean step/ });
+  expect(legend.closest("figure")!.getAttribute("aria-label")).toMatch(/^Mean step of/);
 });

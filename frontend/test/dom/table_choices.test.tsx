@@ -108,16 +108,14 @@ test("names keep room beside columns of a fixed width: a table that lacks it scr
   expect(screen.getByRole("grid").style.minWidth).toBe("calc(96px + 60px + 28px)"); // including the button of the menu
 });
 
-test("a column without any value makes room; a hint says which and why, and the menu brings it back", () => {
-  const { container } = render(<Waves rows={[{ name: "gemm", waves: null }]} />);
+test("a column without any value makes room; the menu says why, and brings it back", () => {
+  render(<Waves rows={[{ name: "gemm", waves: null }]} />);
   expect(heads()).toEqual(["Kernel"]);
-  expect(container.textContent!.replaceAll("\u00a0", " ")).toContain("1 column without values");
-  expect(screen.getByRole("note", { name: "Details" }).dataset.hint).toBe("Waves. No grid.");
   openMenu();
+  expect(screen.getByText("Waves").dataset.hint).toMatch(/No grid\.$/);
   expect((screen.getByLabelText("Waves") as HTMLInputElement).checked).toBe(false);
   fireEvent.click(screen.getByLabelText("Waves"));
   expect(heads()).toEqual(["Kernel", "Waves"]);
-  expect(container.textContent).not.toContain("without values");
 });
 
 test("a filter that leaves rows without a value takes no column away", () => {

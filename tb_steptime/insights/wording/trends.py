@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tb_steptime.analyses.trends import TrendsResult
@@ -45,12 +45,13 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
     if not spans:
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
-    titles = {metric.id: _metric_title(metric, spans) for metric in METRICS}
     focused = next((group for group in groups if group.name == focus), None)
     chosen = focused or _last_run(spans)
-    named = focused is not None or len({run for run, *_ in spans}) > 1
+    several = len({run for run, *_ in spans}) > 1
+    named = focused is not None or several
+    titles = {metric.id: _metric_title(metric, spans, chosen.name) for metric in METRICS}
     titles |= {
-        "steps": _steps_title(chosen, named),
+        "steps": _steps_title(chosen, several, named),
         "slow": _slow_title(chosen),
         "slow_rule": phrase(
             "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
@@ -157,8 +158,11 @@ _INVESTIGATE = {
 }
 
 
-def _steps_title(group: Means, named: bool) -> Phrase:
+def _steps_title(group: Means, several: bool, named: bool) -> Phrase:
+    """several: whether there are several runs, which the legend names."""
     values = {"median": ns(group.recorded)}
+    if several:
+        return Phrase("The median step of the run in focus is {median}", values)
     if not named:
         return Phrase("The median step is {median}", values)
     return Phrase("The median step of {name} is {median}", values | {"name": text(group.name)})
@@ -170,10 +174,10 @@ def _slow_title(group: Means) -> Phrase:
     return Phrase(agreeing("{slow} slow (step|steps)", group.slow_count), _slow(group))
 
 
-def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
-    """From the first run (or span) to the last."""
-    runs = dict.fromkeys(run for run, *_ in spans)
-    keys = list(runs) if len(runs) > 1 else list(dict.fromkeys(number for _, _, number, _ in spans))
+def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:
+    """From the first span to the last, or of two runs the one in focus and the other, which the legend names."""
+    runs = sorted({run for run, *_ in spans}, key=lambda run: run == focus)
+    keys = runs if len(runs) > 1 else list(dict.fromkeys(number for _, _, number, _ in spans))
     place = 0 if len(runs) > 1 else 2
     first, last = (
         _metric_mean(metric, [span[3] for span in spans if span[place] == key]) for key in (keys[0], keys[-1])
@@ -192,13 +196,8 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts]) -> Phrase:
     if same or quantity(values["a"]) == quantity(values["b"]):
         return Phrase("{label} is {b} in both" if len(runs) > 1 else "{label} stays at {b}", values)
     if len(runs) > 1:
-        return Phrase("{label} is {a} in {first}, {b} in {last}", values | _named(runs))
+        return Phrase("{label} is {b}, {a} in the other run", values)
     return Phrase("{label} falls from {a} to {b}" if last < first else "{label} rises from {a} to {b}", values)
-
-
-def _named(runs: Collection[str]) -> dict[str, Quantity]:
-    first, *_, last = runs
-    return {"first": text(first), "last": text(last)}
 
 
 def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:

@@ -253,7 +253,7 @@ def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
     assert {name: value.value for name, value in headline.verdict.values.items()} == {
         "a": 10_000, "b": 6_000, "first": "a", "last": "b",
     }  # fmt: skip
-    assert titles["step_time"].template == "{label} is {a} in {first}, {b} in {last}"
+    assert plain(titles["step_time"]) == "Step time is 6 µs, 10 µs in the other run"
     assert titles["gpu_utilization"].template == "{label} is {b} in both"
     alike = judge_trends([("a", "w", 1, slower), ("b", "w", 1, slower)])[0].verdict.template
     assert alike == "The mean step takes about as long: {a} in {first}, {b} in {last}."
@@ -316,5 +316,10 @@ def test_a_figure_that_one_run_or_span_lacks_is_measured_here():
 
 def test_the_run_in_focus_is_the_one_that_titles_speak_of():
     spans = [("a", "w", 1, trend(10, 10, 10, 10, 60)), ("b", "w", 1, trend(6, 6))]
-    assert judge_trends(spans, "a")[1]["steps"].values["name"].value == "a"
-    assert judge_trends(spans)[1]["steps"].values["name"].value == "b"
+    figures = [
+        [plain(judge_trends(spans, focus)[1][title]) for title in ("steps", "step_time")] for focus in ("a", None)
+    ]
+    assert figures == [
+        ["The median step of the run in focus is 10 µs", "Step time is 20 µs, 6 µs in the other run"],
+        ["The median step of the run in focus is 6 µs", "Step time is 6 µs, 20 µs in the other run"],
+    ]

@@ -1,13 +1,11 @@
 /**
- * Values over steps, spans or time, one line per run, each in its own colour and named at its end; the line in focus is
- * bold and filled. A single line has the colour of its meaning. A missing value is a break.
+ * Values over steps, spans or time, one line per run, each in its own colour, which the legend names; the line in focus
+ * is bold and filled. A single line has the colour of its meaning. A missing value is a break.
  */
 
 import { useMemo, useState } from "preact/hooks";
-import { hueClass, lineClass } from "../../colour";
 import { useSameFields } from "../../dom/hooks";
 import { Sized } from "../../dom/size";
-import { shortenedTo } from "../../dom/text_width";
 import { tick } from "../../format";
 import { valueAxis } from "../axes/value_axis";
 import { nearest, pointerX, pointerY, slider, typed } from "../pointer/pointing";
@@ -17,25 +15,14 @@ import { AxisEnd, AxisX, AxisY, Breaks } from "./line_axes";
 import {
   type Crowd,
   type Drawn,
-  END_GAP,
   type LineChartProps,
   type LineStop,
   layout,
   OVERLAY_PX,
   type Overlay,
 } from "./line_layout";
-import {
-  Borders,
-  DirectLabels,
-  dotsOf,
-  HoveredPoints,
-  Isolated,
-  Line,
-  Reference,
-  Rings,
-  unmarkedPoints,
-} from "./line_marks";
-import { chains, type Dot, pathOf } from "./polyline";
+import { Borders, HoveredPoints, Isolated, Line, Reference, ReferenceName, Rings, unmarkedPoints } from "./line_marks";
+import { pathOf } from "./polyline";
 
 /** From this width on a picture is taller, so that lines keep their slope. */
 const WIDE = 800;
@@ -53,10 +40,10 @@ export function Plot(props: LineChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const [near, setNear] = useState<string | null>(null);
   const { label, width, height, segments, stops, pad, lines, scale, colour, reference, hidden = NOBODY } = props;
-  const { small = false, named = true, overlay = null, end = null, above = "" } = props;
+  const { small = false, overlay = null, end = null, above = "" } = props;
   const asked = useSameFields({
     ...{ width, height, segments, stops, pad, lines, scale, colour, reference, hidden },
-    ...{ small, named, overlay, end, above },
+    ...{ small, overlay, end, above },
   });
   const drawn = useMemo(() => layout(asked), [asked]);
   // Neither changes while the pointer moves, so the same nodes are not rendered again.
@@ -125,8 +112,7 @@ function Lines(drawn: Drawn) {
       <Borders {...drawn} />
       <Reference {...drawn} />
       {!drawn.small && <Rings {...drawn} />}
-      {!drawn.small && drawn.named && <DirectLabels {...drawn} />}
-      <EndLabels {...drawn} />
+      <ReferenceName {...drawn} />
       {drawn.overlay && <OverlayLine overlay={drawn.overlay} drawn={drawn} />}
     </>
   );
@@ -163,90 +149,6 @@ function Marked({ drawn: { stops, xs, frame }, hovered, selected }: HoverProps) 
       })}
     </>
   );
-}
-
-/** Least distance between names, px. */
-const APART = 13;
-
-/** A name further than this from the end of its line has no connecting line: only its colour relates the two, px. */
-const JOINED = 40;
-
-function EndLabels(drawn: Drawn) {
-  const { lines, frame, ends, beside, reference, y } = drawn;
-  if (ends === 0) return beside.length > 0 ? <ReferenceName {...drawn} /> : null;
-  const found = lines.flatMap((line) => {
-    const last = chains(dotsOf(line, drawn)).at(-1)?.at(-1);
-    return last && line.hue !== undefined ? [{ line, last, name: line.name }] : [];
-  });
-  const focus = lines.find((line) => line.focus && line.hue !== undefined);
-  if (focus && reference && beside.length > 0)
-    found.push({ line: focus, last: { x: frame.right, y: y(reference.value) }, name: reference.name });
-  const places = spread(
-    found.map(({ last }) => last.y),
-    frame.top - 2,
-    frame.bottom,
-  );
-  return (
-    <>
-      {found.map(({ line, last, name }, at) => (
-        <g key={`${line.key} ${at}`} class={hueClass(line.hue!)}>
-          <path
-            class={lineClass(line)}
-            fill="none"
-            d={`M${joint(last, frame.right)}L${frame.right + END_GAP - 4} ${places[at]}`}
-          />
-          <text
-            class={`small run-end ${line.focus || line.strong ? "own" : ""}`}
-            x={frame.right + END_GAP}
-            y={places[at]! + 4}
-          >
-            {shortenedTo(name, ends - END_GAP)}
-          </text>
-        </g>
-      ))}
-    </>
-  );
-}
-
-/** Pixels between the rows of a name. */
-const NAME_ROW = 14;
-
-/** The name of the reference line at its right end, where it covers nothing; it stays above the axis. */
-function ReferenceName({ beside, frame, reference, y }: Drawn) {
-  const foot = y(reference!.value) + 4 - ((beside.length - 1) * NAME_ROW) / 2;
-  const top = Math.min(foot, frame.bottom - (beside.length - 1) * NAME_ROW);
-  return (
-    <>
-      {beside.map((row, at) => (
-        <text key={row} class="second" x={frame.right + END_GAP / 2} y={top + at * NAME_ROW}>
-          {row}
-        </text>
-      ))}
-    </>
-  );
-}
-
-function joint(last: Dot, right: number): string {
-  const near = right - last.x < JOINED;
-  return near ? `${last.x} ${last.y}` : `${right + 2} ${last.y}`;
-}
-
-/** Spreads heights at least `APART` from each other, in their order, as near to their origin as the room allows. */
-export function spread(heights: readonly number[], top: number, bottom: number): number[] {
-  const apart = Math.min(APART, (bottom - top) / Math.max(1, heights.length - 1));
-  const order = heights.map((_, at) => at).sort((a, b) => heights[a]! - heights[b]!);
-  const placed = [...heights];
-  let least = top;
-  for (const at of order) {
-    placed[at] = Math.max(least, placed[at]!);
-    least = placed[at]! + apart;
-  }
-  let most = bottom;
-  for (const at of order.reverse()) {
-    placed[at] = Math.min(most, placed[at]!);
-    most = placed[at]! - apart;
-  }
-  return placed;
 }
 
 const GAPS = 4;

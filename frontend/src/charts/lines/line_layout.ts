@@ -61,10 +61,8 @@ export interface LineChartProps extends StopSelection {
   scale: Scale;
   /** Meaning, as a colour name, of the line in focus. */
   colour: string;
-  /** One of several small pictures: few ticks, no names next to the lines. */
+  /** One of several small pictures, with few ticks. */
   small?: boolean;
-  /** False where a legend names the lines. */
-  named?: boolean;
   /** A second figure, with its axis on the right. */
   overlay?: Overlay | null;
   /** Lines that are drawn only while the pointer is nearest to them. */
@@ -92,7 +90,6 @@ interface Layout
   extends Pick<LineChartProps, "height" | "segments" | "stops" | "pad" | "lines" | "scale" | "colour" | "reference"> {
   width: number;
   small: boolean;
-  named: boolean;
   hidden: Crowd;
   overlay: Overlay | null;
   end: number | null;
@@ -101,9 +98,7 @@ interface Layout
 
 /** The layout in pixels. */
 export interface Drawn extends Layout {
-  /** Room for names at the ends of lines, px; 0 where they are not written there. */
-  ends: number;
-  /** The name of the reference line where it stands at that line's right end, outside the plot: a text for each row. */
+  /** The name of the reference line, which stands at its right end outside the plot: a text for each row. */
   beside: readonly string[];
   frame: Frame;
   axis: BrokenAxis;
@@ -120,9 +115,8 @@ export interface Drawn extends Layout {
 export function layout(props: Layout): Drawn {
   const { small, width, height, lines, scale, segments, stops, end } = props;
   const over = end === null ? 0 : small ? SMALL_OVER : OVER;
-  const ends = endsWidth(props);
-  const beside = besideReference(props, ends);
-  const right = Math.max(ends, beside.length > 0 ? END_GAP + Math.ceil(widestOf(beside)) : 0);
+  const beside = small ? [] : rowsOf(props.reference?.name ?? "");
+  const right = beside.length > 0 ? END_GAP + Math.ceil(widestOf(beside)) : 0;
   const frame = small
     ? { left: 44, right: width, top: 11 + over, bottom: height - 20 }
     : { left: 50, right: width - right - (props.overlay ? OVERLAY_PX : 0), top: 10 + over, bottom: height - 34 };
@@ -142,7 +136,6 @@ export function layout(props: Layout): Drawn {
   const y = (value: number) => (shelf !== null && value > end! ? shelf : tickY(scale.of(value)));
   return {
     ...props,
-    ends,
     beside,
     frame,
     axis,
@@ -160,33 +153,14 @@ const SHELF = 12;
 const SMALL_OVER = 18;
 const SMALL_SHELF = 9;
 
-/** Names at the ends of lines take at most this much, and only in a picture at least this wide, px. */
-const MOST_ENDS = 150;
-const ENDS_FROM = 420;
-
-/** The gap between a line's end and its name, px. */
+/** The room that a name at the end of a line takes beside its text, px. */
 export const END_GAP = 14;
 
-/** The name of the reference line as it stands next to it: one row among the names of lines, else two short ones. */
-function besideReference({ small, named, width, reference, overlay }: Layout, ends: number): string[] {
-  if (!reference || small || !named || overlay || width < ENDS_FROM) return [];
-  if (ends > 0) return [reference.name];
-  const [first, ...others] = reference.name.split(" ");
+/** "median 12.0 ms" -> "median", "12.0 ms" */
+function rowsOf(name: string): string[] {
+  const [first, ...others] = name.split(" ");
   return [first!, others.join(" ")].filter((row) => row !== "");
 }
-
-/** Coloured lines are named at their ends where most of them end near the right; over time each ends elsewhere. */
-function endsWidth({ small, named, width, lines, stops, overlay, reference }: Layout): number {
-  const runs = lines.filter((line) => line.hue !== undefined);
-  if (small || !named || overlay || width < ENDS_FROM || runs.length < 2) return 0;
-  const last = runs.map((line) => line.points.findLast((point) => point?.value != null)?.stop ?? 0);
-  const early = last.filter((stop) => stop < LATE * (stops.length - 1)).length;
-  if (early > last.length / 2) return 0;
-  return Math.min(MOST_ENDS, END_GAP + widestOf([...runs.map((line) => line.name), reference?.name ?? ""]) + 2);
-}
-
-/** A line that stops before this share of the axis does not count as reaching the right end. */
-const LATE = 0.5;
 
 /** The highest possible share, in percent. */
 const ALL = 100;

@@ -1,10 +1,8 @@
-/** The marks of a line chart: lines with their points and ranges, rings on slow steps, and names next to lines. */
+/** The marks of a line chart: lines with points and ranges, rings on slow steps, the reference line with its name. */
 
 import { colourOf, hueClass, lineClass } from "../../colour";
-import { textWidth } from "../../dom/text_width";
-import { shortened } from "../../format";
-import { type ChartLine, type Drawn, dotOf, type LinePoint } from "./line_layout";
-import { bandOf, chains, type Dot, decimated, pathOf } from "./polyline";
+import { type ChartLine, type Drawn, dotOf, END_GAP, type LinePoint, OVERLAY_PX } from "./line_layout";
+import { bandOf, type Dot, pathOf } from "./polyline";
 
 /** Points closer together than this have no marks of their own. */
 const MARKED_PX = 7;
@@ -120,7 +118,7 @@ export function Isolated({ line, drawn }: { line: ChartLine; drawn: Drawn }) {
 }
 
 /** The positions of a line's points, with a break wherever a value is missing or a segment ends. */
-export function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
+function dotsOf(line: ChartLine, drawn: Drawn, value = (point: LinePoint) => point.value): (Dot | null)[] {
   let segment = -1;
   return line.points.flatMap((point) => {
     if (point === null) return [null];
@@ -149,13 +147,6 @@ const ringedPoints = (drawn: Drawn): Dot[] =>
   drawn.lines
     .filter((line) => line.focus && !isDense(line, drawn))
     .flatMap((line) => line.points.flatMap((point) => (point?.slow === true ? (dotOf(drawn, point) ?? []) : [])));
-
-/** The upper and the lower edge of a ring. */
-const edgesOf = ({ x, y }: Dot): Dot[][] =>
-  [y - RING, y + RING].map((edge) => [
-    { x: x - RING, y: edge },
-    { x: x + RING, y: edge },
-  ]);
 
 /** Half the width of a border's flag, and how far it is to the left of its first point, px. */
 const FLAG = 4;
@@ -222,136 +213,26 @@ function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: numb
   );
 }
 
-/** With more lines than one can distinguish, names next to lines do not help: then only the legend names them. */
-const NAMED_LINES = 4;
+/** Pixels between the rows of a name. */
+const NAME_ROW = 14;
 
-/** The most characters of a name next to its line. */
-export const NAME_LENGTH = 28;
-
-/** The name of each line next to it; the line in focus is named at its reference line, where that has no name. */
-export function DirectLabels(drawn: Drawn) {
-  const { lines, frame } = drawn;
-  const reference = drawn.beside.length > 0 ? undefined : drawn.reference;
-  if (lines.length === 1 && !reference) return null;
-  // Where names are at the ends of lines, or there are too many lines to name, only the reference line is named here.
-  const named = drawn.ends > 0 || lines.length > NAMED_LINES ? lines.filter((line) => line.focus && reference) : lines;
-  const taken = lines.flatMap((line) => chains(dotsOf(line, drawn)).map(decimated));
-  const level = drawn.reference && referenceChains(drawn, drawn.reference.value);
-  if (level) taken.push(...level);
-  taken.push(...ringedPoints(drawn).flatMap(edgesOf));
-  const areas = drawn.axis.edges.map(([left, right]) => ({
-    left: left + 4,
-    right,
-    top: frame.top - 6,
-    bottom: frame.bottom,
-  }));
+/** The name of the reference line at its right end, where it covers nothing; it stays above the axis. */
+export function ReferenceName({ beside, frame, overlay, reference, y }: Drawn) {
+  if (!reference) return null;
+  const foot = y(reference.value) + 4 - ((beside.length - 1) * NAME_ROW) / 2;
+  const top = Math.min(foot, frame.bottom - (beside.length - 1) * NAME_ROW);
   return (
     <>
-      {named.map((line) => {
-        const ownLevel = line.focus && reference ? level : undefined;
-        const text = ownLevel ? reference!.name : shortened(line.name, NAME_LENGTH);
-        const own = ownLevel?.map(piecesOf) ?? chains(dotsOf(line, drawn)).map(decimated);
-        const itself: readonly (readonly Dot[])[] = ownLevel ?? own;
-        const others = taken.filter((chain) => !itself.includes(chain));
-        const spot = placeLabel(text, own, others, areas);
-        if (!spot) return null;
-        taken.push([
-          { x: spot.x - 3 * text.length, y: spot.y - 4 },
-          { x: spot.x + 3 * text.length, y: spot.y - 4 },
-        ]);
-        return (
-          <text key={line.key} class="second halo mid" x={spot.x} y={spot.y}>
-            {text}
-          </text>
-        );
-      })}
+      {beside.map((row, at) => (
+        <text
+          key={row}
+          class="second"
+          x={frame.right + END_GAP / 2 + (overlay ? OVERLAY_PX : 0)}
+          y={top + at * NAME_ROW}
+        >
+          {row}
+        </text>
+      ))}
     </>
   );
-}
-
-/** Pixels between a line and the baseline of a name above it, or of a name below it. */
-const ABOVE = 7;
-const BELOW = 16;
-
-/** The length of the pieces of a level along which its name is tried, px. */
-const PIECE = 12;
-
-function piecesOf([from, to]: [Dot, Dot]): Dot[] {
-  const count = Math.max(1, Math.ceil((to.x - from.x) / PIECE));
-  return Array.from({ length: count + 1 }, (_, at) => ({ x: from.x + ((to.x - from.x) * at) / count, y: from.y }));
-}
-
-/** The least distance of any line from the middle of a name, px: half of the name, a point and a gap. */
-const CLEAR = 10;
-
-/** The most places that are tried: on a long line, only every n-th. */
-const MOST_SPOTS = 120;
-
-interface Area {
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
-}
-
-/**
- * The middle of the text's baseline within one of the areas, or null where there is no room. `taken`: lines that the
- * text must not touch.
- */
-export function placeLabel(
-  text: string,
-  own: readonly (readonly Dot[])[],
-  taken: readonly (readonly Dot[])[],
-  areas: readonly Area[],
-): Dot | null {
-  const half = textWidth(text) / 2;
-  let best: Dot | null = null;
-  let room = CLEAR;
-  const spots = own.flatMap(middles);
-  const pace = Math.ceil(spots.length / MOST_SPOTS);
-  for (const { x, y } of spots.filter((_, at) => at % pace === 0)) {
-    const area = areas.find(({ left, right }) => x - half >= left && x + half <= right);
-    if (!area) continue;
-    for (const foot of [y - ABOVE, y + BELOW]) {
-      if (foot - 10 < area.top || foot > area.bottom) continue;
-      const clear = clearance(x - half, x + half, foot - 4, taken);
-      if (clear > room) [best, room] = [{ x, y: foot }, clear];
-    }
-  }
-  return best;
-}
-
-/** The points and the midpoints between them. */
-function middles(chain: readonly Dot[]): Dot[] {
-  return chain.flatMap((dot, at) => {
-    const next = chain[at + 1];
-    return next ? [dot, { x: (dot.x + next.x) / 2, y: (dot.y + next.y) / 2 }] : [dot];
-  });
-}
-
-/**
- * The least vertical distance of any line from the middle of the name, over the name's width; 0 where a line crosses
- * it.
- */
-function clearance(from: number, to: number, y: number, taken: readonly (readonly Dot[])[]): number {
-  let least = FAR;
-  for (const chain of taken) {
-    chain.forEach((dot, at) => {
-      const next = chain[at + 1] ?? dot;
-      if (next.x < from || dot.x > to) return;
-      const [a, b] = next.x === dot.x ? [dot.y, next.y] : [heightAt(dot, next, from), heightAt(dot, next, to)];
-      const inside = Math.min(a, b) <= y && y <= Math.max(a, b);
-      least = Math.min(least, inside ? 0 : Math.min(Math.abs(a - y), Math.abs(b - y)));
-    });
-  }
-  return least;
-}
-
-/** Distances beyond this are all equally good. */
-const FAR = 40;
-
-/** The height of a segment at x, or at its nearer end where x is beyond it. */
-function heightAt(start: Dot, end: Dot, x: number): number {
-  if (x <= start.x) return start.y;
-  return x >= end.x ? end.y : start.y + ((end.y - start.y) * (x - start.x)) / (end.x - start.x);
 }

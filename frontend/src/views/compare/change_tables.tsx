@@ -255,7 +255,7 @@ const MATCHED: RowColumn = {
   label: "Matched by",
   meaning: "Why two rows stand for each other, or in which of the two the row is.",
   width: "88px",
-  cell: ({ matched_by }) => <span {...hint(MATCHES[matched_by].meaning)}>{MATCHES[matched_by].label}</span>,
+  prose: ({ matched_by }) => ({ text: MATCHES[matched_by].label, more: MATCHES[matched_by].meaning }),
   order: ({ matched_by }) => Object.keys(MATCHES).indexOf(matched_by),
   file: [{ label: "Matched by", of: ({ matched_by }) => MATCHES[matched_by].label }],
 };

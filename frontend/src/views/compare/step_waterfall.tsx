@@ -27,7 +27,7 @@ export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
     <Picture
       title={titleOf(pair, scale)}
       below
-      sub={`means of ${steps}, with 95 % intervals`}
+      sub={`means of ${steps}${step.low === null ? "" : ", with 95 % intervals"}`}
       name={`change by ${shown.by} ${own} ${name}`}
       table={() => waterfallTable(shown, found.labels, pair)}
     >

@@ -1,16 +1,18 @@
 /** How full the GPU is over time, what its kernel time is spent on, and each kernel by name, op, module or line. */
 
-import type { DeviceGpu } from "../../api.gen";
+import type { DeviceGpu, Split } from "../../api.gen";
+import { tableData } from "../../components/data_table";
 import { Words } from "../../components/sentence";
+import { type FileColumn, nsColumn } from "../../components/table";
 import { DeviceChips } from "../chips";
-import { useStepSelection } from "../choices";
+import { readingOf, useStepSelection } from "../choices";
 import { More } from "../more";
 import { type Compared, type SpanViewProps, titleOf } from "../props";
+import { type Bin, binsOf, KernelTime } from "../tensor_cores/bins";
 import { KernelDetails } from "./detail";
-import { GpuKernels } from "./kernel_table";
+import { GpuKernels, type OtherGpu } from "./kernel_table";
 import { GpuOverTime } from "./over_time";
 import { GpuRoofline, RooflineTable } from "./roofline";
-import { KernelSplit, type OtherGpu } from "./split";
 
 export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   const { result, head } = page;
@@ -65,10 +67,26 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
             ]}
             tab={tab}
           >
-            <KernelSplit
-              {...{ device, other, tab, name }}
+            <KernelTime
+              {...{ tab, name }}
+              split={device.split}
+              reading={readingOf(tab)}
               title={titleOf(page, `split.${device.device}`)}
               kernelTime={titleOf(page, `kernel_time.${device.device}`)}
+              after={
+                <>
+                  .{" "}
+                  <button class="link" onClick={() => tab.update({ view: "tensor_cores" })}>
+                    {tab.meanings.viewTitle("tensor_cores")}
+                  </button>
+                </>
+              }
+              table={() => tableData(splitColumns(device.split), binsOf(tab.meanings))}
+              other={
+                other && other.device.split.kernel_ns > 0
+                  ? { name: other.name, split: other.device.split, reading: readingOf({ ...tab, steps: other.steps }) }
+                  : null
+              }
             />
             {roofline && roofline.dots.length > 0 && <RooflineTable {...{ roofline, tab, name, opened, open }} />}
             <Words view="gpu" />
@@ -78,6 +96,13 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
     </div>
   );
 }
+
+/** The columns of a saved split. */
+const splitColumns = (split: Split): FileColumn<Bin>[] => [
+  { label: "Kernel time", of: ({ label }) => label },
+  nsColumn("Total", (bin) => bin.of(split)),
+  { label: "Share", unit: "fraction", of: (bin) => bin.of(split) / split.kernel_ns },
+];
 
 /** The GPU of the same number in the other span, else its only one. */
 function otherDevice(device: DeviceGpu | undefined, compared: Compared<"gpu"> | null): OtherGpu | null {

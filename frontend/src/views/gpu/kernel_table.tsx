@@ -10,7 +10,7 @@ import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
 import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
-import type { Tab, Titles, ViewPart } from "../props";
+import type { Names, Tab, Titles, ViewPart } from "../props";
 import { TablePicture } from "../table_picture";
 import {
   type Grouping,
@@ -26,7 +26,6 @@ import {
   WITHIN,
 } from "./groups";
 import { columnsOf } from "./kernel_columns";
-import type { OtherGpu } from "./split";
 
 interface GpuKernelsProps extends ViewPart {
   device: DeviceGpu;
@@ -114,6 +113,13 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       {aside}
     </TablePicture>
   );
+}
+
+/** The GPU of the other span that is compared with this one. */
+export interface OtherGpu extends Names {
+  device: DeviceGpu;
+  /** The number of steps of its span. */
+  steps: number;
 }
 
 function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {

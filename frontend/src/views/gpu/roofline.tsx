@@ -59,7 +59,9 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
   return (
     <Picture
       title={title}
-      details={[DETAILS, onlyInTable(roofline.dots.length - drawn.length)].filter(Boolean).join(" ")}
+      details={[DETAILS, onlyInTable(roofline.dots.length - drawn.length), restOf(roofline, kernelNs)]
+        .filter(Boolean)
+        .join(" ")}
       name={`roofline ${name}`}
       table={() => tableData(fileColumns(columnsOf(roofline.dots, tab.meanings)), roofline.dots)}
     >
@@ -84,7 +86,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
           <p class="quiet small aside">
             {roofline.memory_gbs === null && `${sentence(meanings.explain({ code: "peaks_not_known", values: {} }))} `}
-            {restOf(roofline, kernelNs)} {hiddenOf(hidden, kernelNs)}
+            {hiddenOf(hidden, kernelNs)}
           </p>
         </>
       )}

@@ -54,14 +54,26 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
       {leads && <OwnVerdict page={page} tab={tab} />}
       <MeanStepBar
         label={() => spokenOf(result, couldBe?.ns ?? null, page.head.job.machine, compared)}
-        step={meanStep(result, compared?.own ?? "Mean step", tab.meanings)}
+        step={{
+          ...meanStep(result, compared?.own ?? "Mean step", tab.meanings),
+          details: steadyText(result.steady_step_ns, page.excess),
+        }}
         other={compared && meanStep(compared.page.result, compared.name, tab.meanings)}
         apart={compared?.unlike ?? false}
         couldBe={couldBe}
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
-      />
-      <SteadyStep steady={result.steady_step_ns} lost={page.excess} />
+      >
+        <Legend
+          label="Parts of the mean step. A button shows or hides its part."
+          parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
+            legendPart(meaning, result, tab.meanings),
+          )}
+          scale={scale}
+          off={off}
+          choose={(next) => tab.update(keysOfHidden(next))}
+        />
+      </MeanStepBar>
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       {page.largest?.leads && largest}
       {!leads && toDo}
@@ -74,20 +86,9 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         compared={compared}
         remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
       />
-      <div class="parts-of-steps">
-        {result.steps.length > 1 && (
-          <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
-        )}
-        <Legend
-          label="Parts of the mean step. A button shows or hides its part."
-          parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
-            legendPart(meaning, result, tab.meanings),
-          )}
-          scale={scale}
-          off={off}
-          choose={(next) => tab.update(keysOfHidden(next))}
-        />
-      </div>
+      {result.steps.length > 1 && (
+        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
+      )}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
       {result.communication && (
         <More of={["what the ranks exchange"]} tab={tab}>
@@ -116,18 +117,16 @@ function OwnVerdict({ page, tab }: { page: PageOf<"overview">; tab: Tab }) {
 }
 
 /**
- * The length of a step without what runs once, is interrupted or belongs to the profiler, which the hint names; nothing
- * where there is no such time.
+ * The length of a step without what runs once, is interrupted or belongs to the profiler, and which time that is; empty
+ * where there is none.
  */
-function SteadyStep({ steady, lost }: { steady: number | null; lost: readonly Phrase[] }) {
-  if (steady === null || !lost.length) return null;
-  return (
-    <p class="quiet small aside">
-      An undisturbed step takes <b>{rough(steady)}</b>.
-      <Details text={["The median of the steps without excess.", ...lost.map((each) => sentence(each))].join(" ")} />
-    </p>
-  );
-}
+const steadyText = (steady: number | null, lost: readonly Phrase[]): string =>
+  steady === null || !lost.length
+    ? ""
+    : [
+        `An undisturbed step takes ${rough(steady)}: the median of the steps without excess.`,
+        ...lost.map((each) => sentence(each)),
+      ].join(" ");
 
 const fileOf = ({ run, worker, number }: SpanHead): string => `${run} ${worker} span ${number}`;
 /** The parts that are not empty in every step of both spans: an empty part is not worth a choice. */

@@ -44,6 +44,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
     <Picture
       title={titleOf(page, "lanes")}
       sub={`step ${found.step}, ${ns(found.length_ns)}`}
+      details={titleOf(page, "clocks")}
       name={`job timeline ${name}`}
       table={() => tableOf(found)}
       tools={found.steps.length > 1 && <Steps found={found} choose={(each) => tab.update({ step: each })} />}

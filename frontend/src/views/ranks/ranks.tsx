@@ -97,7 +97,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <Messages job={job} name={name} tab={tab} />
       <MessagePairs job={job} name={name} tab={tab} />
-      {job.unmatched === null && (
+      {job.unmatched === null && job.clocks.reason !== null && (
         <p class="quiet small">
           <Sentence phrase={titleOf(page, "clocks")} />
         </p>

@@ -1,14 +1,18 @@
 /** The bins of kernel time with their figures; a click hides one, here and in the tables of the view. */
 
-import type { BinMeaning, Split } from "../../api.gen";
+import type { ComponentChildren } from "preact";
+import type { BinMeaning, Phrase, Split } from "../../api.gen";
 import { SplitBar } from "../../charts/bars/split_bar";
-import { Swatch } from "../../colour";
+import type { TableData } from "../../components/data_table";
 import { factorOf, type Reading, totalsText } from "../../components/figures";
-import { toggled } from "../../components/legend";
+import { Legend } from "../../components/legend";
+import { Picture } from "../../components/picture";
+import { Sentence } from "../../components/sentence";
 import { percent } from "../../format";
 import type { Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
-import type { Tab } from "../props";
+import type { Tab, ViewPart } from "../props";
 
 /** The four bins of kernel time, with the time of each in a split. */
 export interface Bin extends BinMeaning {
@@ -32,59 +36,91 @@ export function binOf({ kernel_bins: bins }: Meanings, id: BinMeaning["id"]): Bi
   return found;
 }
 
-/** title: its time and share as text. */
-type ShownBin = Bin & { share: number; time: string; title: string };
-
-/** Kernel time as text, and the bins with their shares. */
-export function binsIn(split: Split, reading: Reading, meanings: Meanings): { whole: string; parts: ShownBin[] } {
-  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
-  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
-  const parts = binsOf(meanings).map((bin) => {
-    const share = split.kernel_ns ? bin.of(split) / split.kernel_ns : 0;
-    const time = scale.text(factor * bin.of(split));
-    return { ...bin, share, time, title: `${bin.label} ${time} ${of}, ${percent(share)}` };
-  });
-  return { whole: `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts };
-}
-
-/** The bins as one bar. of: what is split, for a screen reader. */
-export const BinBar = ({ of, parts, tab }: { of: string; parts: readonly ShownBin[]; tab: Tab }) => (
-  <SplitBar label={`${of}: ${parts.map(({ title }) => title).join("; ")}.`} parts={parts} off={hiddenBins(tab)} />
-);
-
 const NONE: ReadonlySet<string> = new Set();
 
 export const hiddenBins = ({ state }: Pick<Tab, "state">): ReadonlySet<string> => state.bins ?? NONE;
 
-/** Of bins with time in a split, and of those that are hidden. */
-export function BinKeys({ parts, tab }: { parts: readonly ShownBin[]; tab: Tab }) {
+/** A split, and how its times are given. */
+interface Given {
+  split: Split;
+  reading: Reading;
+}
+
+interface KernelTimeProps extends ViewPart, Given {
+  title: Phrase;
+  /** The sum over all kernels, as text. */
+  kernelTime: Phrase;
+  /** What the hint says after what kernel time is. */
+  details?: string;
+  /** Follows the sum. */
+  after?: ComponentChildren;
+  table(): TableData;
+  /** The same of the span that is compared with. */
+  other: (Given & { name: string }) | null;
+  /** Shown below the legend. */
+  children?: ComponentChildren;
+}
+
+/** Why kernel time may exceed the step. */
+const KERNEL_TIME =
+  "Kernel time is the sum over all kernels. Where some run at the same time, it is longer than the time in which any " +
+  "runs.";
+
+/** Kernel time in four bins, as one bar with its legend; below it the same of the span that is compared with. */
+export function KernelTime(props: KernelTimeProps) {
+  const { title, kernelTime, details = "", after, table, other, tab, name, children } = props;
+  const { whole, parts, scale } = binsIn(props, tab.meanings);
   const off = hiddenBins(tab);
-  const shown = parts.filter(({ id, share }) => share > 0 || off.has(id));
-  const press = (id: string) => {
-    const next = toggled(id, off);
-    tab.update({ bins: next.size > 0 ? next : null });
-  };
-  return (
-    <ul class="parts bins" aria-label="Parts of kernel time. A button shows or hides its part.">
-      {shown.map(({ id, label, meaning, colour, hatched, share, time }) => (
-        <li key={id}>
-          <button
-            class={off.has(id) ? "off" : ""}
-            aria-pressed={!off.has(id)}
-            data-hint={meaning}
-            onClick={() => press(id)}
-          >
-            <span class="k">
-              {off.has(id) ? <i class="swatch hollow" /> : <Swatch colour={colour} hatched={hatched} />}
-              {label}
-            </span>
-            <span class="v">
-              {time}
-              <span>{percent(share)}</span>
-            </span>
-          </button>
-        </li>
-      ))}
-    </ul>
+  const bar = (of: string, shown: readonly ShownBin[]) => (
+    <SplitBar label={`${of}: ${shown.map((part) => part.title).join("; ")}.`} parts={shown} off={off} />
   );
+  const theirs = other && binsIn(other, tab.meanings);
+  return (
+    <Picture
+      title={title}
+      details={`${KERNEL_TIME}${details}`}
+      below
+      sub={
+        <>
+          {props.reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
+          {after}
+        </>
+      }
+      name={`kernel time split ${name}`}
+      table={table}
+    >
+      {bar(`${sentence(title)}. ${whole}`, parts)}
+      {other && theirs && (
+        <>
+          <p class="quiet small aside">
+            {other.name}, {theirs.whole}
+          </p>
+          {bar(other.name, theirs.parts)}
+        </>
+      )}
+      <Legend
+        label="Parts of kernel time. A button shows or hides its part."
+        parts={parts.filter(({ id, share }) => share > 0 || off.has(id)).map((bin) => ({ ...bin, meaning: bin }))}
+        scale={scale}
+        off={off}
+        choose={(next) => tab.update({ bins: next.size > 0 ? next : null })}
+      />
+      {children}
+    </Picture>
+  );
+}
+
+/** ns: its time of the reading; title: its time and share as text. */
+type ShownBin = Bin & { share: number; ns: number; title: string };
+
+/** Kernel time as text, the bins with their shares, and the scale of their times. */
+function binsIn({ split, reading }: Given, meanings: Meanings) {
+  const [factor, of] = [factorOf("recording", reading), totalsText(reading)];
+  const scale = scaleOf([factor * split.kernel_ns], "ns", reading.unit);
+  const parts = binsOf(meanings).map((bin): ShownBin => {
+    const share = split.kernel_ns ? bin.of(split) / split.kernel_ns : 0;
+    const ns = factor * bin.of(split);
+    return { ...bin, share, ns, title: `${bin.label} ${scale.text(ns)} ${of}, ${percent(share)}` };
+  });
+  return { whole: `${scale.text(factor * split.kernel_ns)} of kernel time ${of}`, parts, scale };
 }

@@ -1,6 +1,6 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
-import type { BinMeaning, DeviceSplit, KernelRow, Phrase } from "../../api.gen";
+import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, matchingRows, Unmatched } from "../../components/filter";
@@ -115,7 +115,7 @@ export const filtered = (rows: readonly KernelRow[], typed: string, off: Readonl
   );
 
 /** Widths of the columns next to the name, px; the name takes the rest. */
-const CORES = 264;
+const CORES = 112;
 const COUNT = 72;
 const TOTAL = 178;
 const SHARE = 64;
@@ -141,7 +141,10 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
       id: "cores",
       ...columnHead(meanings, "kernel_bin"),
       width: `${CORES}px`,
-      cell: (row) => <Cores row={row} bin={binOf(meanings, row.bin)} />,
+      cell: (row) => {
+        const { answer, meaning } = binOf(meanings, row.bin);
+        return <span data-hint={`${meaning} ${row.reason}`}>{answer}</span>;
+      },
       order: (row) => binOf(meanings, row.bin).answer,
       file: [
         { label: binOf(meanings, "tensor_core").label, of: (row) => binOf(meanings, row.bin).answer },
@@ -157,15 +160,6 @@ function columns(device: DeviceSplit, width: number, meanings: Meanings): Column
     },
     figure("share", "share", SHARE, (row) => row.share),
   ];
-}
-
-function Cores({ row, bin }: { row: KernelRow; bin: BinMeaning }) {
-  return (
-    <span data-hint={`${bin.meaning} ${row.reason}`}>
-      {bin.answer}
-      <span class="faint">, {row.reason}</span>
-    </span>
-  );
 }
 
 /** The sum of the rows that are folded or filtered away, so that the column still adds up to the whole. */

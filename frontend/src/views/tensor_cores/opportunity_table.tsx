@@ -6,7 +6,6 @@ import type { DeviceSplit, Opportunity } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { Filter, matchingRows, Unmatched } from "../../components/filter";
-import { Sentence } from "../../components/sentence";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -88,12 +87,8 @@ const COUNT = 70;
 const TOTAL = 78;
 const GAIN = 120;
 
-/**
- * Shares of the rest, where the trace records inputs and where it does not: the column with the reason takes what these
- * leave.
- */
-const WITH_INPUTS = { op: 0.38, kernel: 0.18 } as const;
-const WITHOUT = { op: 0.2, kernel: 0.26 } as const;
+/** The share of the rest that kernels take, where the trace records inputs of ops and where it does not. */
+const KERNEL = { with_inputs: 0.18, without: 0.26 } as const;
 
 /** The least width of the text columns, px. */
 const LEAST = 420;
@@ -108,14 +103,12 @@ export function opportunityColumns(
 ): Column<Opportunity>[] {
   const longest = all.reduce((most, row) => Math.max(most, row.gain_ns), 1);
   const rest = Math.max(LEAST, width - COUNT - TOTAL - GAIN);
-  const shares = all.some((row) => row.shapes !== null) ? WITH_INPUTS : WITHOUT;
   const figure = figuresOf<Opportunity>(meanings);
-  const [op, kernel] = [shares.op * rest, shares.kernel * rest];
+  const kernel = KERNEL[all.some((row) => row.shapes !== null) ? "with_inputs" : "without"] * rest;
   return [
     {
       id: "op",
       label: "Op",
-      width: `${op}px`,
       order: (row) => row.op,
       cell: (row) => <Op row={row} />,
       file: fileFields<Opportunity>({ op: "Op", shapes: "Shapes", dtypes: "Types" }),
@@ -132,7 +125,7 @@ export function opportunityColumns(
       id: "why",
       label: "Why not",
       order: (row) => sentence(meanings.explain(row.why)),
-      cell: (row) => <Why row={row} meanings={meanings} />,
+      prose: (row) => ({ text: meanings.explain(row.why), more: row.setting }),
       file: [
         { label: "Why not", of: (row) => sentence(meanings.explain(row.why)) },
         ...fileFields<Opportunity>({ setting: "Setting" }),
@@ -168,15 +161,6 @@ function Op({ row }: { row: Opportunity }) {
     <span data-hint={whole.join("\n")}>
       {row.op ?? DASH}
       {inputs && <span class="faint"> {inputs}</span>}
-    </span>
-  );
-}
-
-function Why({ row, meanings }: { row: Opportunity; meanings: Meanings }) {
-  const why = meanings.explain(row.why);
-  return (
-    <span data-hint={[sentence(why), row.setting].filter((each) => each !== null).join("\n")}>
-      <Sentence phrase={why} />
     </span>
   );
 }

@@ -1,7 +1,6 @@
 import type { ProductRate, ProductRates } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
-import { Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { DASH, text } from "../../format";
 import type { Meanings } from "../../meanings";
@@ -90,7 +89,8 @@ export function rateColumns(rows: readonly ProductRate[], meanings: Meanings): C
       id: "why",
       label: "Why slow",
       order: (row) => row.slow,
-      cell: (row) => <Why row={row} meanings={meanings} />,
+      prose: ({ why }) => why && { text: meanings.explain(why) },
+      cell: (row) => <NotSlow row={row} />,
       file: [{ label: "Why slow", of: ({ why }) => why && sentence(meanings.explain(why)) }],
     },
     figure("product_calls", "product_calls", COUNT, (row) => row.count, { adds: "recording" }),
@@ -141,8 +141,7 @@ const NOT_SHOWN = "No product of this type in the trace shows what is in reach."
 const notSlow = ({ attainable_tflops }: ProductRate): string =>
   attainable_tflops === null ? NOT_SHOWN : "It reaches at least half of what is in reach.";
 
-function Why({ row, meanings }: { row: ProductRate; meanings: Meanings }) {
-  if (row.why !== null) return <Sentence phrase={meanings.explain(row.why)} />;
+function NotSlow({ row }: { row: ProductRate }) {
   if (row.causal === true) return <span class="faint">Causal mask</span>;
   return (
     <span class="faint" data-hint={notSlow(row)}>

@@ -8,13 +8,11 @@ import type { StopSelection } from "../../charts/pointer/pointing";
 import { partRow } from "../../charts/pointer/tip";
 import { Details } from "../../components/details";
 import { Picture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
 import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { readingOf } from "../choices";
-import { KERNEL_TIME } from "../gpu/split";
 import type { Names, Tab, ViewPart } from "../props";
-import { type Bin, BinBar, BinKeys, binsIn, binsOf, matrixUnits, shownBins } from "./bins";
+import { type Bin, binsOf, KernelTime, matrixUnits, shownBins } from "./bins";
 
 export type OtherSplit = Names & { device: DeviceSplit };
 
@@ -27,35 +25,23 @@ interface SplitProps extends ViewPart {
   other: OtherSplit | null;
 }
 
-/** Kernel time in four bins, as one bar with its legend, and the figure of the PyTorch Profiler tab. */
-export function SplitPicture({ device, title, kernelTime, tab, name, other }: SplitProps) {
-  const reading = readingOf({ ...tab, steps: device.steps.length });
-  const { whole, parts } = binsIn(device.total, reading, tab.meanings);
+/** Kernel time in four bins, and the figure of the PyTorch Profiler tab. */
+export function SplitPicture({ device, other, ...shown }: SplitProps) {
+  const { tab } = shown;
+  const given = ({ total: split, steps }: DeviceSplit) => ({
+    split,
+    reading: readingOf({ ...tab, steps: steps.length }),
+  });
   return (
-    <Picture
-      title={title}
-      details={countsAlike(device) ? `${KERNEL_TIME} The PyTorch Profiler tab counts the same.` : KERNEL_TIME}
-      below
-      sub={reading.totals === "step" ? <Sentence phrase={kernelTime} style="table" /> : whole}
-      name={`kernel time split ${name}`}
+    <KernelTime
+      {...shown}
+      {...given(device)}
+      details={countsAlike(device) ? " The PyTorch Profiler tab counts the same." : ""}
       table={() => splitTable(device, binsOf(tab.meanings))}
+      other={other && { name: other.name, ...given(other.device) }}
     >
-      <BinBar of={`${sentence(title)}. ${whole}`} parts={parts} tab={tab} />
-      {other && <OtherBar {...other} tab={tab} />}
-      <BinKeys parts={parts} tab={tab} />
       <Counts device={device} tab={tab} />
-    </Picture>
-  );
-}
-
-/** The same split of another span, for comparison. */
-function OtherBar({ name, device, tab }: OtherSplit & { tab: Tab }) {
-  const { parts } = binsIn(device.total, readingOf({ ...tab, steps: device.steps.length }), tab.meanings);
-  return (
-    <>
-      <p class="quiet small aside">{name}</p>
-      <BinBar of={name} parts={parts} tab={tab} />
-    </>
+    </KernelTime>
   );
 }
 

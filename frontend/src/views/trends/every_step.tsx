@@ -50,7 +50,6 @@ function StepsOf({ timed, others }: { timed: TimedWorker; others: number }) {
         pad={0}
         lines={lines}
         scale={scale}
-        named={false}
         reference={timed.pace ? { value: timed.pace.plain_ns, name: "median" } : undefined}
         hovered={pointed}
         selected={null}

@@ -3,7 +3,6 @@
 import type { Change, Metric, Unit } from "../../api.gen";
 import { crowdOf, valuesAt } from "../../charts/lines/crowd";
 import type { ChartLine, Crowd, CrowdLine, LinePoint } from "../../charts/lines/line_layout";
-import { NAME_LENGTH } from "../../charts/lines/line_marks";
 import { count, counted, type Scale, scaleFor, shortened, text } from "../../format";
 import type { TrendAxis } from "./axis";
 import { type Cast, figuresOf, known, slowIn } from "./cast";
@@ -70,6 +69,9 @@ export function shownLines(
   const above = aboveText(valuesAbove(lines, crowd, end), metric.unit);
   return { lines, crowd, at: pointsByStop(lines), scale, level, measured, end, above };
 }
+
+/** The most characters of a run's name in a picture. */
+const NAME_LENGTH = 28;
 
 /** "1 value above the axis: 12.3 s" */
 function aboveText(found: Above | null, unit: Unit): string {

@@ -56,7 +56,7 @@ COMPARISON_NOTES: dict[str, NoteWords] = {
     ),
     "few_steps": NoteWords(
         "One side has [{count}] (step|steps).",
-        "Record at least 5, better 20: the interval is wide.",
+        "Record at least 5, better 20, to tell a change from noise.",
     ),
     "steps_left_out": NoteWords(
         "[{count}] (step|steps) of {run} (is|are) not compared: {steps}.",

@@ -76,6 +76,7 @@ export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
   return (
     <TablePicture
       title="Which modules fill the peak?"
+      details={fit.unnamed && tab.meanings.explain(fit.unnamed)}
       sub={`at a batch of ${fit.batch}`}
       name={`memory by module ${name}`}
       label="Memory at the peak by module"
@@ -84,9 +85,7 @@ export function ByModule({ device: { fit }, tab, name }: MemoryPart) {
       rowKey={madeBy}
       order={null}
       tab={tab}
-    >
-      <Remark phrase={fit.unnamed && tab.meanings.explain(fit.unnamed)} class="quiet" />
-    </TablePicture>
+    />
   );
 }
 
@@ -117,12 +116,14 @@ export function Settings({ device: { fit }, tab, name }: MemoryPart) {
       name={`memory settings ${name}`}
       table={() => tableData(fileColumns(columns), settings)}
     >
-      <SettingsChart
-        settings={settings}
-        limit={fit.limit_bytes ?? null}
-        chosen={chosen?.label ?? null}
-        choose={setPicked}
-      />
+      {settings.filter(({ peak_bytes }) => peak_bytes !== null).length > 1 && (
+        <SettingsChart
+          settings={settings}
+          limit={fit.limit_bytes ?? null}
+          chosen={chosen?.label ?? null}
+          choose={setPicked}
+        />
+      )}
       <Table
         label="Settings"
         columns={columns}
