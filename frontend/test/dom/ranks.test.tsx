@@ -59,7 +59,8 @@ test("the busiest expert has a column where a rank computes experts", async () =
   const ranks = JOB.ranks.map((rank) => (rank.rank === 0 ? { ...rank, experts } : rank));
   await openTab(OPEN, server(ranksPage({ job: { ...JOB, ranks } })));
   await screen.findByRole("grid", { name: "Waits by rank" });
-  expect(rowsOf("Waits by rank").map((row) => row.includes("2.81"))).toEqual([false, true, false]); // rank 1 stands first
+  // Rank 1 stands first.
+  expect(rowsOf("Waits by rank").map((row) => row.includes("2.81"))).toEqual([false, true, false]);
 });
 
 test("of a single step the map says no more than the table, and is folded", async () => {
