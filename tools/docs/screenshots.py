@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, ElementHandle, Frame, Page
 
 from tools import chromium
 from tools.serve import TensorBoard
@@ -37,6 +37,8 @@ UNREAD = ("unread", "reading")
 #: Whether each visible place of a card's evidence has its picture, or says why it has none.
 EVIDENCE_IS_DRAWN = """() => [...document.querySelectorAll(".evidence-place")].every((place) =>
     place.getBoundingClientRect().top > innerHeight || place.querySelector("canvas, .link, .quiet"))"""
+#: Whether the tab draws with its own fonts. Where they are late, the first view that is opened has others.
+HAS_FONTS = "() => [...document.fonts].some((font) => font.family.includes('Roboto'))"
 SETTLE_MS = 1_000
 #: The largest file that a reader should have to load for one picture.
 LARGEST_BYTES = 250_000
@@ -151,11 +153,10 @@ def opened(browser: Browser, server: TensorBoard, picture: Picture) -> Page:
 
 def settled(page: Page, picture: Picture) -> bytes:
     """The tab without TensorBoard's own bar, once nothing moves any more."""
-    holder = page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
-    frame = holder.content_frame() if holder else None
-    assert holder is not None and frame is not None
-    frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS)
-    page.wait_for_timeout(SETTLE_MS)
+    holder, frame = _ready(page, picture)
+    while not frame.evaluate(HAS_FONTS):
+        page.reload()
+        holder, frame = _ready(page, picture)
     frame.wait_for_function("!document.querySelector('[role=progressbar], .notice')", timeout=DRAWN_MS)
     frame.wait_for_function(EVIDENCE_IS_DRAWN, timeout=DRAWN_MS)
     page.wait_for_timeout(SETTLE_MS)
@@ -164,6 +165,15 @@ def settled(page: Page, picture: Picture) -> bytes:
     frame.wait_for_selector(f".{picture.part}", timeout=DRAWN_MS)
     page.wait_for_timeout(SETTLE_MS)
     return frame.locator(f"section:has(.{picture.part})").screenshot()
+
+
+def _ready(page: Page, picture: Picture) -> tuple[ElementHandle, Frame]:
+    holder = page.wait_for_selector("iframe >> visible=true", timeout=DRAWN_MS)
+    frame = holder.content_frame() if holder else None
+    assert holder is not None and frame is not None
+    frame.wait_for_selector(f"[data-state='ready'] [data-view='{picture.view}']", timeout=DRAWN_MS)
+    page.wait_for_timeout(SETTLE_MS)
+    return holder, frame
 
 
 def small_png(png: bytes) -> bytes:

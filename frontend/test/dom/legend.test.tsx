@@ -2,7 +2,8 @@ import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import { Legend } from "../../src/components/legend";
 import { scaleFor } from "../../src/format";
-import { openTab } from "./fake_server";
+import { OVERVIEW, PAGE } from "../fixtures/pages";
+import { openTab, says } from "./fake_server";
 
 const PARTS = [
   ["kernel", 90e6],
@@ -54,8 +55,14 @@ test("a hidden part is in sight, and a single small part is an entry like any ot
   expect(entries()).toEqual(["kernel90.0 ms90.0 %", "copy0.4 ms0.4 %"]);
 });
 
-test.each(["overview", "host"])("the legend of the mean step stands once, in its figure: %s", async (view) => {
-  await openTab(`view=${view}`);
+test.each([
+  ["host", 2, true],
+  ["overview", 1, true],
+  ["overview", 2, false],
+])("the legend of the mean step stands once, in %s of %i steps under its bar: %s", async (view, steps, underBar) => {
+  const result = { ...OVERVIEW, steps: OVERVIEW.steps.slice(0, steps) };
+  const value = { ...PAGE, result };
+  await openTab(`view=${view}`, { ...says(), views: { ...says().views, overview: { kind: "ready", value } } });
   const legend = await screen.findByRole("list", { name: /^Parts of the mean step/ });
-  expect(legend.closest("figure")!.getAttribute("aria-label")).toMatch(/^Mean step of/);
+  expect(screen.getByRole("figure", { name: /^Mean step of/ }).contains(legend)).toBe(underBar);
 });

@@ -46,6 +46,19 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
   const couldBe = ghostOf(page, tries, tab.meanings);
   const largest = page.largest && <LargestPieces found={page.largest} tab={tab} />;
   const leads = jobFirst(job) !== null;
+  const several = result.steps.length > 1;
+  // The names in the bar are enough to begin with: with several steps, the legend stands below their picture.
+  const legend = (
+    <Legend
+      label="Parts of the mean step. A button shows or hides its part."
+      parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
+        legendPart(meaning, result, tab.meanings),
+      )}
+      scale={scale}
+      off={off}
+      choose={(next) => tab.update(keysOfHidden(next))}
+    />
+  );
   const toDo = <ToDo page={page} here="overview" tab={tab} tries={tries} of_job={leads ? job!.insights : []} />;
   return (
     <div class="view" data-view="overview">
@@ -64,15 +77,7 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         braces={bracesOf(result, tab.meanings, page.head.job.machine)}
         off={off}
       >
-        <Legend
-          label="Parts of the mean step. A button shows or hides its part."
-          parts={shownParts(result, compared?.page.result, tab.meanings).map((meaning) =>
-            legendPart(meaning, result, tab.meanings),
-          )}
-          scale={scale}
-          off={off}
-          choose={(next) => tab.update(keysOfHidden(next))}
-        />
+        {!several && legend}
       </MeanStepBar>
       {compared && <MeanStepDifferences result={result} compared={compared} file={fileOf(page.head)} tab={tab} />}
       {page.largest?.leads && largest}
@@ -86,9 +91,8 @@ export function Overview({ page, tab, compared, job = null }: SpanViewProps<"ove
         compared={compared}
         remark={(metric) => remarkOf(page.titles, `tile.${metric}`)}
       />
-      {result.steps.length > 1 && (
-        <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />
-      )}
+      {several && <Steps result={result} title={titleOf(page, "steps")} off={off} tab={tab} name={fileOf(page.head)} />}
+      {several && legend}
       {result.devices.length > 1 && <Devices devices={result.devices} tab={tab} />}
       {result.communication && (
         <More of={["what the ranks exchange"]} tab={tab}>
