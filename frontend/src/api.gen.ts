@@ -455,7 +455,7 @@ export interface CategoryBytes {
 
 /**
  * Why a rank is late. With cpu_interrupted and gpu_interrupted most of the excess is in calls or kernels that take
- * far longer than others like them.
+ * far longer than others like them. With unrecorded, launched work waits while the rank runs nothing that is recorded.
  * own_ns, others_ns: time per step of this rank, and median time of the other ranks. metric: of the catalogue, None if
  * the cause is about kernels. name: of the kernel or op that shows the cause most, None for none. share: excess of
  * own_ns over others_ns / time per step that another rank waits for this one. factor: how many times as long the same
@@ -464,7 +464,7 @@ export interface CategoryBytes {
  * per step, and the median of the other ranks (more_received); None where the trace does not show them.
  */
 export interface Cause {
-  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown";
+  id: "allocator" | "blocking" | "copies" | "cpu_interrupted" | "cpu_work" | "data_loading" | "gpu_interrupted" | "host" | "more_received" | "more_work" | "python" | "slower_kernels" | "unknown" | "unrecorded";
   own_ns: number;
   others_ns: number;
   share: number;

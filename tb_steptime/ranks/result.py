@@ -30,7 +30,7 @@ Balance = Literal["straggler", "late_ranks", "imbalance", "balanced"]
 #: Why a rank is late: it spends more of its own time on this than the median of the other ranks.
 CauseId = Literal[
     "data_loading", "more_work", "slower_kernels", "host", "blocking", "allocator", "copies", "cpu_work",
-    "python", "cpu_interrupted", "gpu_interrupted", "more_received",
+    "python", "cpu_interrupted", "gpu_interrupted", "more_received", "unrecorded",
     "unknown",
 ]  # fmt: skip
 
@@ -233,7 +233,7 @@ class Clocks(msgspec.Struct, frozen=True):
 
 class Cause(msgspec.Struct, frozen=True):
     """Why a rank is late. With cpu_interrupted and gpu_interrupted most of the excess is in calls or kernels that take
-    far longer than others like them.
+    far longer than others like them. With unrecorded, launched work waits while the rank runs nothing that is recorded.
 
     own_ns, others_ns: time per step of this rank, and median time of the other ranks. metric: of the catalogue, None if
     the cause is about kernels. name: of the kernel or op that shows the cause most, None for none. share: excess of

@@ -41,6 +41,7 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
     "cpu_work": "its ops take {more} a step longer on the CPU",
     "cpu_interrupted": "its CPU is {more} a step longer in calls that otherwise take far less, so it is interrupted",
     "gpu_interrupted": "its GPU is {more} a step longer in kernels that otherwise take far less, so it is interrupted",
+    "unrecorded": "work that it launched waits {more} a step longer while nothing is recorded on its GPU",
     "unknown": "its trace does not show why",
 }
 

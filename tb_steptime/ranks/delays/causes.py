@@ -44,6 +44,10 @@ _ON_HOST: tuple[tuple[CauseId, tuple[str, ...]], ...] = (
     ("python", ("other_time",)),
 )
 _KERNELS = "kernel_time"
+#: Launched work waits while nothing is recorded on the device. Some of that may be a wait for another stream or rank;
+#: as most of a rank's step it is a cause.
+_UNRECORDED = ("unrecorded_work_time", "idle_dependency_time")
+MOSTLY_UNRECORDED = 0.5
 
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
@@ -51,7 +55,7 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
     steps; the largest first."""
     found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
-        found.append(_of_kernels(spans, place, steps))
+        found += [_of_kernels(spans, place, steps), _unrecorded(spans, place, steps)]
     worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
     late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
     shared = [with_share(_explained(cause, spans, place, steps), delay_ns) for cause in late]
@@ -114,7 +118,7 @@ def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64)
     if not on_device(spans[place]):
         of_host |= {"more_work": "cpu_work", "more_received": "cpu_work"}
     id = of_host.get(cause.id, cause.id)
-    metrics = dict(parts_of(spans[place])).get(id, (_KERNELS,))
+    metrics = _UNRECORDED if id == "unrecorded" else dict(parts_of(spans[place])).get(id, (_KERNELS,))
     values = np.sum([matrix_values(spans, metric)[:, steps] for metric in metrics], axis=0)
     if np.isnan(values).any():
         return None
@@ -163,6 +167,12 @@ def _of_kernels(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> 
     excess = kernel_excess(spans[place], _usual(spans, column, place))
     more = excess is not None and excess.more_work_ns > excess.slower_ns
     return Cause("more_work" if more else "slower_kernels", own, others, 0.0, _KERNELS, *_named(excess, more=more))
+
+
+def _unrecorded(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:
+    found = _cause("unrecorded", _UNRECORDED, spans, place, steps)
+    mostly = found is not None and found.own_ns >= MOSTLY_UNRECORDED * spans[place].mean_step_ns
+    return found if mostly else None
 
 
 def _named(excess: KernelExcess | None, *, more: bool) -> tuple[str | None, float | None]:

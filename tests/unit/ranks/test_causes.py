@@ -165,3 +165,14 @@ def test_one_interrupted_kernel_is_no_slow_gpu(name: str, cause: str):
     usual = [span(number, {"kernel_time": 50}, ("gemm", "[512]", 20, 5)) for number in (0, 1)]
     late = stopped(span(2, {"kernel_time": 60}, ("gemm", "[512]", 20, 6)), (name, 10))
     assert [(each.id, each.name) for each in why(late, *usual)] == [(cause, "gemm")]
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "found"),
+    [(100, [Cause("unrecorded", 55 * MS, 4 * MS, 1.02, "idle_dependency_time")]), (120, [])],
+)
+def test_work_that_waits_for_nothing_recorded_is_why_where_it_is_most_of_the_step(step_ms: int, found: list[Cause]):
+    waits = {"kernel_time": 20, "unrecorded_work_time": 1, "idle_dependency_time": 3}
+    usual = [span(number, waits) for number in (0, 1)]
+    late = span(2, {"kernel_time": 20, "unrecorded_work_time": 15, "idle_dependency_time": 40})
+    assert why(replace(late, step_ns=np.full(2, step_ms * MS)), *usual, delay_ms=50) == found

@@ -37,6 +37,7 @@ _TITLES: dict[CauseId, str] = {
     "copies": "Copy less between CPU and GPU on rank {rank}",
     "cpu_interrupted": "Give rank {rank} CPU cores of its own",
     "gpu_interrupted": "Find what else uses the GPU of rank {rank}",
+    "unrecorded": "Find what else uses the GPU of rank {rank}",
     "unknown": "Find what delays rank {rank}",
 }
 _ONE_RANK = """if rank == 0 and step % 100 == 0:
@@ -48,6 +49,7 @@ _SENT_ALIKE = """# experts: a larger weight of the load-balancing loss, or a cap
 _OWN_CORES = """taskset -c $((8*LOCAL_RANK))-$((8*LOCAL_RANK+7)) python ...
 # as many cores for each rank as there are; is another process on them? gc.freeze() after the first steps"""
 _GPU = "nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on the machine of this rank; AMD: rocm-smi"
+_WHOSE_GPU = "nvidia-smi  # on the machine of this rank: is another process on its GPU?"
 _HOW: dict[CauseId, str] = {
     "data_loading": "DataLoader(..., num_workers=8)  # does this rank share its disk or its cores with another job?",
     "more_work": _SAME_WORK,
@@ -60,7 +62,8 @@ taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
     "cpu_interrupted": _OWN_CORES,
-    "gpu_interrupted": "nvidia-smi  # on the machine of this rank: is another process on its GPU?",
+    "gpu_interrupted": _WHOSE_GPU,
+    "unrecorded": _WHOSE_GPU,
 }
 
 _SAME_TIME = """gc.disable()  # and on all ranks at the same step: if step % 500 == 0: gc.collect()"""
@@ -81,6 +84,7 @@ _TITLES_OF_SEVERAL: dict[CauseId, str] = {
     "allocator": "Avoid GPU allocations on {ranks}",
     "cpu_interrupted": "Give {ranks} CPU cores of their own",
     "gpu_interrupted": "Find what else uses the GPUs of {ranks}",
+    "unrecorded": "Find what else uses the GPUs of {ranks}",
 }
 
 _STRAGGLER_GAIN = phrase(
