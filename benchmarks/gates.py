@@ -221,6 +221,7 @@ def _differ(values: Sequence[dict[str, list[int]]]) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="How often a gate at +5 % is wrong.")
     parser.add_argument("--folder", type=Path, help="where the recordings are kept")
+    parser.add_argument("--first", type=int, default=0, help="number of the first pair")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"default: {PAIRS}")
     parser.add_argument("--only-recorded", action="store_true", help="only the gates about recorded steps")
     parser.add_argument("--judge-again", action="store_true", help="record nothing, judge all recordings again")
@@ -237,7 +238,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     elif not options.table:
         with neighbours():
-            for number in range(options.pairs):
+            for number in range(options.first, options.first + options.pairs):
                 if number not in pairs:
                     place = options.folder / f"{number:03}"
                     record(place, 0 if options.only_recorded else OTHERS)
