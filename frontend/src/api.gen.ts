@@ -3427,8 +3427,8 @@ export interface Problem {
  * total_ns             summed length of their kernels over the span
  * tflops               mean rate, if everything that a mask leaves out is counted as computed
  * causal               whether there is a causal mask; None if the trace does not show it
- * attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow; None if not
- * known, or for convolutions and attention
+ * attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow, and no less than
+ * tflops; None if not known, or for convolutions and attention
  * slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
  * reason
  * gain_ns              the most that the span would save; 0 if the calls are not slow

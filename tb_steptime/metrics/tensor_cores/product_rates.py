@@ -51,8 +51,8 @@ class ProductRate(msgspec.Struct, frozen=True):
     total_ns             summed length of their kernels over the span
     tflops               mean rate, if everything that a mask leaves out is counted as computed
     causal               whether there is a causal mask; None if the trace does not show it
-    attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow; None if not
-                         known, or for convolutions and attention
+    attainable_tflops    the rate that other calls of the trace, memory and the number of tiles allow, and no less than
+                         tflops; None if not known, or for convolutions and attention
     slow, why            id and text of the reason why the calls are slow; None if they are not, or nothing shows a
                          reason
     gain_ns              the most that the span would save; 0 if the calls are not slow
@@ -173,10 +173,10 @@ def _rate(trace: Trace, group: _Group, best: dict[str, float], chip: Chip | None
 
 
 def _ideal_ns(group: _Group, best: dict[str, float], chip: Chip | None) -> float | None:
-    """The ideal time of one call. If no product shows the rate of aligned ones, misaligned ones are compared with the
-    peak."""
+    """The ideal time of one call, which the call itself may show: inputs in the cache need no memory bandwidth. If no
+    product shows the rate of aligned ones, misaligned ones are compared with the peak."""
     if chip is None or len(group.work.lengths) != 3:
         return None
     unaligned = group.why is not None and group.why.id == "alignment"
     rate = best.get(group.work.dtype, ALIGNED_FRACTION * chip.peak if unaligned else 0.0)
-    return attainable_ns(group.work, rate, chip) if rate else None
+    return min(attainable_ns(group.work, rate, chip), group.call_ns) if rate else None
