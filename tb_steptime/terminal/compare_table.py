@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.comparison.figures import FigureChange
-from tb_steptime.comparison.gates import GATED, UNPROFILED_P1, Gate, GateResult
+from tb_steptime.comparison.gates import GATED, LENGTHENED, Gate, GateResult
 from tb_steptime.comparison.row_changes import RowChange, TableId
 from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import By, Contribution
@@ -73,7 +73,7 @@ def _noise(gate: Gate, result: GateResult) -> list[str]:
     if not result.is_noisy or result.spread is None:
         return []
     differ = f"differ by {percent_exact(result.spread)}, more than the limit: record"
-    if gate.metric == UNPROFILED_P1.id:
+    if gate.metric in LENGTHENED:
         return [f"!       The two fastest runs of a side {differ} more runs, or on a quieter machine."]
     return [f"!       Spans of one run {differ} several runs a side, alternating, or gate unprofiled_step."]
 

@@ -180,8 +180,21 @@ def test_a_disturbed_host_is_judged_by_its_least_disturbed_span_and_calls():
     assert judge_gate(rule, base, again).passed is True
     found = judge_gate(rule, base, slower)
     assert (found.passed, found.value) == (False, pytest.approx(0.1, abs=0.001))
+    assert judge_gate(parse_gate("undisturbed_host_time<-5%"), slower, base).passed is False
+    assert judge_gate(parse_gate("undisturbed_host_time>225us"), base, slower).passed is False
+    assert judge_gate(parse_gate("undisturbed_host_time>225us"), slower, base).passed is True
     assert judge_gate(parse_gate("step_time>+5%"), base, slower).passed is True, "the mean step says nothing here"
     assert judge_gate(rule, base, Side("b", slower.spans)).passed is None, "one run says nothing of the next"
+
+
+def test_the_slower_half_of_disturbed_runs_counts_for_nothing():
+    rule = parse_gate("undisturbed_host_time>+5%")
+    busy = ((3, 3, 3), (3, 3, 3))
+    quiet = ((0, 0, 0), (0, 0, 0))
+    base, again = disturbed(10, (quiet, quiet, busy)), disturbed(10, (busy, quiet, quiet))
+    assert judge_gate(rule, base, again).passed is True
+    found = judge_gate(rule, base, disturbed(10, (busy, busy, quiet)))
+    assert (found.passed, found.is_noisy) == (False, True), "half of a run's difference counts: 7 %"
 
 
 def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
