@@ -1,14 +1,15 @@
 """How often a gate of a CI job is wrong: real trainings on the CPU under load, of which some do a tenth more work.
 
     python -m benchmarks.gates --folder DIR                  # goes on where it stopped; prints the table
-    python -m benchmarks.gates --folder DIR --only-recorded  # without the steps outside the spans: twice as fast
+    python -m benchmarks.gates --folder DIR --only-recorded  # four spans, and no other steps
     python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
     python -m benchmarks.gates --table [--load 2]            # from the results that are kept beside this file
 
-A pair is nine trainings, each in a process of its own with two spans of ten steps: three of the base, three of the same
-program again, and three with a tenth more work, recorded in turn. Meanwhile other processes work in bursts, as on a CI
-machine. A gate at +5 % is applied to the same program again, with one recording per side and with three, where it has
-to pass, and to the tenth more work, where it has to fail. No recording is in two pairs.
+A pair is nine trainings, each in a process of its own with two spans of ten steps, or four if only recorded steps are
+judged: three of the base, three of the same program again, and three with a tenth more work, recorded in turn.
+Meanwhile other processes work in bursts, as on a CI machine. A gate at +5 % is applied to the same program again, with
+one recording per side and with three, where it has to pass, and to the tenth more work, where it has to fail. No
+recording is in two pairs.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from tb_steptime.metrics.steady.undisturbed import UNDISTURBED_HOST_TIME
 
 RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100
-#: Steps outside the spans of a training.
-OTHERS = 140
+#: Spans of a training, and steps outside of them; if only recorded steps are judged, spans alone.
+SPANS, OTHERS, ONLY_SPANS = 2, 140, 4
 #: Passes of the model per step: a tenth more is a real +10 %.
 PASSES = {"base": 10, "again": 10, "slower": 11}
 RECORDINGS = 3
@@ -76,8 +77,8 @@ class Pair:
     undisturbed_us: dict[str, list[int]] = field(default_factory=dict)
 
 
-def train(folder: Path, passes: int, others: int) -> None:
-    """Two spans of ten steps, and this many other steps before and after them."""
+def train(folder: Path, passes: int, spans: int, others: int) -> None:
+    """Spans of ten steps, and this many other steps before and after them."""
     import torch
 
     from tb_steptime.record import profile_steps
@@ -87,8 +88,8 @@ def train(folder: Path, passes: int, others: int) -> None:
     model, batch = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.ReLU()), torch.rand(128, 512)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     before = others * 5 // 7
-    with profile_steps(folder, skip_first=before, wait=3, warmup=2, active=10, repeat=2) as prof:
-        for _ in range(others + 2 * 15):
+    with profile_steps(folder, skip_first=before, wait=3, warmup=2, active=10, repeat=spans) as prof:
+        for _ in range(others + spans * 15):
             for _ in range(passes):
                 model(batch).mean().backward()
             optimizer.step()
@@ -96,15 +97,17 @@ def train(folder: Path, passes: int, others: int) -> None:
             prof.step()
 
 
-def record(folder: Path, others: int) -> None:
+def record(folder: Path, spans: int, others: int) -> None:
     """Records a pair in turn, each training in a process of its own; existing recordings are kept."""
     import torch  # noqa: F401 - once for all, as it takes longer than a training
 
     for number in range(RECORDINGS):
         for kind, passes in PASSES.items():
             place = folder / kind / str(number)
-            if len(list(place.glob("*.pt.trace.json.gz"))) < 2:
-                training = multiprocessing.get_context("fork").Process(target=train, args=(place, passes, others))
+            if len(list(place.glob("*.pt.trace.json.gz"))) < spans:
+                training = multiprocessing.get_context("fork").Process(
+                    target=train, args=(place, passes, spans, others)
+                )
                 training.start()
                 training.join()
 
@@ -241,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for number in range(options.first, options.first + options.pairs):
                 if number not in pairs:
                     place = options.folder / f"{number:03}"
-                    record(place, 0 if options.only_recorded else OTHERS)
+                    record(place, *((ONLY_SPANS, 0) if options.only_recorded else (SPANS, OTHERS)))
                     pairs[number] = judged(number, place, round(os.getloadavg()[0], 1), options.only_recorded)
                     keep(pairs.values())
     print(table([pair for pair in kept() if pair.load <= options.load]))
