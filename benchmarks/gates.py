@@ -4,6 +4,7 @@
     python -m benchmarks.gates --folder DIR --only-recorded  # four spans, and no other steps
     python -m benchmarks.gates --folder DIR --judge-again    # the same recordings, after a change of the gate
     python -m benchmarks.gates --table [--load 2]            # from the results that are kept beside this file
+    python -m benchmarks.gates --table --first 64 --pairs 36 # of some of them
 
 A pair is nine trainings, each in a process of its own with two spans of ten steps, or four if only recorded steps are
 judged: three of the base, three of the same program again, and three with a tenth more work, recorded in turn.
@@ -225,7 +226,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="How often a gate at +5 % is wrong.")
     parser.add_argument("--folder", type=Path, help="where the recordings are kept")
     parser.add_argument("--first", type=int, default=0, help="number of the first pair")
-    parser.add_argument("--pairs", type=int, default=PAIRS, help=f"default: {PAIRS}")
+    parser.add_argument("--pairs", type=int, help=f"default: {PAIRS} to record, all that are kept for the table")
     parser.add_argument("--only-recorded", action="store_true", help="only the gates about recorded steps")
     parser.add_argument("--judge-again", action="store_true", help="record nothing, judge all recordings again")
     parser.add_argument("--table", action="store_true", help="only print the table of the results that are kept")
@@ -241,13 +242,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
     elif not options.table:
         with neighbours():
-            for number in range(options.first, options.first + options.pairs):
+            for number in range(options.first, options.first + (options.pairs or PAIRS)):
                 if number not in pairs:
                     place = options.folder / f"{number:03}"
                     record(place, *((ONLY_SPANS, 0) if options.only_recorded else (SPANS, OTHERS)))
                     pairs[number] = judged(number, place, round(os.getloadavg()[0], 1), options.only_recorded)
                     keep(pairs.values())
-    print(table([pair for pair in kept() if pair.load <= options.load]))
+    last = options.first + options.pairs if options.pairs else math.inf
+    print(table([pair for pair in kept() if options.first <= pair.number < last and pair.load <= options.load]))
 
 
 if __name__ == "__main__":

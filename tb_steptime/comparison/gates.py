@@ -159,7 +159,7 @@ def _per_run(side: Side, metric: str) -> list[Float64]:
     """Returns one value for each run, (1,) each."""
     of = _OF_PACE.get(metric)
     values = [of(pace) for pace in side.paces()] if of else side.least_span_means(metric)
-    return [np.array([value], np.float64) for value in values if value is not None]
+    return [np.array([value], np.float64) for value in values if value]
 
 
 def _judged_by_order(gate: Gate, before: Sequence[Float64], after: Sequence[Float64], run: str) -> GateResult:

@@ -16,7 +16,7 @@ from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, Bound
+from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.whole_means import whole_mean
@@ -40,8 +40,6 @@ FEW_STEPS = 3
 LITTLE_FRACTION = 0.5
 LITTLE = phrase("Most of this recording is one-time work or was launched before it, so later steps will differ.")
 
-#: From this share of the step on, work that is not recorded decides how long a step takes.
-UNRECORDED_FRACTION = 0.5
 UNRECORDED = phrase("For most of the step the GPU runs no recorded work although some is launched: find out why first.")
 
 ONLY_LAUNCHES = phrase("Only launch calls are recorded of the CPU: this may be one-time work, as of first calls.")

@@ -39,6 +39,7 @@ EVIDENCE_IS_DRAWN = """() => [...document.querySelectorAll(".evidence-place")].e
     place.getBoundingClientRect().top > innerHeight || place.querySelector("canvas, .link, .quiet"))"""
 #: Whether the tab draws with its own fonts. Where they are late, the first view that is opened has others.
 HAS_FONTS = "() => [...document.fonts].some((font) => font.family.includes('Roboto'))"
+MOST_RELOADS = 5
 SETTLE_MS = 1_000
 #: The largest file that a reader should have to load for one picture.
 LARGEST_BYTES = 250_000
@@ -154,7 +155,9 @@ def opened(browser: Browser, server: TensorBoard, picture: Picture) -> Page:
 def settled(page: Page, picture: Picture) -> bytes:
     """The tab without TensorBoard's own bar, once nothing moves any more."""
     holder, frame = _ready(page, picture)
-    while not frame.evaluate(HAS_FONTS):
+    for _ in range(MOST_RELOADS):
+        if frame.evaluate(HAS_FONTS):
+            break
         page.reload()
         holder, frame = _ready(page, picture)
     frame.wait_for_function("!document.querySelector('[role=progressbar], .notice')", timeout=DRAWN_MS)

@@ -53,6 +53,9 @@ COMMUNICATION_FRACTION = 0.30
 #: Without a leading cause, the host is the cause if at least this share of launches comes too late.
 STARVED_FRACTION = 0.50
 
+#: From this share of a step on, launched work that waits for nothing recorded decides how long the step takes.
+UNRECORDED_FRACTION = 0.50
+
 
 class Pace(NamedTuple):
     """What a verdict is based on: times in ns of the mean step of a span, or of one phase of it.

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
 from tb_steptime.ranks.delays.kernel_times import KernelExcess, kernel_excess
 from tb_steptime.ranks.delays.op_work import has_more_work
 from tb_steptime.ranks.delays.received import received_factor
@@ -47,7 +48,6 @@ _KERNELS = "kernel_time"
 #: Launched work waits while nothing is recorded on the device. Some of that may be a wait for another stream or rank;
 #: as most of a rank's step it is a cause.
 _UNRECORDED = ("unrecorded_work_time", "idle_dependency_time")
-MOSTLY_UNRECORDED = 0.5
 
 
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
@@ -170,8 +170,11 @@ def _of_kernels(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> 
 
 
 def _unrecorded(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:
+    overview = spans[place].results.get("overview")
+    if isinstance(overview, OverviewResult) and len(overview.devices) > 1:
+        return None  # its work may wait for another GPU of the rank
     found = _cause("unrecorded", _UNRECORDED, spans, place, steps)
-    mostly = found is not None and found.own_ns >= MOSTLY_UNRECORDED * spans[place].mean_step_ns
+    mostly = found is not None and found.own_ns >= UNRECORDED_FRACTION * spans[place].mean_step_ns
     return found if mostly else None
 
 
