@@ -176,3 +176,11 @@ def test_work_that_waits_for_nothing_recorded_is_why_where_it_is_most_of_the_ste
     usual = [span(number, waits) for number in (0, 1)]
     late = span(2, {"kernel_time": 20, "unrecorded_work_time": 15, "idle_dependency_time": 40})
     assert why(replace(late, step_ns=np.full(2, step_ms * MS)), *usual, delay_ms=50) == found
+
+
+def test_work_of_a_rank_with_several_gpus_may_wait_for_another_of_them():
+    waits = {"kernel_time": 20, "unrecorded_work_time": 1, "idle_dependency_time": 3}
+    late = span(2, waits | {"idle_dependency_time": 60})
+    found = timeline("step | 11 22 |\nruntime | ab ab |\nkernel 7 gpu0 | a. a. |\nkernel 7 gpu1 | .b .b |")
+    late = replace(late, step_ns=np.full(2, 80 * MS), results=late.results | {"overview": overview.analyse(found)})
+    assert why(late, span(0, waits), span(1, waits), delay_ms=50) == []
