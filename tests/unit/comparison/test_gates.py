@@ -187,14 +187,20 @@ def test_a_disturbed_host_is_judged_by_its_least_disturbed_span_and_calls():
     assert judge_gate(rule, base, Side("b", slower.spans)).passed is None, "one run says nothing of the next"
 
 
-def test_the_slower_half_of_disturbed_runs_counts_for_nothing():
-    rule = parse_gate("undisturbed_host_time>+5%")
-    busy = ((3, 3, 3), (3, 3, 3))
-    quiet = ((0, 0, 0), (0, 0, 0))
-    base, again = disturbed(10, (quiet, quiet, busy)), disturbed(10, (busy, quiet, quiet))
-    assert judge_gate(rule, base, again).passed is True
-    found = judge_gate(rule, base, disturbed(10, (busy, busy, quiet)))
-    assert (found.passed, found.is_noisy) == (False, True), "half of a run's difference counts: 7 %"
+def test_one_undisturbed_run_clears_the_slower_side():
+    rule, less = parse_gate("undisturbed_host_time>+5%"), parse_gate("undisturbed_host_time<-5%")
+    busy, quiet = ((3, 3, 3), (3, 3, 3)), ((0, 0, 0), (0, 0, 0))
+    base = disturbed(10, (quiet, quiet, busy))
+    assert judge_gate(rule, base, disturbed(10, (busy, quiet, quiet))).passed is True
+    mostly_busy = disturbed(10, (busy, busy, quiet))
+    found = judge_gate(rule, base, mostly_busy)
+    assert (found.passed, found.value, found.is_noisy) == (True, pytest.approx(1.5 / 21), True)
+    assert judge_gate(less, mostly_busy, base).passed is True
+    assert judge_gate(parse_gate("undisturbed_host_time>+14us"), base, mostly_busy).passed is True
+    assert judge_gate(parse_gate("undisturbed_host_time>215us"), base, mostly_busy).passed is True
+    all_busy = disturbed(10, (busy, busy, busy))
+    assert judge_gate(rule, base, all_busy).passed is False
+    assert judge_gate(less, all_busy, base).passed is False
 
 
 def test_steps_without_the_profiler_have_a_gate_where_the_recorder_timed_them():
