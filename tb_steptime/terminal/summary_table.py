@@ -46,6 +46,8 @@ from tb_steptime.trace.table import median
 MAX_WIDTH, MIN_WIDTH = 100, 80
 _SLOW_NAMES = 6
 _BLOCKING_ROWS = 5
+#: Minimum share of the largest row; smaller ones are left out.
+_OF_LARGEST = 0.1
 _OP_LENGTH = 56
 #: Reasons for idle time below this share of the step get no line of their own.
 LEAST_FRACTION = 0.001
@@ -206,11 +208,11 @@ def _cpu(host: HostResult) -> Iterator[str]:
 
 
 def _blocking(host: HostResult) -> Iterator[str]:
-    """Yields calls that make the host wait, where they cost at least a hundredth of the step."""
-    worth = WORTH_FRACTION * host.mean_step_ns
-    rows = [row for row in host.blocking if row.bubble_ns >= worth]
-    if not rows or host.blocking_bubble_ns < worth:
+    """Yields calls that make the host wait, where together they cost at least a hundredth of the step."""
+    if not host.blocking or host.blocking_bubble_ns < WORTH_FRACTION * host.mean_step_ns:
         return
+    most_ns = max(row.bubble_ns for row in host.blocking)
+    rows = [row for row in host.blocking if row.bubble_ns >= _OF_LARGEST * most_ns]
     labels = PHASE_LABELS | {phase.phase: phase.label for phase in host.phases}
     yield row("Blocking calls", host.blocking_bubble_ns, "a step with the GPU idle")
     yield from aligned(
@@ -226,8 +228,11 @@ def _blocking(host: HostResult) -> Iterator[str]:
 
 
 def _maker(row: BlockingRow) -> str:
-    """Returns the op, or the call where there is no op, and the line of code that it comes from."""
+    """Returns the op, or the call where there is no op, with the direction of a copy, and the line of code in which
+    it is."""
     what, where = brief(row.op or row.call), row.forward_source or row.source
+    if row.op == "aten::copy_" and row.direction:
+        what += f" {row.direction}"
     return f"{what} in {brief(where, PLACE_LENGTH)}" if where else what
 
 

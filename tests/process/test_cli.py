@@ -320,6 +320,28 @@ def waiting_trace(path):
     return path
 
 
+def test_calls_beside_a_larger_one_are_told_with_their_direction(tmp_path, capsys):
+    """Each copy blocks for less than a hundredth of the step; the calls together take more."""
+    trace = waiting_trace(tmp_path / "waiting.json")
+    told = json.loads(trace.read_text())
+    told["traceEvents"][0]["dur"], told["traceEvents"][-1]["dur"] = 6_000, 5_280
+    ways = ("HtoD (Pageable -> Device)", 540), ("DtoH (Device -> Pageable)", 600)
+    for number, (direction, start_us) in enumerate(ways, 10):
+        told["traceEvents"] += [
+            {"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "pid": 1, "tid": 1, "ts": start_us, "dur": 50},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpyAsync", "pid": 1, "tid": 1, "ts": start_us + 1,
+             "dur": 8, "args": {"correlation": number}},
+            {"ph": "X", "cat": "gpu_memcpy", "name": f"Memcpy {direction}", "pid": 0, "tid": 7,
+             "ts": start_us + 2, "dur": 1, "args": {"correlation": number, "bytes": 4, "device": 0, "stream": 7}},
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 1, "tid": 1,
+             "ts": start_us + 9, "dur": 40, "args": {"correlation": number + 10}},
+        ]  # fmt: skip
+    trace.write_text(json.dumps(told))
+    table = run(capsys, trace)[1].split("\nBlocking calls")[1].split("\n\n")[0]
+    rows = [line.split()[:2] for line in table.splitlines()[2:]]
+    assert rows == [["aten::_local_scalar_dense", "model"], ["aten::copy_", "HtoD"], ["aten::copy_", "DtoH"]]
+
+
 def test_calls_that_cost_gpu_time_are_told(tmp_path, capsys):
     trace = waiting_trace(tmp_path / "waiting.json")
     assert (

@@ -19,6 +19,7 @@ from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.idle.doing import Kinds
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
@@ -32,6 +33,10 @@ _HOW_TO_UPDATE = """\
 # "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratio": 0.5}
 # FSDP: torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4
 # Each rank uses OMP_NUM_THREADS cores, 1 under torchrun unless it is set."""
+_HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is launched"
+_HOW_TO_LOOK_INSIDE = (
+    "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
+)
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
@@ -66,19 +71,28 @@ def long_stretches(facts: Facts) -> Insight | None:
     if not late or unclear or facts.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
+    how = None if facts.host.with_stack else _STACKS
     if name is not None:
-        short = brief(frame_function(name), PLACE_LENGTH)
-        title = phrase("Shorten {name}, or overlap it with GPU work", name=text(short))
-    how = _how_to_overlap(name) if name is not None else None if facts.host.with_stack else _STACKS
-    if name is not None and any(gap.doing == "update" for gap in gaps if gap.name == name):
-        title, how = phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
+        title, how = _advice(name, {gap.doing for gap in gaps if gap.name == name})
     why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
     return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
 
 
+def _advice(name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
+    """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
+    if "update" in doing:
+        return phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
+    if name.endswith("GraphLaunch"):  # CUDA or HIP
+        return phrase("Launch each CUDA graph while the one before it runs"), _HOW_TO_LAUNCH_EARLIER
+    short = text(brief(frame_function(name), PLACE_LENGTH))
+    if doing and doing <= {"op", "call"}:
+        return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
+    return phrase("Shorten {name}, or overlap it with GPU work", name=short), _how_to_overlap(name)
+
+
 def _how_to_overlap(name: str) -> str | None:
-    """Returns the code of the advice for a Python function; None for ops and runtime calls, for which there is none,
-    and for methods such as `__call__`, which no script calls by their names."""
+    """Returns the code of the advice for a Python function; None for ranges, and for methods such as `__call__`, which
+    no script calls by their names."""
     frame = source_line(name)
     if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None

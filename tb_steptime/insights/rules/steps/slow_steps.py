@@ -149,16 +149,19 @@ def _own_ns(step: HostStep) -> int:
 
 
 def _why(host: HostResult, slow: list[Grown]) -> Phrase:
-    """Says by how much the slowest step is longer, which part of it grew most, and in what the CPU is then."""
-    worst, steps = slow[0], len(host.steps)
-    values = {"slow": count(len(slow)), "steps": count(steps), "step": text(worst.step), "excess": ns(worst.excess_ns)}
+    """Says how many steps are slow, by how much the slowest one is longer, which part of it grew most, and in what the
+    CPU is then. Other views call the first step slow, too, so that it is named where it is left out."""
+    worst, is_first_longer = slow[0], host.steps[0].name in {step.step for step in host.grown}
+    values = {"slow": count(len(slow)), "steps": count(len(host.steps) - is_first_longer), "step": text(worst.step),
+              "excess": ns(worst.excess_ns)}  # fmt: skip
+    how_many = _AFTER_FIRST if is_first_longer else _OF_ALL
     part = next((part for part in worst.grown if part.id not in _OF_OTHERS), None)
     if part is None:
-        return Phrase(agreeing(_LONGER, len(slow)), values)
+        return Phrase(agreeing(how_many + _LONGER, len(slow)), values)
     values |= {"part": label(part.label), "grew": ns(part.excess_ns)}
     if (doing := _doing(host, worst, part.excess_ns)) is None:
-        return Phrase(agreeing(_GREW, len(slow)), values)
-    return Phrase(agreeing(_GREW_IN, len(slow)), values | {"doing": text(brief(doing, PLACE_LENGTH))})
+        return Phrase(agreeing(how_many + _GREW, len(slow)), values)
+    return Phrase(agreeing(how_many + _GREW_IN, len(slow)), values | {"doing": text(brief(doing, PLACE_LENGTH))})
 
 
 def _doing(host: HostResult, step: Grown, grew_ns: int) -> str | None:
@@ -167,6 +170,8 @@ def _doing(host: HostResult, step: Grown, grew_ns: int) -> str | None:
     return next((gap.name for gap in gaps if gap.late_ns >= OWN_FRACTION * grew_ns), None)
 
 
-_LONGER = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual."
-_GREW = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual, {grew} of it {part}."
-_GREW_IN = "{slow} of {steps} steps (is|are) slow. Step {step} takes {excess} longer than usual, mostly in {doing}."
+_OF_ALL = "{slow} of {steps} steps (is|are) slow. "
+_AFTER_FIRST = "After the first step, {slow} of {steps} (is|are) slow. "
+_LONGER = "Step {step} takes {excess} longer than usual."
+_GREW = "Step {step} takes {excess} longer than usual, {grew} of it {part}."
+_GREW_IN = "Step {step} takes {excess} longer than usual, mostly in {doing}."
