@@ -7,8 +7,8 @@ removes.
 The kernel gives up a lock with its process, however that ended; process IDs are not used, since they are reused and
 mean nothing in another container. Where a file system has no locks, nothing of another process is removed.
 
-A folder is removed only if it holds a mark, since a name proves nothing: a user may unpack `tb_steptime-0.3.0.tar.gz` in
-the temporary folder, too.
+A folder is removed only if it holds a mark, since a name proves nothing: a user may unpack `tb_steptime-0.3.0.tar.gz`
+in the temporary folder, too.
 """
 
 from __future__ import annotations
