@@ -57,7 +57,7 @@ _HOW: dict[CauseId, str] = {
     "slower_kernels": _GPU,
     "host": _ONE_RANK,
     "python": _ONE_RANK,
-    "cpu_work": """len(inputs)  # has it as many rows as the others?
+    "cpu_work": """len(inputs)  # does it have as many rows as the others?
 taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?""",
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
@@ -255,7 +255,7 @@ def imbalance(job: JobRanks) -> Insight | None:
     )
 
 
-_DECIDED = phrase("What these ranks arrive later than the median of the others, on the path that decides the step.")
+_DECIDED = phrase("How much later these ranks arrive than the median of the others, on the path that decides the step.")
 
 
 def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
