@@ -20,6 +20,7 @@ from tb_steptime.cli import _apart, _parser
 from tests import PROJECT
 from tests.drawn.project_copy import BUILDS, Copy
 from tools.release import problems, section
+from tools.reproducible import differing, digest
 
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 #: Programs that a hosted runner has, or that earlier steps install.
@@ -167,6 +168,17 @@ def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_p
     assert done.returncode == code, done.stderr
     assert summary.read_text("utf-8") == done.stdout
     assert done.stdout.startswith("#") or "|" in done.stdout
+
+
+def test_bundles_with_other_names_or_contents_differ(tmp_path: Path) -> None:
+    texts = {"index.js": "1", "parts/host.js": "2"}
+    for folder, changes in {"a": {}, "b": {}, "c": {"index.js": "3"}, "d": {"parts/gpu.js": "2"}}.items():
+        for name, text in (texts | changes).items():
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text(text)
+    found = {other: differing(tmp_path / "a", tmp_path / other) for other in "bcd"}
+    assert found == {"b": [], "c": ["index.js"], "d": ["parts/gpu.js"]}
+    assert [digest(tmp_path / "a") == digest(tmp_path / other) for other in "bcd"] == [True, False, False]
 
 
 #: A call of the command in a shell block. A comment or another program may follow it.
