@@ -131,7 +131,7 @@ def _help(command: Command) -> str:
 
 def _sentences(path: Path, calls: tuple[str, ...]) -> Iterator[str]:
     """In their order; from the whole module, or from the arguments of calls of these names."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text("utf-8"))
     nodes = [node for node in ast.walk(tree) if _is_call(node, calls)] if calls else [_without_docstrings(tree)]
     for node in nodes:
         yield from (text for text in _texts(node) if _is_sentence(text))
