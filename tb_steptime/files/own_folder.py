@@ -6,9 +6,6 @@ removes.
 
 The kernel gives up a lock with its process, however that ended; process IDs are not used, since they are reused and
 mean nothing in another container. Where a file system has no locks, nothing of another process is removed.
-
-A folder is removed only if it holds a mark, since a name proves nothing: a user may unpack `tb_steptime-0.3.0.tar.gz`
-in the temporary folder, too.
 """
 
 from __future__ import annotations
@@ -24,11 +21,9 @@ try:
 except ImportError:  # Windows: files cannot be removed while they are open
     fcntl = None  # type: ignore[assignment]
 
-#: Prefix of the folders' names.
-PREFIX = "tb_steptime-"
-#: Name of an empty file in each of these folders. It is written when the lock is held, so that a folder with it but
-#: without a lock is left over.
-MARK = ".temporary_folder_of_tb_steptime"
+#: Prefix of the folders' names, which nothing else has: a user may unpack `tb_steptime-0.3.0.tar.gz` beside them.
+#: Releases up to 0.2 wrote "tb_steptime." and held no lock.
+PREFIX = "tb_steptime-temporary-"
 
 
 class OwnFolder:
@@ -37,11 +32,12 @@ class OwnFolder:
     def __init__(self, purpose: str) -> None:
         import tempfile  # slow to import, and not every process needs a folder
 
-        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}."))
-        self._lock = _opened(self.path)
-        if self._lock is not None:
-            _locked(self._lock)
-        (self.path / MARK).touch()
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}."))
+            self._lock = _opened(self.path)
+            if self._lock is None or (_locked(self._lock) and self.path.exists()):
+                break
+            os.close(self._lock)  # another process took it as a leftover
         atexit.register(self.remove)
 
     def remove(self) -> None:
@@ -115,6 +111,6 @@ def _locked(file: int, *, unknown: bool = True) -> bool:
 
 def _is_own(folder: Path) -> bool:
     try:
-        return folder.lstat().st_uid == os.getuid() and not folder.is_symlink() and (folder / MARK).is_file()
+        return folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
     except (OSError, AttributeError):
         return False
