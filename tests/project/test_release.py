@@ -146,6 +146,29 @@ def step_named(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+@pytest.mark.parametrize("programs", ["bin", "Scripts"])
+def test_the_action_installs_where_later_steps_find_the_command(programs: str, tmp_path: Path) -> None:
+    """A program in place of Python makes the folders of an environment, as Linux and Windows have them."""
+    made = tmp_path / "temporary" / "tb-steptime" / programs
+    python = tmp_path / "python3"
+    installs = f'#!/bin/sh\necho "$@" > "{tmp_path}/installed"\n'
+    python.write_text(
+        f"#!/bin/sh\nmkdir -p '{made}'\nprintf '%s' '{installs}' > '{made}/python'\nchmod +x '{made}/python'\n"
+    )
+    python.chmod(0o755)
+    given = {
+        "PACKAGE": "tb-steptime==0.3.0",
+        "RUNNER_TEMP": str(tmp_path / "temporary"),
+        "GITHUB_PATH": str(tmp_path / "paths"),
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+    }
+    command = ["bash", "-e", "-c", step_named("Install tb-steptime")["run"]]
+    subprocess.run(command, env=os.environ | given, check=True)
+    assert (tmp_path / "installed").read_text().split() == ["-m", "pip", "install", "--quiet", "tb-steptime==0.3.0"]
+    assert (tmp_path / "paths").read_text() == f"{made}\n"
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 @pytest.mark.parametrize(("rules", "code"), [("step_time>+5%\n", 0), ("step_time>+5%\nstep_time>1ms\n", 1), ("", 0)])
 def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_path: Path) -> None:
     program = tmp_path / "tb-steptime"
