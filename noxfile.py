@@ -93,6 +93,9 @@ def beside(session: nox.Session) -> None:
 def elsewhere(session: nox.Session) -> None:
     """What hosted builders run on systems other than Linux on x86-64: rooms of the package and its commands."""
     session.install("--upgrade", "--upgrade-strategy", "eager", "--editable", ".[dev]")
+    session.env["PYTHONUTF8"] = (
+        "1"  # the tests' own files: `test_elsewhere.py` finds text of the package without encoding
+    )
     _test(session, "tests/unit", "tests/process/test_cli.py", "tests/process/test_plugin.py")
 
 

@@ -38,7 +38,8 @@ class Node:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE if capture else None,
             stderr=subprocess.STDOUT if capture else None,
-            text=True,
+            encoding="utf-8",  # as npm writes, whatever the system's code page is
+            errors="replace",
         )
 
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(ROOT))
 from tb_steptime import __version__  # noqa: E402 - the checkout, whatever is installed
 
 project = "Step Insights for TensorBoard"
-author = "the authors of tb-steptime"
+author = "The tb-steptime developers"
 copyright = author
 release = version = __version__
 

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     dist = asked.dist.resolve()
     dist.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="tb_steptime-wheels-") as folder:
+    with tempfile.TemporaryDirectory(prefix="wheels-of-tb_steptime-") as folder:
         tools = environment(Path(folder, "tools"), asked.python, *BUILDERS, *_linux_builders())
         sdist = build_sdist(tools, Path(folder), dist)
         kinds = ("pure",) if asked.portable else ("pure", "native")

@@ -24,6 +24,7 @@ from tb_steptime.terminal.commands.base import Command
 PACKAGE = Path(tb_steptime.__file__).parent
 WIDTH = 110
 MEANINGS = "Labels and meanings"
+TABLES = "Tables"
 OF_TAB = "Said by the tab itself"
 #: What the tab itself says, beside the sentences of results: buttons, axes, hints.
 TAB = Path(__file__).resolve().parent.parent / "frontend" / "src"
@@ -58,6 +59,7 @@ _IN_ENGLISH = re.compile(r"[a-z]{2,} [a-z{]|[A-Z]{2,} [a-z]")
 _PHRASES = ("phrase", "Phrase")
 _ERRORS = ("TraceError", "Problem", "FormatError", "UnbegunError", "OSError", "warning")
 SECTIONS = (
+    Section(TABLES, ("tables/**/*.py",)),
     Section("Verdicts and headlines", ("insights/*.py",)),
     Section("Cards: data loading", ("insights/rules/data_loading/*.py",)),
     Section("Cards: host", ("insights/rules/host/*.py",)),
@@ -95,6 +97,7 @@ def main(arguments: list[str]) -> int:
 def words() -> Iterator[tuple[str, list[str]]]:
     """Every section with its sentences, each once; a module read as a whole belongs to the first section only."""
     yield MEANINGS, list(_meanings())
+    yield "What cards rest on", list(_answers())
     whole: set[Path] = set()
     for title, modules, calls in SECTIONS:
         paths = sorted({path for pattern in modules for path in PACKAGE.glob(pattern)} - (set() if calls else whole))
@@ -110,17 +113,25 @@ def to_rewrite() -> Iterator[tuple[str, str]]:
     of labels."""
     for title, sentences in words():
         for sentence in sentences:
-            fragment = title not in (MEANINGS, OF_TAB) and FRAGMENT.search(sentence)
+            fragment = title not in (MEANINGS, TABLES, OF_TAB) and FRAGMENT.search(sentence)
             if AVOIDED.search(sentence) or fragment:
                 yield title, sentence
 
 
 def _meanings() -> Iterator[str]:
     shown = catalogue()
-    for each in (*shown.metrics, *shown.figures, *shown.parts, *shown.idle_reasons):
+    parts = (*shown.parts, *shown.idle_reasons, *shown.kernel_bins, *shown.production_parts, *shown.memory_parts)
+    for each in (*shown.metrics, *shown.figures, *parts):
         yield f"{each.label}: {each.meaning}"
-    for table in (shown.bounds, shown.causes, shown.phases):
+    for table in (shown.bounds, shown.causes, shown.phases, shown.limits, shown.roles):
         yield ", ".join(table.values())
+
+
+def _answers() -> Iterator[str]:
+    """When each rule fires, and its answers, which the tab and the documentation show with its card."""
+    for card in catalogue().cards:
+        yield card.fires
+        yield from (f"{question}: {answer}" for question, answer in card.answers.items())
 
 
 def _help(command: Command) -> str:
@@ -131,7 +142,7 @@ def _help(command: Command) -> str:
 
 def _sentences(path: Path, calls: tuple[str, ...]) -> Iterator[str]:
     """In their order; from the whole module, or from the arguments of calls of these names."""
-    tree = ast.parse(path.read_text())
+    tree = ast.parse(path.read_text("utf-8"))
     nodes = [node for node in ast.walk(tree) if _is_call(node, calls)] if calls else [_without_docstrings(tree)]
     for node in nodes:
         yield from (text for text in _texts(node) if _is_sentence(text))

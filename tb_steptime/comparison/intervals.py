@@ -90,7 +90,7 @@ def change_of_mean(
     clear = not low <= 0 <= high
     return msgspec.structs.replace(
         means, low=low, high=high, distinguishable=clear,
-        enough_steps=None if clear else _enough(means.change, (high - low) / 2, min(len(base), len(candidate))),
+        enough_steps=None if clear else _enough(means.change, low, high, min(len(base), len(candidate))),
     )  # fmt: skip
 
 
@@ -164,10 +164,11 @@ def student(freedom: float, level: float = LEVEL) -> float:
     return sum(term * inverse**power for power, term in enumerate(terms))
 
 
-def _enough(change: float, half_width: float, steps: int) -> int | None:
-    """Returns how many steps would be enough, given that the interval's half-width shrinks with the square root of
-    their number."""
+def _enough(change: float, low: float, high: float, steps: int) -> int | None:
+    """Returns how many steps would be enough, given that the interval shrinks with the square root of their number. The
+    end beyond 0 counts, because an interval may be longer to one side."""
     if not change:
         return None
-    needed = math.ceil(steps * (half_width / change) ** 2)
+    beyond = low if change > 0 else high
+    needed = math.floor(steps * ((change - beyond) / change) ** 2) + 1
     return needed if needed <= MOST_STEPS else None

@@ -21,8 +21,9 @@ try:
 except ImportError:  # Windows: files cannot be removed while they are open
     fcntl = None  # type: ignore[assignment]
 
-#: Prefix of the folders' names. Releases up to 0.2 wrote "tb_steptime." and held no lock.
-PREFIX = "tb_steptime-"
+#: Prefix of the folders' names, which nothing else has: a user may unpack `tb_steptime-0.3.0.tar.gz` beside them.
+#: Releases up to 0.2 wrote "tb_steptime." and held no lock.
+PREFIX = "tb_steptime-temporary-"
 
 
 class OwnFolder:

@@ -71,7 +71,7 @@ def _refuse_gaps(span: MeasuredSpan) -> None:
     titles = [each.title for each in ANALYSES if each.id in COMPARED_VIEWS and each.id in span.facts.gaps]
     if titles:
         problem = f"It cannot be compared: of {', '.join(titles)} the analysis failed on this file"
-        raise TraceError(problem, span.facts.file, "Its other views stand; a newer release may read it.")
+        raise TraceError(problem, span.facts.file, "Its other views are valid; a newer release may read this one.")
 
 
 def _gains(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str]) -> tuple[ExpectedGain, ...]:

@@ -95,6 +95,6 @@ def _of_trainings(of: Followed, where: str) -> str:
     if of.trainings == 1:
         return f"In one real training {where}, the card promised {of.median:.2f} times the gain."
     return (
-        f"In {of.trainings} real trainings {where}, promised was {of.least:.2f} to {of.most:.2f} times what was "
-        f"gained, {of.median:.2f} in the median."
+        f"In {of.trainings} real trainings {where}, the card promised {of.least:.2f} to {of.most:.2f} times the gain, "
+        f"{of.median:.2f} times in the median."
     )

@@ -33,8 +33,8 @@ UNLINKED_FRACTION = 0.05
 
 PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
 _ONLY_PROFILED = phrase(
-    "If the profiler doubled the CPU's time, the GPU hardly waits when nothing is recorded. Record with profile_steps, "
-    "which also times steps without the profiler."
+    "The profiler may have doubled the CPU's time; then the GPU would hardly wait without it. Record with "
+    "profile_steps, which also times steps without the profiler."
 )
 
 

@@ -52,8 +52,8 @@ _PACES = {
     "leave est. {left} of {step}, in which no stream is busy for long.",
 }
 _ONLY_PROFILED = (
-    "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. Only in the {step} that "
-    "are recorded does the CPU set the pace."
+    "Without the profiler a step takes {plain}, and {gpu} works for {plain_share} of that. The CPU sets the pace "
+    "only in recorded steps, which take {step}."
 )
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
@@ -237,7 +237,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     if facts.only_profiler_waits:
         return confidence(facts, Confidence.MEDIUM, _TIMED)
     if host.bound is Bound.MIXED:
-        return confidence(facts, Confidence.MEDIUM, phrase("No cause makes half of the idle time."))
+        return confidence(facts, Confidence.MEDIUM, phrase("No cause accounts for half of the idle time."))
     slowed = slowed_by(host)
     if slowed is not None and host.bound is not Bound.GPU:
         return confidence(facts, Confidence.MEDIUM, slowed)

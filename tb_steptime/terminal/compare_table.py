@@ -54,7 +54,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
         _titled("Figures", _figure_rows(comparison)),
         *(_titled(title, _table_rows(comparison, of)) for of, title in _TABLES),
-        _titled("What the traces show that was changed", [(CHANGE_LABELS[change],) for change in comparison.changes]),
+        _titled("Changes that the traces show", [(CHANGE_LABELS[change],) for change in comparison.changes]),
         _titled("What cards promised", _prediction_rows(comparison)),
         [line for text in _residuals(comparison) for line in _wrapped(text, width)],
     )

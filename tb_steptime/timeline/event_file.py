@@ -135,7 +135,7 @@ class EventFile:
     def write_head(folder: Path, head: Head) -> None:
         """The last step: the columns are joined already."""
         (folder / _HEAD).write_bytes(msgspec.json.encode(head))
-        (folder / _CHECK).write_text(_check_of(folder))
+        (folder / _CHECK).write_text(_check_of(folder), "ascii")
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A column as it was written. Columns are cached, as one answer uses the same ones ten thousand times for names

@@ -132,7 +132,7 @@ def _again(value: Any, kept: list[Any]) -> Any:
 def _mapped_bytes() -> int:
     """Bytes of all file mappings that this process has in memory; 0 if the system does not tell."""
     try:
-        with open("/proc/self/statm") as file:
+        with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[2]) * mmap.PAGESIZE
     except (OSError, IndexError, ValueError):
         return 0

@@ -46,6 +46,8 @@ from tb_steptime.trace.kineto.parts import whole
 whole.os = type("os", (), {"name": "nt", "fstat": os.fstat})
 """
 )
+#: Text whose encoding is left to the system is an error, as it differs there.
+_STRICT = ("-X", "warn_default_encoding", "-W", "error::EncodingWarning")
 _RUN = """
 import contextlib, io, sys
 from tb_steptime.cli import main
@@ -55,7 +57,7 @@ sys.exit(main(sys.argv[1:]))
 
 def run(taken_away: str, *arguments: str, cache: Path) -> str:
     environment = os.environ | {"XDG_CACHE_HOME": str(cache)}
-    command = [sys.executable, "-c", taken_away + _RUN, *arguments]
+    command = [sys.executable, *_STRICT, "-c", taken_away + _RUN, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

@@ -20,6 +20,7 @@ from tb_steptime.cli import _apart, _parser
 from tests import PROJECT
 from tests.drawn.project_copy import BUILDS, Copy
 from tools.release import problems, section
+from tools.reproducible import differing, digest
 
 WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
 #: Programs that a hosted runner has, or that earlier steps install.
@@ -145,6 +146,29 @@ def step_named(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+@pytest.mark.parametrize("programs", ["bin", "Scripts"])
+def test_the_action_installs_where_later_steps_find_the_command(programs: str, tmp_path: Path) -> None:
+    """A program in place of Python makes the folders of an environment, as Linux and Windows have them."""
+    made = tmp_path / "temporary" / "tb-steptime" / programs
+    python = tmp_path / "python3"
+    installs = f'#!/bin/sh\necho "$@" > "{tmp_path}/installed"\n'
+    python.write_text(
+        f"#!/bin/sh\nmkdir -p '{made}'\nprintf '%s' '{installs}' > '{made}/python'\nchmod +x '{made}/python'\n"
+    )
+    python.chmod(0o755)
+    given = {
+        "PACKAGE": "tb-steptime==0.3.0",
+        "RUNNER_TEMP": str(tmp_path / "temporary"),
+        "GITHUB_PATH": str(tmp_path / "paths"),
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+    }
+    command = ["bash", "-e", "-c", step_named("Install tb-steptime")["run"]]
+    subprocess.run(command, env=os.environ | given, check=True)
+    assert (tmp_path / "installed").read_text().split() == ["-m", "pip", "install", "--quiet", "tb-steptime==0.3.0"]
+    assert (tmp_path / "paths").read_text() == f"{made}\n"
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
 @pytest.mark.parametrize(("rules", "code"), [("step_time>+5%\n", 0), ("step_time>+5%\nstep_time>1ms\n", 1), ("", 0)])
 def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_path: Path) -> None:
     program = tmp_path / "tb-steptime"
@@ -167,6 +191,17 @@ def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_p
     assert done.returncode == code, done.stderr
     assert summary.read_text("utf-8") == done.stdout
     assert done.stdout.startswith("#") or "|" in done.stdout
+
+
+def test_bundles_with_other_names_or_contents_differ(tmp_path: Path) -> None:
+    texts = {"index.js": "1", "parts/host.js": "2"}
+    for folder, changes in {"a": {}, "b": {}, "c": {"index.js": "3"}, "d": {"parts/gpu.js": "2"}}.items():
+        for name, text in (texts | changes).items():
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text(text)
+    found = {other: differing(tmp_path / "a", tmp_path / other) for other in "bcd"}
+    assert found == {"b": [], "c": ["index.js"], "d": ["parts/gpu.js"]}
+    assert [digest(tmp_path / "a") == digest(tmp_path / other) for other in "bcd"] == [True, False, False]
 
 
 #: A call of the command in a shell block. A comment or another program may follow it.

@@ -22,6 +22,8 @@ def sections() -> dict[str, list[str]]:
     ("section", "sentence"),
     [
         ("Labels and meanings", "Launches a step: Kernels, copies and sets that start on the GPU within the step."),
+        ("What cards rest on", "Needs: CPU and GPU activity, with the launch calls."),
+        ("Tables", "Length of the longest launch."),
         ("Verdicts and headlines", "{Gpu} starves for {idle} of the step: kernels are not launched in time."),
         ("Cards: host", "DistributedDataParallel(model, gradient_as_bucket_view=True)"),
         ("Titles, remarks and reasons", "The GPU is never idle"),

@@ -18,9 +18,9 @@ from tb_steptime.terminal.compared import compared_sides
 from tb_steptime.text.printer import change, duration, plain
 
 DEMO = Path(__file__).resolve().parents[2] / "demo_logs"
-#: In the order of the tutorial from which these experiments come.
+#: In the order of the tutorial.
 EXPERIMENTS = ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast")
-KINDS = (("Simulated", "", "_simulated"), ("Recorded on a CPU", "cpu_", ""))
+KINDS = (("Recorded on an H200", "gpu_", ""), ("Recorded on a CPU", "cpu_", ""), ("Simulated", "", "_simulated"))
 BEGINS, ENDS = "<!-- experiments -->\n", "<!-- end of experiments -->\n"
 
 _HEAD = ("experiment", "mean step", "change, 95 % interval", "what the traces show", "predicted, at most", "measured",

@@ -310,7 +310,7 @@ const BROKEN: Problem = {
 const fault = (response: Response): Problem => ({
   problem: `The server answered with error ${response.status}`,
   file: "",
-  hint: "A proxy answers so while TensorBoard starts or is busy. Else the terminal that runs TensorBoard says more.",
+  hint: "A proxy answers so while TensorBoard starts or is busy. If not, see the terminal that runs TensorBoard.",
 });
 
 /** An answer that is not the plugin's: a proxy's login page, a TensorBoard without the plugin. */

@@ -293,7 +293,7 @@ describe("experiments", () => {
   test("the comparison stands without them", async () => {
     await openTab(PAIR, server({ chain: GONE }));
     expect(await waterfall()).toBeTruthy();
-    await waitFor(() => expect(screen.getByText("The chain of experiments did not come.")).toBeTruthy());
+    await waitFor(() => expect(screen.getByText("The experiments could not be loaded.")).toBeTruthy());
   });
 });
 

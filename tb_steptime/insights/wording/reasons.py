@@ -50,7 +50,7 @@ REASONS: dict[str, str] = {
     "machine_too_busy_to_sample_lines": "Lines are not known: the machine was too busy to sample the workers in time.",
     "memory_fit_length_ambiguous": "The length of a sequence is not known: it is also another size of the model, or "
     "differs from step to step.",
-    "memory_fit_mixed_types": "What BF16 would save is not known: it is told only from a recording in FP32.",
+    "memory_fit_mixed_types": "What BF16 would save is not known: only a recording in FP32 shows it.",
     "memory_fit_needs_modules": "No module names what it made: with_stack=True records their calls, and what "
     "checkpointing each of them would save.",
     "memory_fit_needs_state": "The memory of the optimizer's state is not known: of the CPU it is counted only where "
@@ -59,8 +59,8 @@ REASONS: dict[str, str] = {
     "recorded.",
     "memory_fit_no_time": "How long a step with this setting takes is not recorded.",
     "memory_fit_needs_shapes": "The batch is not known: record_shapes=True records it, with a backward pass.",
-    "memory_fit_own_choice": "What recurrent layers and attention in written ops would take is not known: their "
-    "libraries choose types and workspaces, and a recurrent layer calls more ops for a longer sequence.",
+    "memory_fit_own_choice": "What recurrent layers and attention that is written out would take is not known: "
+    "their libraries choose types and workspaces, and a recurrent layer calls more ops for a longer sequence.",
     "memory_fit_small": "What BF16 would save of less than 4 MB is not known: workspaces of libraries are as large.",
     "memory_inconsistent": "More is alive than the allocator counts: frees are missing in the trace.",
     "memory_needs_steps": "Growth needs {least} steps or more.",
@@ -105,7 +105,7 @@ REASONS: dict[str, str] = {
     "not_computed": "It could not be computed, because its analysis failed on this file.",
     "older_release": "An older release of tb-steptime measured this and did not keep why it is not known.",
     "overhead_hidden_by_late_batches": "The loader's own work is not known: late batches hide it.",
-    "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed. Tell them in the "
+    "peaks_not_known": "The peak rates of this GPU are not known here, and none are assumed. Set them in the "
     'environment: `TB_STEPTIME_PEAKS="part of its name: half=70 fp32=31.2 memory=600"`, in TFLOP/s and GB/s.',
     "profiler_tab_counts_outside_steps": "It also counts the kernels before the first and after the last step.",
     "profiler_tab_miscounts": "It counts kernels with {wrong} of kernel time that do not run on tensor cores, or of "

@@ -29,10 +29,10 @@ INSTRUCTIONS = (
     "null is not measurable, and why_none says why."
 )
 
-Run = Annotated[str | None, Field(description="A run as list_runs names it; may be left out where there is one.")]
+Run = Annotated[str | None, Field(description="A run as list_runs names it; needed only where there are several.")]
 Worker = Annotated[str | None, Field(description="A worker of the run; default: its first.")]
-Span = Annotated[int | None, Field(description="Recordings of a worker count from 1; default: 1.", ge=1)]
-Limit = Annotated[int, Field(description="Rows at most.", ge=1, le=200)]
+Span = Annotated[int | None, Field(description="Number of the recording of a worker, from 1 on; default: 1.", ge=1)]
+Limit = Annotated[int, Field(description="Maximum number of rows.", ge=1, le=200)]
 
 
 def serve(folder: AnyPath) -> None:
@@ -117,9 +117,9 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         run: Run = None,
         worker: Worker = None,
         span: Span = None,
-        batches: Annotated[list[int] | None, Field(description="Batches whose peak is asked for.")] = None,
+        batches: Annotated[list[int] | None, Field(description="Batch sizes whose peak is estimated.")] = None,
         memory: Annotated[
-            str | None, Field(description="What the device has, such as 24GB; default: recorded.")
+            str | None, Field(description="Memory of the device, such as 24GB; default: as recorded.")
         ] = None,
     ) -> contract.Fit:
         """Says which batch fits into memory, what fills the peak by module, and which settings (checkpointing,
@@ -132,7 +132,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
             str | None, Field(description="A snapshot's path in the log directory; default: the one.")
         ] = None,
         since: Annotated[
-            str | None, Field(description="Another snapshot: what each line holds more than there.")
+            str | None, Field(description="An earlier snapshot, to show how much more each line holds since.")
         ] = None,
         limit: Limit = 10,
     ) -> contract.MemorySnapshot:
@@ -146,8 +146,12 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         worker: Worker = None,
         span: Span = None,
         step: Annotated[str | None, Field(description="Name of a step; default: the first one.")] = None,
-        start_ms: Annotated[float | None, Field(description="From the begin of the recording.")] = None,
-        end_ms: Annotated[float | None, Field(description="Both times, in place of a step.")] = None,
+        start_ms: Annotated[
+            float | None, Field(description="Start of a window of time, from the beginning of the recording.")
+        ] = None,
+        end_ms: Annotated[
+            float | None, Field(description="End of the window; both times are given in place of a step.")
+        ] = None,
         limit: Limit = 40,
     ) -> contract.Window:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""

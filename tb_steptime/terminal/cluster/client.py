@@ -151,7 +151,7 @@ def _kept(job: Job, outcome: Outcome) -> AnyPath | Problem:
 
 def _failure(job: Job, error: BaseException) -> Problem:
     if type(error).__name__ == "KilledWorker":
-        hint = "Most likely they had not enough memory: give them more, or read it with --jobs 1 on a larger machine."
+        hint = "They probably ran out of memory: give them more, or read it with --jobs 1 on a larger machine."
         return Problem("Every worker that read it died", job.file, hint)
     hint = "The workers' logs have the details. Run it again for what is left."
     return Problem(f"The worker that read it failed ({type(error).__name__})", job.file, hint)

@@ -45,7 +45,7 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         type=_step_choice,
         default="found",
         metavar="STEPS",
-        help="found: as marked, or as repeated calls show them; recording: the whole recording as one step; 10-20: "
+        help="found: by their marks, or by repeated calls; recording: the whole recording as one step; 10-20: "
         "these alone; default: found",
     )
 
@@ -56,8 +56,8 @@ def add_names_from(parser: argparse.ArgumentParser) -> None:
         "--names-from",
         type=_names_from,
         metavar="PATH",
-        help="an eager recording of the same job, or a folder with one: it names the ops and modules of what runs in "
-        "captured graphs; default: one in the log directory, if there is any",
+        help="an eager recording of the same job, or a folder with one, which names the ops and modules of captured "
+        "graphs; default: one in the log directory, if there is any",
     )
 
 

@@ -44,18 +44,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RULE",
-        help='exit with 1 where it holds for a candidate, such as "step_time>+5%%", "gpu_utilization<80%%", '
+        help='exit with 1 if this rule holds for a candidate, such as "step_time>+5%%", "gpu_utilization<80%%", '
         '"data_loading_exposed>2ms"; may be given several times',
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="a gate fails by the mean alone, not only where the whole interval is beyond",
+        help="let gates fail by the mean alone, not only if the whole interval is beyond the limit",
     )
     parser.add_argument(
         "--ranks",
         action="store_true",
-        help="read all ranks of each run, and say how efficient more ranks are and what the rest is lost to",
+        help="read all ranks of each run, and print how efficient more ranks are and what costs the rest",
     )
     add_format(parser, "table", "json", "markdown")
 
@@ -145,8 +145,8 @@ COMMAND = Command(
     "compare",
     "compare runs",
     "Compare runs with a base: what changed in a step, by how much, whether it is more than noise, and why. "
-    "BASE... -- CANDIDATE... has several recordings a side, and counts how much these differ. Exit code: 0; 1 "
-    "where a gate failed; 2 where something could not be read or was asked wrongly.",
+    "With BASE... -- CANDIDATE..., each side has several recordings, and their differences count as noise. Exit code: "
+    "0; 1 if a gate failed; 2 if something could not be read, or for an invalid call.",
     _add_arguments,
     _run,
 )

@@ -43,7 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-paths",
         action="store_true",
-        help="name workers as their files are, even where that names a machine; default: the machine is left out",
+        help="name workers like their files, even if that names a machine; default: the machine is left out",
     )
 
 
@@ -104,9 +104,9 @@ def _write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> N
 COMMAND = Command(
     "export",
     "write figures as TensorBoard scalars, or tables",
-    "Write what was measured for other programs: the figures of each step as scalars, which TensorBoard shows next to "
+    "Write the measurements for other programs: the figures of each step as scalars, which TensorBoard shows next to "
     "the loss, or all results as tables. An earlier export is replaced. Nothing that is written names a machine, a "
-    "user or a whole path, unless the folder of a run, a range of yours or --keep-paths does.",
+    "user or a whole path, unless the name of a run's folder, a range of yours or --keep-paths does.",
     _add_arguments,
     _run,
 )

@@ -20,15 +20,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_batch,
         default=(),
         metavar="N",
-        help="these batches; default: half, twice and four times the recorded one",
+        help="batch sizes to estimate; default: half, twice and four times the recorded one",
     )
     parser.add_argument(
-        "--memory", type=_size, metavar="SIZE", help="what the device has, such as 24GB; default: as the trace says"
+        "--memory", type=_size, metavar="SIZE", help="memory of the device, such as 24GB; default: as the trace says"
     )
     parser.add_argument(
         "--checkpoint",
         action="store_true",
-        help="also the code of each setting that saves memory: gradient checkpointing by module, other optimizers",
+        help="also print the code of settings that save memory: gradient checkpointing by module, other optimizers",
     )
     add_steps(parser)
     add_format(parser, "table", "json")

@@ -63,8 +63,8 @@ def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
 
 COMMAND = Command(
     "hang",
-    "print which ranks block a job, of dumps of NCCL's flight recorder",
-    "Print which ranks block the others when a job hangs, by the dumps that NCCL's flight recorder wrote: a rank "
+    "print which ranks block a job, from dumps of NCCL's flight recorder",
+    "Print which ranks block the others when a job hangs, from the dumps that NCCL's flight recorder wrote: a rank "
     "whose GPU has not finished what others have finished, or whose program has not begun what others have begun.",
     _add_arguments,
     _run,

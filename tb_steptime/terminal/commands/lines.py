@@ -67,7 +67,7 @@ COMMAND = Command(
     "lines",
     "print what lines of your code cost",
     "Print what each line of your code costs in the steps of each trace that was recorded with stacks: time on the "
-    "CPU, GPU time of what it launches, the GPU's idle time that its launches ended, and allocated memory.",
+    "CPU, GPU time of what it launches, the GPU's idle time before its launches, and allocated memory.",
     _add_arguments,
     _run,
 )

@@ -33,21 +33,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("name", "shape", "stack", "module", "line", "phase"),
         default="name",
         metavar="WHAT",
-        help="what tells ops of one name apart: name (nothing else), shape (of their inputs), stack, module, line or "
-        "phase; default: name. As a table, module prints the tree of modules first",
+        help="how ops of the same name are grouped: name (all together), shape (of their inputs), stack, module, line "
+        "or phase; default: name. As a table, module prints the tree of modules first",
     )
     parser.add_argument(
         "--window",
         choices=("steps", "recording"),
         default="steps",
-        help="sums over the steps, or over all that was recorded; default: steps",
+        help="sum over the steps, or over the whole recording; default: steps",
     )
     parser.add_argument(
         "--backward",
         choices=("ran", "made"),
         default="ran",
-        help="work of the backward pass counts where it ran, or for the op of the forward pass that made it; default: "
-        "ran",
+        help="where work of the backward pass counts: where it ran, or for the op of the forward pass that made it; "
+        "default: ran",
     )
     add_steps(parser)
     add_names_from(parser)
@@ -55,8 +55,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure",
         choices=("device", "host", "idle", "bytes"),
-        help="what the stacks of folded and speedscope sum: device time, host time in ops, GPU idle time that launches "
-        "ended, or allocated bytes; default: device, without a GPU host",
+        help="what the stacks of folded and speedscope sum: device time, host time in ops, GPU idle time before "
+        "launches, or allocated bytes; default: device, or host where there is no GPU",
     )
 
 
@@ -121,7 +121,7 @@ COMMAND = Command(
     "operators",
     "print what ops and modules of traces cost",
     "Print the ops and modules of each trace: calls, time on the host and on the device with and without what is "
-    "inside them, and the GPU's idle time that their launches ended.",
+    "inside them, and the GPU's idle time before their launches.",
     _add_arguments,
     _run,
 )

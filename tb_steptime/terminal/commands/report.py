@@ -25,26 +25,27 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("report.html"),
         metavar="FILE",
-        help="where to; a report that is there is written over; default: report.html",
+        help="the file to write; an existing report is overwritten; default: report.html",
     )
     parser.add_argument(
-        "--timeline", action="store_true", help="with single events: of each span the step that its headline speaks of"
+        "--timeline", action="store_true", help="include single events: for each span those of the step in its headline"
     )
     parser.add_argument(
-        "--steps", type=step_numbers, metavar="STEPS", help="with --timeline: of these steps instead, such as 10-20"
+        "--steps",
+        type=step_numbers,
+        metavar="STEPS",
+        help="with --timeline: include the events of these steps, such as 10-20",
     )
-    parser.add_argument(
-        "--flame", action="store_true", help="with flame graphs, which needs each trace to be read again"
-    )
+    parser.add_argument("--flame", action="store_true", help="include flame graphs; each trace is read again for them")
     parser.add_argument(
         "--try",
         dest="tried",
         nargs="+",
         default=(),
         metavar="ID",
-        help="tick these cards in each Overview, for the step that they make together; default: the first ones of each",
+        help="tick these cards in each Overview, which shows the step with their changes; default: the first ones",
     )
-    parser.add_argument("--force", action="store_true", help="write over any file that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite any existing file")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -118,7 +119,9 @@ def _unknown_card(answers: IncludedAnswers, tried: Sequence[str]) -> str | None:
     missing = next((id for id in tried if id not in known), None)
     if missing is None:
         return None
-    return f"No card {missing} can be ticked. " + (f"These can: {', '.join(known)}." if known else "None can.")
+    return f"No card {missing} can be ticked. " + (
+        f"These can: {', '.join(known)}." if known else "The recordings have no card that can."
+    )
 
 
 def _said(held: Included) -> str:
@@ -149,7 +152,7 @@ COMMAND = Command(
     "Write all views of a log directory as one HTML page, which a browser opens without TensorBoard and without a "
     "network. Traces without a fresh summary file are read first, in parallel. The page holds no single events without "
     "--timeline, no flame graphs without --flame, and no path of this machine. Exit code: 0; 1 where something could "
-    "not be read or written; 2 where something was asked wrongly.",
+    "not be read or written; 2 for an invalid call.",
     _add_arguments,
     _run,
 )

@@ -12,12 +12,17 @@ from tb_steptime.terminal.commands.base import FAILED, Command, refused, step_nu
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="TRACE", type=any_path, help="a trace file")
     parser.add_argument(
-        "--steps", type=step_numbers, required=True, metavar="STEPS", help="a step, or two of them such as 10-20"
+        "--steps", type=step_numbers, required=True, metavar="STEPS", help="a step, or a range such as 10-20"
     )
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="where to; gzip where its name ends with .gz"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the file to write; compressed with gzip if its name ends in .gz",
     )
-    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def _run(options: argparse.Namespace) -> int:

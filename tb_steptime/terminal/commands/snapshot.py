@@ -20,7 +20,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", type=any_path, help="a snapshot, or a folder: all snapshots in it"
     )
     parser.add_argument(
-        "--since", metavar="PATH", type=any_path, help="an earlier snapshot: what each line holds more than there"
+        "--since",
+        metavar="PATH",
+        type=any_path,
+        help="an earlier snapshot, to show how much more each line holds since",
     )
     add_format(parser, "table", "json")
 
@@ -69,8 +72,8 @@ def _read(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) 
 
 COMMAND = Command(
     "snapshot",
-    "print what fills the memory of a GPU, of snapshots",
-    "Print what fills the memory of each GPU, of snapshots that torch.cuda.memory._dump_snapshot wrote: the peak by "
+    "print what fills the memory of a GPU, from memory snapshots",
+    "Print what fills the memory of each GPU, from snapshots that torch.cuda.memory._dump_snapshot wrote: the peak by "
     "line of code, free memory and what keeps it, and why memory ran out. A snapshot is read without being unpickled.",
     _add_arguments,
     _run,

@@ -48,7 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--details",
         action="store_true",
-        help="every span in full; default: where there are several runs, a line for each; JSON always has everything",
+        help="print every span in full; default: several runs get one line each; JSON always contains everything",
     )
 
 

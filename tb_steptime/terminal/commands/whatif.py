@@ -20,7 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         metavar="ID",
-        help="these changes alone; default: all that make the step shorter",
+        help="apply only these changes; default: all that make the step shorter",
     )
     add_steps(parser)
     add_format(parser, "table", "json")

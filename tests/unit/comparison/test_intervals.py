@@ -93,6 +93,18 @@ def test_how_many_steps_would_show_it():
     assert change_of_mean(base, base.copy()).enough_steps is None, "no number of steps shows a change of 0"
 
 
+@pytest.mark.parametrize("count", [5, 20])
+def test_as_many_steps_as_there_are_are_never_called_enough(count):
+    """The interval is longer to one side where single steps are very long."""
+    found = [
+        change_of_mean(60 + 20 * np.random.default_rng(seed).pareto(2, count), steps(1000 + seed, count, 85, 5))
+        for seed in SEEDS
+    ]
+    unclear = [each.enough_steps for each in found if not each.distinguishable]
+    assert len(unclear) > 50
+    assert [enough for enough in unclear if enough is not None and enough <= count] == []
+
+
 @given(
     st.lists(st.integers(1, 10**9), min_size=2, max_size=40),
     st.lists(st.integers(1, 10**9), min_size=2, max_size=40),

@@ -42,17 +42,19 @@ def test_what_a_killed_process_left_goes_and_what_others_use_stays(temporary):
     in_use = OwnFolder("events")
     assert S_IMODE(in_use.path.stat().st_mode) == 0o700
     (temporary / "tb_steptime.of_an_older_release").mkdir()
-    (temporary / "tb_steptime-a_file").write_text("")
+    (temporary / "tb_steptime-0.3.0").mkdir()  # an unpacked release
+    (temporary / "tb_steptime-temporary-a_file").write_text("")
     elsewhere = temporary / "elsewhere"
     elsewhere.mkdir()
-    (temporary / "tb_steptime-a_link").symlink_to(elsewhere)
+    (temporary / "tb_steptime-temporary-a_link").symlink_to(elsewhere)
     remove_left_folders()
     assert not left.exists()
     assert {path.name for path in temporary.iterdir()} == {
         in_use.path.name,
         "tb_steptime.of_an_older_release",
-        "tb_steptime-a_file",
-        "tb_steptime-a_link",
+        "tb_steptime-0.3.0",
+        "tb_steptime-temporary-a_file",
+        "tb_steptime-temporary-a_link",
         "elsewhere",
     }
     in_use.remove()
@@ -101,7 +103,7 @@ def test_a_new_file_that_another_process_takes_for_a_left_one_has_another_name(t
 
 
 def test_where_there_are_no_locks_nothing_of_others_is_removed(temporary, monkeypatch):
-    left = temporary / "tb_steptime-events.12345678"
+    left = temporary / "tb_steptime-temporary-events.12345678"
     left.mkdir()
 
     def without(file: int, how: int) -> None:

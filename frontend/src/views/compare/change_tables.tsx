@@ -268,7 +268,7 @@ const figures = (of: Figures<RowChange>["of"], unit: "ns" | "number"): Figures<R
 });
 
 const callsColumn = (id: "base_calls" | "candidate_calls", label: string, of: string, not: string): RowColumn => ({
-  ...{ id, label, width: "92px", meaning: `How often a step of ${of}.` },
+  ...{ id, label, width: "92px", meaning: `Calls per step of ${of}.` },
   figures: figures((row) => (row.status === not ? null : row[id]), "number"),
   file: fileFields<RowChange>({ [id]: label }, "number"),
 });

@@ -30,7 +30,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   const order = useOrder(tab);
   if (answer?.kind === "problem" || trouble) {
     const { problem, hint } = answer?.kind === "problem" ? answer.value : trouble!.problem;
-    return <Note cause="The chain of experiments did not come.">{`${problem}. ${hint}`}</Note>;
+    return <Note cause="The experiments could not be loaded.">{`${problem}. ${hint}`}</Note>;
   }
   if (answer?.kind !== "ready")
     return (

@@ -67,7 +67,9 @@ function columns(
       width: "52px",
       numeric: true,
       order: (row) => row.batch,
-      cell: (row) => <span data-hint={`Begun ${fine(row.start_ns - from)} into the picture`}>{count(row.batch)}</span>,
+      cell: (row) => (
+        <span data-hint={`Begins ${fine(row.start_ns - from)} after the start of the picture`}>{count(row.batch)}</span>
+      ),
       file: fileFields<SlowBatch>({ batch: "Batch" }, "count"),
     },
     {

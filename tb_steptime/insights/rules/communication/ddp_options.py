@@ -20,7 +20,7 @@ _ALL_USED = (
 
 
 def unused_parameters(facts: Facts) -> Insight | None:
-    """Fires when DistributedDataParallel looks for unused parameters in each step, and the trace does not show that
+    """Fires when DistributedDataParallel searches for unused parameters in each step, and the trace does not show that
     there are any.
 
     Similar pattern: a model with branches that some steps leave out needs the search: where fewer gradients are put
@@ -114,8 +114,8 @@ def each_micro_batch(facts: Facts) -> Insight | None:
     an optimizer.
 
     Similar pattern: several models with an optimizer for all: passes that exchange other sizes are not counted, and
-    models of the same size look alike. A model that is called several times before one backward pass exchanges once.
-    Losses with a backward pass each are micro-batches too.
+    models of the same size are not told apart. A model that is called several times before one backward pass exchanges
+    once. Losses with a backward pass each are micro-batches too.
 
     Needs: CPU activity with the ranges of DistributedDataParallel and of the optimizer, and what launched collectives.
 

@@ -65,8 +65,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
     half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides. At
     most the step less the host floor.
 
-    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, and a
-    network that others share, which look alike; that the slowest rank gains nothing from balance.
+    Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
+    are not told apart from a network that others share; that the slowest rank gains nothing from balance.
     """
     found, whole = _exposed(facts), facts.overview.communication
     if found is None or whole is None:

@@ -16,7 +16,7 @@ EXPOSED = phrase("Mean over the steps of the time in which the loader is waited 
 #: The same formula for traces without GPU activity.
 _WAITED = phrase("Mean over the steps of the time in which the loader is waited for.")
 _GPU_NOT_RECORDED = phrase("The GPU's work is not in this trace: it may hide these waits.")
-_MARKS_SAY = phrase("Every step waits: the loader marks that itself.")
+_MARKS_SAY = phrase("Every step waits: the loader itself marks its waits.")
 MARKS_AGREE = phrase("Every step waits: the loader's own marks and the GPU's idle time agree.")
 FEW_STEPS = phrase("Seen in few steps only, so another span may have more or fewer of them.")
 PREFETCH_MORE = phrase("Prefetch more batches")

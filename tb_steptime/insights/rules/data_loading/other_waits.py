@@ -130,7 +130,7 @@ def loader_jitter(facts: Facts) -> Insight | None:
         return None
     deep = result.recorded is not None and (result.recorded.main_loader.prefetch or 0) >= DEEP_PREFETCH
     words = agreeing(
-        "{number} (batch comes|batches come) late: a wait of {long}, of the others {typical}.", jitter.long_count
+        "{number} (batch comes|batches come) late, with a wait of {long} in place of {typical}.", jitter.long_count
     )
     return loader_card(
         facts,

@@ -41,7 +41,7 @@ def indexed_gradients(facts: Facts) -> Insight | None:
         how="x.index_select(0, index)  # or torch.gather, torch.nn.functional.embedding: no sort in the backward pass",
         gain_ns=found.gain_ns * SAVED_FRACTION,
         formula=phrase("Three quarters of the time of these kernels and of the sort before them (est.)."),
-        why_confidence=phrase("What the other op takes is not known."),
+        why_confidence=phrase("How long index_select takes is not known."),
         view="gpu",
         site=found.site,
         estimated=True,

@@ -47,7 +47,7 @@ def optimizer_passes(facts: Facts) -> Insight | None:
         how=f"torch.optim.{optimizer}(model.parameters(), fused=True)",
         gain_ns=update.gain_ns * SAVED_FRACTION,
         formula=phrase(
-            "60 % of the time of these kernels (est.): one kernel reads and writes a third of their values."
+            "60 % of the time of these kernels (est.), because one kernel reads and writes a third of their values."
         ),
         why_confidence=phrase("What the fused kernel takes is an estimate from what it reads and writes."),
         view="gpu",

@@ -19,8 +19,8 @@ def anomaly_detection(facts: Facts) -> Insight | None:
     """Fires when autograd's engine checks the gradients of its nodes for NaN, and that takes a share of the step that
     is worth a card.
 
-    Similar pattern: hooks of the user's that look for NaN: they call other ops. Nodes that accumulate gradients return
-    none, and are not checked.
+    Similar pattern: hooks of the user's that search for NaN: they call other ops. Nodes that accumulate gradients
+    return none, and are not checked.
 
     Needs: the CPU ops of the backward pass.
 

@@ -89,7 +89,7 @@ def hidden_sync_backward(facts: Facts) -> Insight | None:
 def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
-    Similar pattern: a gradient scaler that looks for infinities once a step is one of these waits, and wanted; its
+    Similar pattern: a gradient scaler that searches for infinities once a step is one of these waits, and wanted; its
     gain is what it costs.
 
     Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.

@@ -134,8 +134,8 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
         gain_formula=phrase(
-            "Own time of the optimizer's ops, of each its lower median over the steps, and the Python between them, "
-            "less addcdiv_, a pass over the parameters."
+            "Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python between "
+            "them, less addcdiv_, which is one pass over the parameters."
         ),
         confidence=sure,
         why_confidence=why,

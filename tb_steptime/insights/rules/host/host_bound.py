@@ -94,8 +94,8 @@ def gradient_buckets(facts: Facts) -> Insight | None:
 
 
 def between_passes(facts: Facts) -> Insight | None:
-    """Fires when the GPU waits for work that neither pass nor the optimizer launches. Of several GPUs the others' work
-    is launched meanwhile, and that has a card of its own.
+    """Fires when the GPU waits for work that neither pass nor the optimizer launches. With several GPUs, work for
+    the others is launched meanwhile, and that has a card of its own.
 
     Similar pattern: a model whose phases the trace does not show: without a known backward pass nothing lies between
     passes. An optimizer without a range, as those outside torch are: then the card is a hint. Gradients that are

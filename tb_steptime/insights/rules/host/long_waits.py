@@ -101,7 +101,7 @@ def _how_to_overlap(name: str) -> str | None:
 
 def compiled_waits(facts: Facts) -> Insight | None:
     """Fires when the GPU waits in long gaps before or inside code of torch.compile: it compiles again, tests guards or
-    looks code up.
+    finds its code.
 
     Similar pattern: a first call, which compiles and is no cost of every step: one-time work is left out where it is
     recognized. Graphs of the same work that are captured again and again have their own advice.
@@ -113,7 +113,7 @@ def compiled_waits(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time in these gaps, mean over the steps; waits for the loader, blocking calls and pauses are
     left out.
 
-    Left out: what stays of guards and look-ups in every step.
+    Left out: what stays of guards and of finding code in every step.
     """
     late = model_late(facts.host).compiled
     gaps = _longest(facts, late, compiled=True)

@@ -14,12 +14,11 @@ _HOW = (
 )
 _TITLE = phrase("Cache keys and values: earlier tokens are computed again")
 _BY_SLOPE = phrase(
-    "Time of one more token, by how much longer repetitions take with more tokens, times the earlier ones, mean over "
-    "the steps (est.)."
+    "Time that each further token adds to a repetition, times the number of earlier tokens, mean over the steps (est.)."
 )
 _BY_WORK = phrase(
-    "Time of the ops that multiply matrices or attend, times the share of the earlier tokens, mean over the steps "
-    "(est.): products of fewer rows are assumed to take as much less."
+    "Time of matrix products and attention, times the share of the earlier tokens, mean over the steps (est.): "
+    "products are assumed to take time in proportion to their rows."
 )
 _NO_TIME = phrase(
     "No gain is computed: whether fewer tokens take less time on a device does not follow from this trace."

@@ -109,7 +109,7 @@ def fragmented(facts: Facts) -> Insight | None:
 
     Gain: bytes that are reserved and not allocated when most is allocated.
 
-    Left out: blocks that only look unused, because another stream still needs them.
+    Left out: blocks that only seem unused, because another stream still needs them.
     """
     memory = facts.memory
     if facts.job.vendor == "amd" or not _asks_driver(memory):

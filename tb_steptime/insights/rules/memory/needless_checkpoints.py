@@ -39,7 +39,7 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     """Fires when checkpoints compute activations again in the backward pass, that takes a share of the step that is
     worth a card, and a fifth of the GPU's memory would stay free if all of them were kept.
 
-    Similar pattern: a backward pass that is differentiated once more: its ops have numbers, too, but call no layers.
+    Similar pattern: a backward pass that is differentiated again: its ops have numbers, too, but call no layers.
     Layers that compute again in a backward pass of their own, as reversible ones, and what a compiler computes again,
     do not count. A GPU that is fuller, or whose fill is not recorded: checkpoints may be needed, and there is no card.
 

@@ -57,7 +57,7 @@ _HOW: dict[CauseId, str] = {
     "slower_kernels": _GPU,
     "host": _ONE_RANK,
     "python": _ONE_RANK,
-    "cpu_work": """len(inputs)  # has it as many rows as the others?
+    "cpu_work": """len(inputs)  # does it have as many rows as the others?
 taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_threads() the same?""",
     "blocking": _ONE_RANK,
     "allocator": "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # is its memory nearly full?",
@@ -117,11 +117,11 @@ def straggler(job: JobRanks) -> Insight | None:
     """Fires when one rank arrives last in most steps, most waits of the others end with its arrival, it hardly waits
     for them, and it costs about as much in each step.
 
-    Similar pattern: ranks that take turns: `imbalance`; several that are late together: `late_ranks`. In few steps one
-    rank may be late by chance, or for a program beside it that ends soon: then its cost differs from step to step, or
-    the card is not sure; it says of how many steps it speaks. A profiler that starts late on one rank makes the others
-    wait in the first step, which is left out. The root of a broadcast may leave it early; such collectives do not
-    count.
+    Similar pattern: now one rank is late, now another: `imbalance`; several that are late together: `late_ranks`. In
+    few steps one rank may be late by chance, or for a program beside it that ends soon: then its cost differs from step
+    to step, or the card is not sure; it says of how many steps it speaks. A profiler that starts late on one rank makes
+    the others wait in the first step, which is left out. The root of a broadcast may leave it early; such collectives
+    do not count.
 
     Needs: recordings of the same steps on two or more ranks, with collectives of whole groups.
 
@@ -178,9 +178,9 @@ def late_ranks(job: JobRanks) -> Insight | None:
     """Fires when several ranks, all of a host or a few of many, arrive last together: most waits of the others end when
     one of them arrives, in most steps, and each of them hardly waits.
 
-    Similar pattern: ranks that take turns: `imbalance`; one that is late alone: `straggler`. Of few ranks some arrive
-    last by chance, so half of all count only as a host, and fewer only where their waits are far from those of the
-    others.
+    Similar pattern: now one rank is late, now another: `imbalance`; one that is late alone: `straggler`. Some of few
+    ranks arrive last by chance, so half of all count only as a host, and fewer only where their waits are far from
+    those of the others.
 
     Needs: recordings of the same steps on three or more ranks, with collectives of whole groups; for a host its name
     in the names of files, as PyTorch writes them.
@@ -235,8 +235,8 @@ def imbalance(job: JobRanks) -> Insight | None:
     or kernels of them are interrupted, with those of all ranks uninterrupted. Where the ranks cannot be replayed, what
     the median rank waits, and how late those ranks are on the path that decides the step.
 
-    Left out: why work differs: sequences of different length, garbage collection at different times, pauses of shared
-    machines look alike from here; and stages of a pipeline, whose waits are its schedule's.
+    Left out: why work differs: sequences of different length, garbage collection at different times and pauses of
+    shared machines are not told apart; stages of a pipeline, whose waits are its schedule's.
     """
     if job.balance != "imbalance" or not (job.on_device or _loads(job)):
         return None
@@ -255,7 +255,7 @@ def imbalance(job: JobRanks) -> Insight | None:
     )
 
 
-_DECIDED = phrase("What these ranks arrive later than the median of the others, on the path that decides the step.")
+_DECIDED = phrase("How much later these ranks arrive than the median of the others, on the path that decides the step.")
 
 
 def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:

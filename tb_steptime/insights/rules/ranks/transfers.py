@@ -34,7 +34,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
     """Fires when transfers take a twentieth of the step in which the ranks compute nothing, waits for late ranks taken
     out.
 
-    Similar pattern: waits for a late rank, which look the same on one rank's recording: `straggler` and `imbalance`.
+    Similar pattern: waits for a late rank, which one recording alone cannot tell apart: `straggler` and `imbalance`.
     `exposed_communication` estimates from one rank what is measured here on all of them, and advises the same. A call
     that takes ten times as long as the others of its kind and size on all ranks waits for what none of them recorded:
     what it takes beyond them is left out.

@@ -47,8 +47,8 @@ def slow_steps(facts: Facts) -> Insight | None:
     does what comes once: it is not counted. Steps that wait for their batch: without that. Without launch calls a step
     ends with its mark on the host, whatever the GPU still has to do, and differs as far as the host runs ahead. Without
     a GPU, steps that other processes disturb: these do not come at equal distances, and their ops take longer, too. An
-    update of the weights every few steps, or an evaluation: such steps do more, and are longer by as much as each other
-    or come at equal distances.
+    update of the weights every few steps, or an evaluation: such steps do more, and all of them are longer by the same
+    time or come at equal distances.
 
     Needs: at least four steps after the first one, fewer have no outliers; launch calls where there is a GPU.
 

@@ -16,7 +16,7 @@ RANK_NOTES: dict[str, NoteWords] = {
     "ranks_not_computed": NoteWords(
         "Steps or collectives of [{count}] of {all} ranks could not be computed: an analysis failed on (its file|their "
         "files).",
-        "What (it does|they do) in them is not known; the figures of the others stand.",
+        "What (it does|they do) in them is not known; the figures of the others are valid.",
     ),
     "ranks_cut_short": NoteWords(
         "The files of [{count}] of {all} ranks end before the recording does.",

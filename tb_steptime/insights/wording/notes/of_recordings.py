@@ -99,7 +99,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     ),
     "clocks_locked": NoteWords(
         "The GPU's clocks were locked while its counters were sampled.",
-        "Kernels take other times than in a normal run. Record again without counters to see those.",
+        "Kernel times differ from those of a normal run. Record again without counters to see the usual ones.",
     ),
     "sm_efficiency_measured": NoteWords(
         "SM efficiency: est. {estimated}, measured {measured}.",

@@ -75,7 +75,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
           onClick={() => tab.update(opens)}
         >
           {problem ? (
-            <span class="quiet">{`The events did not come. ${problem.problem}.`}</span>
+            <span class="quiet">{`The events could not be loaded. ${problem.problem}.`}</span>
           ) : (
             pages.length > 0 && (
               <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>

@@ -110,7 +110,7 @@ def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (
-        (judge(results), (Severity.MAJOR, "Every step waits: the loader marks that itself.")),
+        (judge(results), (Severity.MAJOR, "Every step waits: the loader itself marks its waits.")),
         (unseen, (Severity.MINOR, "The GPU's work is not in this trace: it may hide these waits.")),
     ):
         (insight,) = (each for each in judgement.insights if each.id == "no_workers")
@@ -227,7 +227,7 @@ JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
 def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
-    assert said(insight) == "1 batch comes late: a wait of 30 µs, of the others 1 µs."
+    assert said(insight) == "1 batch comes late, with a wait of 30 µs in place of 1 µs."
     assert (plain(insight.title), insight.how) == ("Prefetch more batches", "DataLoader(..., prefetch_factor=8)")
     assert [evidence.step for evidence in insight.evidence] == ["4"]
 

@@ -1011,7 +1011,7 @@ def test_a_cpu_that_only_the_profiler_slows_does_not_set_the_pace(plain_us: int,
         assert said[1] == "Yes. The GPU waits 400 µs a step (40 %) for the CPU to launch its next kernels."
         return
     without = f"Without the profiler a step takes {plain_us} µs, and the GPU works for {share} of"
-    only = "Only in the 1.0 ms that are recorded does the CPU set the pace."
+    only = "The CPU sets the pace only in recorded steps, which take 1.0 ms."
     assert said == [f"{without} that. {only}", f"Only in recorded steps. {without} it."]
     assert found.verdict.confidence is Confidence.MEDIUM
     assert [card.id for card in found.insights if card.view == "host" and card.gain_ns > (plain_us - 600) * US] == []
