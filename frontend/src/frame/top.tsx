@@ -38,7 +38,11 @@ export function Top({ job, headline, simulated, notes, quality = [], second, tab
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} second={second} tab={tab} />
       <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
-      {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
+      {above > 0 && (
+        <Note cause="Simulated, not recorded.">
+          <Details text={simulated} />
+        </Note>
+      )}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
     </>
   );
