@@ -21,7 +21,16 @@ const RUNS = [
 ] as const;
 
 const line = (name: string, work: number, id: number): RunLine => ({
-  ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, step_ns: 10 * MS, trend_ns: [10 * MS] },
+  ...{
+    run: name,
+    worker: "worker0",
+    number: id,
+    span: `id-${id}`,
+    work,
+    others: 0,
+    step_ns: 10 * MS,
+    trend_ns: [10 * MS],
+  },
   ...{ parts_ns: parts({ kernel: 10 * MS }), bound: "gpu", fix: null, agreement: null, gain_ns: 0, gain_fraction: 0 },
   ...{ job: plain("training"), machine: plain("T4") },
 });
