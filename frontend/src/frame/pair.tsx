@@ -110,7 +110,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
           found.below && named(found.below, names),
           few ? few.effect : null,
         )}
-        simulated={simulatedRuns(tab.index, runs)}
+        {...simulatedRuns(tab.index, runs)}
         notes={found.warnings
           .filter((note) => note !== few)
           .map((note) => ({ ...note, effect: shortened(note.effect, found, names) }))}
