@@ -78,8 +78,10 @@ describe("what the pickers list", () => {
   ])("%d ms before now is %s", (passed, expected) => expect(plain(age((NOW - passed) * 1e6, NOW))).toBe(expected));
 
   test("a note names the simulated runs among those that are shown, and no other", () => {
-    expect(simulatedRuns(INDEX, ["jobs/model_v100", "jobs/amp_v100"])).toBe("These runs come from a simulator: model.");
-    expect(simulatedRuns(INDEX, ["jobs/amp_v100", "jobs/baseline_v100"])).toBeNull();
+    const simulated = "These runs come from a simulator: model.";
+    expect(simulatedRuns(INDEX, ["jobs/model_v100", "jobs/amp_v100"])).toEqual({ simulated, partly: true });
+    expect(simulatedRuns(INDEX, ["jobs/model_v100"])).toMatchObject({ partly: false });
+    expect(simulatedRuns(INDEX, ["jobs/amp_v100", "jobs/baseline_v100"])).toEqual({ simulated: null });
   });
 });
 

@@ -10,7 +10,7 @@ import { medianOf, runsOf, stepValue } from "../src/views/trends/runs";
 import { Trends } from "../src/views/trends/trends";
 import { coresPage, DEVICE, loaderPage, noLoaderPage, tab, trendSpan, trendsPage } from "./fixtures/figures";
 import { because } from "./fixtures/pages";
-import { detailsOf, words } from "./fixtures/words";
+import { detailsOf, hintsOf, words } from "./fixtures/words";
 
 const SPANS = [
   trendSpan({ run: "a", number: 1, first: 5, ms: [100, 110] }),
@@ -148,8 +148,10 @@ describe("Trends", () => {
     expect(words(<Trends page={trendsPage(SPANS)} tab={tab({ run: "a" })} />)).toContain("|a, in focus|b|");
   });
 
-  test("what no span measures is a sentence with the reason, not an empty picture", () => {
-    expect(page).toContain("|The trace has no loader events.|");
+  test("what no span measures is a line with the reason in its hint, not an empty picture", () => {
+    expect(page).toContain("|Exposed data loading|not known| |");
+    const all = hintsOf(<Trends page={trendsPage(SPANS)} tab={tab()} />);
+    expect(all).toContain("The trace has no loader events.");
   });
 
   test("only the runs that the address names are drawn", () => {

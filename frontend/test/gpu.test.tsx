@@ -18,7 +18,7 @@ import { columnsOf } from "../src/views/gpu/kernel_columns";
 import { rowsOf } from "../src/views/gpu/over_time";
 import { DETAIL, DEVICE, gpuPage, gpuTab, KERNELS, kernel, RESULT } from "./fixtures/gpu";
 import { because, plain } from "./fixtures/pages";
-import { detailsOf, words } from "./fixtures/words";
+import { detailsOf, hintsOf, words } from "./fixtures/words";
 
 describe("rows of the kernel table", () => {
   const columns = columnsOf(groupingOf("name"), gpuTab().meanings, KERNELS, 1056);
@@ -185,14 +185,16 @@ describe("the GPU view", () => {
     expect(page).toContain(
       "|Tensor cores|5.0 ms|10.0 %|Matmul-like, no tensor cores|30.0 ms|60.0 %|" + "Other kernels|15.0 ms|30.0 %|",
     );
-    expect(page).toContain("|a step|Kernel|Kernel and op|Op|Module|");
-    expect(page).toContain("|Occupancy of 5.0 % of kernel time is computed from the launch.| |");
+    expect(page).toContain("|a step| |Kernel|Kernel and op|Op|Module|");
+    expect(hintsOf(<Gpu page={gpuPage(RESULT)} tab={gpuTab({})} compared={null} />)).toContain(
+      "Occupancy of 5.0 % of kernel time is computed from the launch: the profiler wrote 0 there, which is wrong.",
+    );
   });
 
   test("totals are of a mean step, or of all steps where the address says so", () => {
     expect(draw({ totals: "recording" })).toContain("|Tensor cores|10.0 ms|10.0 %|");
     expect(draw({ totals: "recording" })).toContain("|100.0 ms of kernel time in 2 steps. |");
-    expect(draw({ totals: "recording" })).toContain("|in 2 steps|Kernel|Kernel and op|");
+    expect(draw({ totals: "recording" })).toContain("|in 2 steps| |Kernel|Kernel and op|");
   });
 
   test("a zoomed row says what it shows and leads back", () => {

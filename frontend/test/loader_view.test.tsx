@@ -6,7 +6,7 @@ import { DataLoading, recorderLines } from "../src/views/data_loading/data_loadi
 import { LOADER, loaderPage, noLoaderPage, tab } from "./fixtures/figures";
 import { BURST, RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";
-import { detailsOf, rowsOf, words } from "./fixtures/words";
+import { detailsOf, hintsOf, rowsOf, words } from "./fixtures/words";
 
 const MS = 1_000_000;
 type Titles = PageOf<"data_loading">["titles"];
@@ -46,18 +46,20 @@ describe("the view of worker processes", () => {
 
   test("says why nothing is predicted, beside the lines that would record it", () => {
     const why = { code: "ambiguous_record_the_workers", values: {} };
-    const page = view({ curve: null, why_unknown: why, burst: { ...BURST, period: null, why } });
-    expect(page).toContain("|Record the workers| |Ambiguous: record the workers.|");
-    expect(page).not.toContain("One wait in");
-    expect(page).not.toContain("How many workers are enough?");
-    expect(view({ curve: null, burst: null, why_unknown: why })).toContain(
-      "|Record the workers| |Ambiguous: record the workers.|",
+    const unsure = { curve: null, why_unknown: why, burst: { ...BURST, period: null, why } };
+    expect(view(unsure)).toContain("|Record the workers| |");
+    expect(view(unsure)).not.toContain("How many workers are enough?");
+    expect(hintsOf(drawn(unsure))).toContain(
+      "Ambiguous: record the workers. Two lines of code record what each worker does.",
     );
+    expect(hintsOf(drawn(unsure))).not.toContain("One wait in");
+    expect(hintsOf(drawn({ ...unsure, burst: null }))).toContain("Ambiguous: record the workers.");
   });
 
   test("says in place of the curve what no recorder would change", () => {
     const why = { code: "overhead_hidden_by_late_batches", values: {} };
-    expect(view({ curve: null, why_unknown: why })).toContain("|How many workers are enough?|Late batches hide it.|");
+    expect(view({ curve: null, why_unknown: why })).toContain("|How many workers are enough?|not known| |");
+    expect(hintsOf(drawn({ curve: null, why_unknown: why }))).toContain("Late batches hide it.");
   });
 
   test("the picture shows the wait of each step; its table is folded, and not beside another span", () => {
@@ -258,8 +260,10 @@ describe("a loader in the main process", () => {
       values: { setting: { value: "with_stack=True", unit: "code" as const } },
     };
     expect(alone({}, { lines_missing: missing })).toContain(
-      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|Lines are not known. |" +
-        "with_stack=True| shows them.|",
+      "|Activity|A batch|Python, no op|40.0 ms|aten::to|10.0 ms|4 more|5.0 ms|",
+    );
+    expect(hintsOf(shown({}, { lines_missing: missing }))).toContain(
+      "without the activities inside it. Lines are not known. with_stack=True shows them.",
     );
   });
 

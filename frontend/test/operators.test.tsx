@@ -21,7 +21,7 @@ import {
 import type { Tab } from "../src/views/props";
 import { CATALOGUE } from "./fixtures/meanings";
 import { AROUND, plain, TAB } from "./fixtures/pages";
-import { rowsOf, words } from "./fixtures/words";
+import { hintsOf, rowsOf, words } from "./fixtures/words";
 
 const row = (name: string, device: number, more: Partial<OperatorRow> = {}): OperatorRow => ({
   name,
@@ -194,7 +194,8 @@ describe("the Operators view", () => {
     const rows = rowsOf(drawn(), "Ops").map((row) => Object.values(row));
     expect(rows[0]).toEqual(["aten::addmm", "2", "15.0 ms", "5.0 ms", "10.0 ms", "10.0 ms", "4", "0 %", "0.5 ms"]);
     expect(rows.at(-1)?.slice(0, 2)).toEqual(["5 more rows", "25"]);
-    expect(said).toContain("Lines and call stacks are not recorded.");
+    expect(said).toContain("|Not recorded: call stacks| |");
+    expect(hintsOf(drawn())).toContain("Lines and call stacks are not recorded.");
   });
 
   test("without an op in the steps there is nothing to sort, filter or draw, but the way to the recording", () => {
@@ -202,8 +203,8 @@ describe("the Operators view", () => {
     const empty = { ...page, result: { ...RESULT, tables, folded: [], modules: [] } };
     const said = (state: Tab["state"]) => words(<Operators page={empty} tab={tab(state)} compared={null} />);
     const nothing = "|Which ops take the time?|No op begins in the steps. |";
-    expect(said({})).toContain(`${nothing}Show the whole recording|Lines and call stacks are not recorded.|`);
-    expect(said({ steps: WHOLE_RECORDING })).toContain(`${nothing}Lines and call stacks are not recorded.|`);
+    expect(said({})).toContain(`${nothing}Show the whole recording|Not recorded: call stacks| |`);
+    expect(said({ steps: WHOLE_RECORDING })).toContain(`${nothing}Not recorded: call stacks| |`);
   });
 
   test("folded layers have the mean of a call and that of the slowest", () => {

@@ -23,7 +23,7 @@ from tb_steptime.insights.facts import (
 )
 from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
-from tb_steptime.insights.host_verdict import judge_span
+from tb_steptime.insights.host_verdict import judge_span, notes_of_verdict
 from tb_steptime.insights.largest import largest_pieces
 from tb_steptime.insights.rules import RULES, Gain, Rule
 from tb_steptime.insights.rules.gpu.kernel_gains import with_nothing_before
@@ -74,6 +74,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         shown_step=_shown_step(insights),
         quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
         excess=guarded.ask("what is no part of the steady step", excess_sentences, facts, {}),
+        said=guarded.ask("the notes that the verdict says", notes_of_verdict, facts, frozenset()),
     )
 
 

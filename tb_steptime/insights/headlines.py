@@ -121,10 +121,7 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
     if result.unknown is not None or result.mean is None:
         return Headline(
             phrase("The steps of this trace have no loader events."),
-            phrase(
-                "A torch DataLoader marks its waits by itself where the loop reads it; wrap another loader in {call}.",
-                call=_RECORD_FUNCTION,
-            ),
+            phrase("Wrap a loader that is not torch's in {call}.", call=_RECORD_FUNCTION),
         )
     first = most_gain([insight for insight in insights if insight.view == "data_loading"])
     if first is None:
@@ -186,7 +183,7 @@ def _loader_code(facts: Facts, first: Insight) -> str | None:
 _TENSOR_CORE_RULES = ("tensor_cores_unused", "alignment")
 
 
-_LATER = "After the first fix: [up to {later} a step], as soon as the GPU limits the step."
+_LATER = "After the first fix: [up to {later} a step]."
 _WHEN_BUSY = "[Up to {later} a step], once the GPU limits the step."
 
 

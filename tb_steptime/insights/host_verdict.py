@@ -261,11 +261,25 @@ _MOST_OF_ONCE = 0.99
 RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 
 
+def is_mostly_once(facts: Facts) -> bool:
+    """Whether one-time work is half of what is left out, or more."""
+    return bool(facts.host.one_time) and 2 * _once_ns(facts) >= facts.left_out_ns
+
+
+def _once_ns(facts: Facts) -> int:
+    return sum(step.once_ns for step in facts.overview.steps)
+
+
+def notes_of_verdict(facts: Facts) -> frozenset[str]:
+    """Returns the ids of the notes on the recording that the verdict says in full."""
+    return frozenset({"once"} if little_is_judged(facts) and is_mostly_once(facts) else ())
+
+
 def sentence_of_little(facts: Facts) -> Phrase:
     """Says what most of the recording is."""
-    steps, costs = facts.overview.steps, facts.host.one_time
-    recorded_ns, once_ns = sum(step.duration_ns for step in steps), sum(step.once_ns for step in steps)
-    if not costs or 2 * once_ns < facts.left_out_ns:
+    costs, once_ns = facts.host.one_time, _once_ns(facts)
+    recorded_ns = sum(step.duration_ns for step in facts.overview.steps)
+    if not is_mostly_once(facts):
         return phrase(
             "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left.",
             time=ns(facts.left_out_ns),

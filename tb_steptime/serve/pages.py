@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 import msgspec
 
@@ -26,6 +26,8 @@ from tb_steptime.tables.derived import with_derived
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Note
 
+#: Notes that no view shows above its pictures: the hint of the GPU's kernels says them, with the share.
+_IN_HINTS = frozenset({"kineto_occupancy"})
 #: The view that shows every insight; another with insights shows those that lead to it.
 _FIRST_VIEW = ANALYSES[0].id
 #: For each view with insights, the views whose insights it shows.
@@ -49,11 +51,13 @@ def span_page(
     measured = span.at_hand()
     result = measured.results[view]
     shown = _metrics_shown(result)
-    notes = [note for note in measured.facts.notes if _is_shown_above(note, view, shown)]
+    headline = _headline(span, view, judged)
+    said = judged.said if headline.verdict == judged.verdict.text else frozenset()
+    notes = notes_above(measured.facts.notes, {view, *shown}, said)
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(
         head=_head(span, span_count, notes, judged),
-        headline=_headline(span, view, judged),
+        headline=headline,
         result=msgspec.Raw(encode(with_derived(result, *TABLES))),
         titles=judged.titles.get(view, {}),
         notes=judged.notes.get(view, []),
@@ -120,5 +124,12 @@ def _metrics_shown(result: msgspec.Struct) -> set[str]:
     return {each.metric for each in series}
 
 
-def _is_shown_above(note: Note, view: str, shown: set[str]) -> bool:
-    return not note.qualifies or not {view, *shown}.isdisjoint(note.qualifies)
+def notes_above(notes: Iterable[Note], shown: Set[str], said: Set[str]) -> list[Note]:
+    """Returns the notes that stand above a view. shown: the view, and the metrics that it shows; said: ids of the notes
+    that its headline says."""
+    left_out = _IN_HINTS | said
+    return [
+        note
+        for note in notes
+        if note.id not in left_out and (not note.qualifies or not shown.isdisjoint(note.qualifies))
+    ]

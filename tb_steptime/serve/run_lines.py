@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterable, Sequence
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.comparison.fairness import does_other_work
-from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.works import Works
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
+from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.job_rules import judge_job
@@ -47,7 +47,7 @@ class RunLines:
     def __init__(self, kept: KeptResults, jobs: Jobs) -> None:
         self._kept, self._jobs = kept, jobs
         self._lines: dict[str, tuple[tuple[MeasuredSpan | None, ...], RunLine | None]] = {}
-        self._works: list[Side] = []
+        self._works = Works()
         self._lock = threading.Lock()
 
     def page(self, spans: Iterable[ServedSpan], budget_seconds: float = BUDGET_SECONDS) -> RunsPage:
@@ -75,6 +75,7 @@ class RunLines:
     def _line(self, spans: Sequence[ServedSpan], of_run: Sequence[ServedSpan]) -> RunLine | None:
         """spans: of the first worker; of_run: of all. None where the summary lacks what this release needs."""
         newest = spans[-1]
+        work = self._work(newest)
         try:
             judged = self._kept.judgement(newest)
             overview = newest.at_hand().result("overview", OverviewResult)
@@ -87,7 +88,8 @@ class RunLines:
             worker=newest.found.worker,
             number=newest.found.number,
             span=newest.found.id,
-            work=self._work(newest),
+            work=work,
+            others=self._others(newest.found.worker, work, of_run),
             step_ns=overview.mean_duration_ns,
             trend_ns=_trend(spans, overview),
             parts_ns=overview.mean_parts_ns,
@@ -115,17 +117,19 @@ class RunLines:
         return job_advice(first, len(job.recorded)) if first else None
 
     def _work(self, span: ServedSpan) -> int | None:
-        """Returns the number of the first group whose first run does the same work. A run is compared only with the
-        first run of each group, so that small differences do not add up within a group."""
+        """Returns the number of its work; None where that cannot be told."""
         try:
-            side = compared_side(span.found.run, [span.at_hand()], with_gains=False)
-            for number, known in enumerate(self._works):
-                if not does_other_work(known, side):
-                    return number
+            return self._works.number(compared_side(span.found.run, [span.at_hand()], with_gains=False))
         except _UNREADABLE:
             return None
-        self._works.append(side)
-        return len(self._works) - 1
+
+    def _others(self, worker: str, work: int | None, of_run: Sequence[ServedSpan]) -> int:
+        """Returns how many other processes of the run do other work. Ranks of a job are parts of one work."""
+        newest = {span.found.worker: span for span in of_run if span.measured and span.found.worker != worker}
+        if work is None or not newest:
+            return 0
+        alone = [span for span in newest.values() if not recorded_ranks([(span.found, span.at_hand())])]
+        return sum(self._work(span) not in (None, work) for span in alone)
 
 
 def _headline(lines: Sequence[RunLine]) -> Phrase | None:

@@ -108,8 +108,9 @@ class InsightReport(msgspec.Struct, frozen=True):
 class RunReport(msgspec.Struct, frozen=True):
     """The one recommendation of several spans of a run. card: the id of the first card of most spans, null where most
     have none; saying: how many of spans have it. text: what it says, as the span with the median numbers has it, and
-    how far the others differ. least_, most_: what these spans say; workers are null where the card recommends no number
-    of them."""
+    how far the others differ. least_, most_: what these spans say; least_workers and most_workers are null where the
+    card recommends no number of them. workers: the processes whose spans these are, where others of the run do
+    different work; empty where all spans of the run are meant."""
 
     run: str
     spans: int
@@ -120,6 +121,7 @@ class RunReport(msgspec.Struct, frozen=True):
     most_workers: int | None
     least_gain_ns: int
     most_gain_ns: int
+    workers: list[str] = []
 
 
 class FindingReport(msgspec.Struct, frozen=True):

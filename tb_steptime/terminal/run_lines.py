@@ -4,7 +4,9 @@ Run        Spans  Mean step  Limited by                First card
 baseline       2    52.4 ms  input-bound               Major: Use 4 workers, up to 20.1 ms a step (38 %)
 cache          3    31.0 ms  GPU-bound (2 of 3 spans)  no card (2 of 3 spans)
 
-Of a run whose spans are ranks of a job it is the first card of the job.
+Of a run whose spans are ranks of a job it is the first card of the job. Where processes that are no ranks do different
+work, as two trainings that wrote into one folder do, each work has a line of its own: no figure is a mean over them. A
+training that was started again does the same work, and stays one line.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.job_ranks import recorded_ranks
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.insights.base import Insight, Judgement
@@ -29,6 +34,7 @@ from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 if TYPE_CHECKING:
+    from tb_steptime.comparison.works import Works
     from tb_steptime.terminal.ranks.jobs import FoundJob
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
@@ -65,15 +71,65 @@ def span_line(worker: str, measured: MeasuredSpan, judgement: Judgement) -> Span
     )
 
 
-class Runs:
-    """The runs of all spans that were added, in the order of adding."""
+#: A run, and the number of a work within it.
+_Key = tuple[tuple[str, str], int]
+
+
+class _WorksOfRun:
+    """The number of the work of each process of a run. Ranks of a job and processes whose work cannot be told are not
+    told apart: they have the first number."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[str, str], tuple[FoundSpan, list[SpanLine]]] = {}
-        self._of_jobs: dict[tuple[str, str], Insight] = {}
+        self._works: Works | None = None
+        self._first: MeasuredSpan | None = None
+        self._of_worker: dict[str, int] = {}
+
+    def number(self, found: FoundSpan, measured: MeasuredSpan) -> int:
+        """Returns the number that the process has, which follows from its first span."""
+        if found.worker not in self._of_worker:
+            self._of_worker[found.worker] = 0 if recorded_ranks([(found, measured)]) else self._told(measured)
+        return self._of_worker[found.worker]
+
+    def _told(self, measured: MeasuredSpan) -> int:
+        """Only a second process is compared: most runs have one."""
+        if self._first is None:
+            self._first = measured
+            return 0
+        from tb_steptime.comparison.works import Works
+
+        if self._works is None:
+            self._works = Works()
+            self._compared(self._works, self._first)
+        return self._compared(self._works, measured)
+
+    def _compared(self, works: Works, measured: MeasuredSpan) -> int:
+        from tb_steptime.ingest.compared import compared_side
+
+        try:
+            return works.number(compared_side("", [measured], with_gains=False))
+        except (TraceError, KeyError):
+            return 0
+
+
+class Runs:
+    """The runs of all spans that were added, in the order of adding; a run of several works once for each. Spans come
+    run by run: what the processes of only one run compute is kept, because it takes memory."""
+
+    def __init__(self) -> None:
+        self.found: dict[_Key, tuple[FoundSpan, list[SpanLine]]] = {}
+        self._of_jobs: dict[_Key, Insight] = {}
+        self._numbers: dict[tuple[str, str], list[int]] = {}
+        self._works = _WorksOfRun()
 
     def add(self, found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> None:
-        self.found.setdefault(run_key(found), (found, []))[1].append(span_line(found.worker, measured, judgement))
+        run = run_key(found)
+        if run not in self._numbers:
+            self._numbers[run], self._works = [], _WorksOfRun()
+        key = run, self._works.number(found, measured)
+        if key not in self.found:
+            self._numbers[run].append(key[1])
+            self.found[key] = found, []
+        self.found[key][1].append(span_line(found.worker, measured, judgement))
 
     def add_jobs(self, jobs: Sequence[FoundJob]) -> None:
         """Adds the jobs of these spans, in time order: the newest job of a run counts."""
@@ -83,31 +139,64 @@ class Runs:
 
         for job in jobs:
             if cards := judge_job(job.ranks):
-                self._of_jobs[run_key(job.recorded[0].found)] = cards[0]
+                self._of_jobs[run_key(job.recorded[0].found), 0] = cards[0]
 
     def table(self, width: int | None) -> Iterator[str]:
         """See `run_table`."""
-        return run_table([(found, spans, self._advice(found)) for found, spans in self.found.values()], width)
+        rows = [(self._named(key), spans, self._advice(key)) for key, (_, spans) in self.found.items()]
+        return run_table(rows, width)
 
     def disagreements(self) -> Iterator[str]:
-        """Yields a sentence for each run whose spans have different first cards. To be called after all spans were
-        added. Runs with several processes are left out: these are ranks, which the cards of the job cover."""
-        for found, spans in self.found.values():
+        """Yields a sentence for each run of several works, and for each whose spans have different first cards. To be
+        called after all spans were added. Runs with several processes have no such card: these are ranks, which the
+        cards of the job cover."""
+        for key, (found, spans) in self.found.items():
+            if self._is_one_of_several(key) and key[1] == self._numbers[key[0]][0]:
+                yield printable(f"{run_name(found)} holds jobs that do different work: {self._jobs_of(key)}.")
             if len({span.worker for span in spans}) > 1:
                 continue
-            advice = self._advice(found)
+            advice = self._advice(key)
             if agreement(advice):
-                yield printable(f"First card of {run_name(found)}: {_in_words(advice)}")
+                yield printable(f"First card of {run_name(self._named(key))}: {_in_words(advice)}")
 
     def reports(self) -> list[RunReport]:
-        """Returns the reports of runs with several spans."""
-        return [_report(found.run, self._advice(found)) for found, spans in self.found.values() if len(spans) > 1]
+        """Returns the reports of runs with several spans; of a run of several works one for each of these."""
+        return [
+            _report(found.run, self._advice(key), _workers(spans) if self._is_one_of_several(key) else [])
+            for key, (found, spans) in self.found.items()
+            if len(spans) > 1 or self._is_one_of_several(key)
+        ]
 
-    def _advice(self, found: FoundSpan) -> RunAdvice:
-        key = run_key(found)
+    def _is_one_of_several(self, key: _Key) -> bool:
+        return len(self._numbers[key[0]]) > 1
+
+    def _jobs_of(self, key: _Key) -> str:
+        """Lists the processes of each work: "a, b; c"."""
+        return "; ".join(", ".join(_workers(self.found[key[0], number][1])) for number in self._numbers[key[0]])
+
+    def _named(self, key: _Key) -> FoundSpan:
+        """Returns the first span of a run, whose name says which processes are meant where others do other work."""
+        found, spans = self.found[key]
+        if not self._is_one_of_several(key):
+            return found
+        return replace(found, run=f"{run_name(found)}, {_some(_workers(spans))}")
+
+    def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
         of_job = self._of_jobs.get(key)
         return job_advice(of_job, len(spans)) if of_job else run_advice([span.advice for span in spans])
+
+
+def _workers(spans: Sequence[SpanLine]) -> list[str]:
+    return list(dict.fromkeys(span.worker for span in spans))
+
+
+def _some(workers: Sequence[str]) -> str:
+    """
+    >>> _some(["a"]), _some(["a", "b", "c"])
+    ('a', 'a and 2 more')
+    """
+    return workers[0] if len(workers) == 1 else f"{workers[0]} and {len(workers) - 1} more"
 
 
 def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine], RunAdvice]], width: int | None) -> Iterator[str]:
@@ -135,7 +224,7 @@ def _in_words(advice: RunAdvice) -> str:
     return first_card_words(advice).replace(GAP, " ")
 
 
-def _report(run: str, advice: RunAdvice) -> RunReport:
+def _report(run: str, advice: RunAdvice, workers: list[str]) -> RunReport:
     least_workers, most_workers = advice.workers or (None, None)
     least_ns, most_ns = advice.gain_ns
     return RunReport(
@@ -148,6 +237,7 @@ def _report(run: str, advice: RunAdvice) -> RunReport:
         most_workers=most_workers,
         least_gain_ns=least_ns,
         most_gain_ns=most_ns,
+        workers=workers,
     )
 
 

@@ -197,7 +197,8 @@ def test_what_cannot_be_told_has_its_reason_beside_the_lines_that_record_it(
     view = view_of(tab(tensorboard(measured_demo), state(run=ALIKE, view="data_loading")))
     place = view.locator(".record-hint")
     expect(place.get_by_role("heading")).to_have_text("Record the workers")
-    expect(place).to_contain_text("ambiguous in this trace: record the workers.")
+    why = re.compile(r"ambiguous in this trace: record the workers\.")
+    expect(place.get_by_role("note", name="Details")).to_have_attribute("data-hint", why)
     expect(view.locator("svg.worker-curve")).to_have_count(0)
     expect(view.locator(".tiles li").filter(has_text="Workers needed")).to_have_count(0)
     unknown = view.locator(".tiles + p").get_by_role("note", name="Details")
@@ -218,7 +219,9 @@ def test_what_a_loader_in_the_training_process_does(
     view = view_of(tab(tensorboard(real_pair), state(run="workers0", view="data_loading")))
     table = view.get_by_role("grid", name="What the loader does")
     assert [len(row) for row in rows(table) if row[0] == "aten::_cat"] == [3]  # there is no column of lines
-    expect(view).to_contain_text("No Python frames are recorded")
+    picture = table.locator("xpath=ancestor::section[1]")
+    why = re.compile("No Python frames are recorded")
+    expect(picture.get_by_role("note", name="Details")).to_have_attribute("data-hint", why)
     assert cut_off(view) == []
 
 

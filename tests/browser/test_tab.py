@@ -73,6 +73,7 @@ def test_every_view_draws_a_real_pair_of_recordings(
     draw_every_view(one, server, f"real-{theme}", theme, says="workers4 (span 1) compared with workers0 (span 1)")
     one.go_to("Compare")
     assert one.verdict().startswith("workers4 is 1.3x faster than workers0")
+    expect(one.frame.get_by_role("region", name="Comparison")).to_contain_text("Changes: workers4 less workers0")
     one.frame.get_by_role("button", name="Idle reason").click()
     expect(one.frame.get_by_role("slider", name="Mean step: workers0")).to_have_accessible_name(re.compile("GPU busy"))
     wait_until_scalars_are_read(server, "workers4")
@@ -85,7 +86,7 @@ def test_every_view_draws_a_real_pair_of_recordings(
 
 def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str, says: str | None = None) -> None:
     """Visit all views as a user does, and save a picture of each. says: a text
-    that every view of one or two spans has."""
+    that every view of one span has beside another."""
     wait_until_all_is_read(server)
     for title, view in VIEWS.items():
         one.go_to(title)
@@ -93,7 +94,7 @@ def draw_every_view(one: Tab, server: TensorBoard, name: str, theme: str, says: 
         assert one.verdict().endswith((".", "?"))
         assert one.theme_of_background() == theme
         assert one.overflow_px() == 0
-        if says is not None and view not in ("trends", "ranks"):
+        if says is not None and view not in ("trends", "ranks", "compare"):
             expect(one.frame.get_by_role("region", name="Comparison")).to_contain_text(says)
         one.picture(f"{view}-{name}")
 

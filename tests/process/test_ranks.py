@@ -165,8 +165,8 @@ def test_a_process_alone_has_nothing_to_be_held_against(tmp_path):
     made = Store(parse_places(str(tmp_path), ""))
     page = made.ranks.page(spans_of(made, "alone")[0], work=False)
     made.close()
-    assert page.headline.verdict.template.startswith("[One process was recorded here,]")
-    assert page.headline.action.template.startswith("Record every rank of a job")
+    assert page.headline.verdict.template.startswith("[One process was recorded,]")
+    assert page.headline.action.template.startswith("Record every rank")
 
 
 def test_two_runs_are_compared_over_all_their_ranks(store, logs, capsys):

@@ -4,7 +4,7 @@ import type { Phrase } from "../api.gen";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 
-export function Details({ text }: { text: Phrase | string | null | undefined }) {
+export function Details({ text }: { text: Phrase | string | null | undefined | false }) {
   if (!text) return null;
   return (
     <span class="details">

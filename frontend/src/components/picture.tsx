@@ -11,13 +11,13 @@ import { AboutContext, fileStem, footOf } from "./about";
 import { csv, DataTable, type TableData, tsv } from "./data_table";
 import { Details } from "./details";
 import { Menu, type MenuEntry } from "./popup";
-import { Remark, Sentence } from "./sentence";
+import { Sentence } from "./sentence";
 
 export interface PictureProps {
   title: Phrase | string;
   sub?: ComponentChildren;
   /** What the picture shows and how, for who asks: a hint beside the title, and a part of the saved picture. */
-  details?: Phrase | string | null | undefined;
+  details?: Phrase | string | null | undefined | false;
   /** The subtitle is long and gets a line of its own, and the buttons wrap. */
   below?: boolean;
   /** The beginning of the names of saved files. */
@@ -35,13 +35,14 @@ export interface PictureProps {
   children: ComponentChildren;
 }
 
-/** The place of a picture that cannot be drawn: its question, and why there is no answer. */
-export const NoPicture = ({ title, why }: { title: string; why: Phrase }) => (
+/** The place of a picture that cannot be drawn: its question in one line, and in a hint why there is no answer. */
+export const NoPicture = ({ title, why }: { title: Phrase | string; why: Phrase | string }) => (
   <section class="picture no-picture">
     <div class="head">
-      <h2>{title}</h2>
+      <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
+      <span class="sub">not known</span>
+      <Details text={why} />
     </div>
-    <Remark phrase={why} class="quiet small" />
   </section>
 );
 

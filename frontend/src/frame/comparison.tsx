@@ -49,7 +49,12 @@ export function ComparisonBar({ comparison, view, page, tab }: ComparisonBarProp
   const { own, name, chosen, other, compared, differences } = comparison;
   return (
     <>
-      <PairLine {...{ own, name, chosen, other, tab }}>{stateOf(comparison)}</PairLine>
+      <PairLine {...{ chosen, other, tab }}>
+        <b>{own}</b>
+        {placed(chosen)} compared with <b>{name}</b>
+        {placed(other)}
+        {stateOf(comparison)}
+      </PairLine>
       {differences.length > 0 && (
         <Note cause={NOT_ALIKE}>
           {differences.join(" ")} {!compared && <Anyway other={other} tab={tab} />}
@@ -60,7 +65,7 @@ export function ComparisonBar({ comparison, view, page, tab }: ComparisonBarProp
   );
 }
 
-export const NOT_ALIKE = "These two are not alike.";
+const NOT_ALIKE = "These two are not alike.";
 
 /** Draws the comparison although the spans are not alike. */
 export function Anyway({ other, tab }: { other: Selection; tab: Pick<Tab, "update"> }) {
@@ -71,24 +76,19 @@ export function Anyway({ other, tab }: { other: Selection; tab: Pick<Tab, "updat
   );
 }
 
-interface PairLineProps extends Names {
+interface PairLineProps {
   chosen: Selection;
   other: Selection;
   tab: Pick<Tab, "state" | "update">;
-  /** The text after their names, up to the full stop. */
+  /** What is said of the two. */
   children: ComponentChildren;
 }
 
-/** Names the two spans, and offers what can be done. */
-export function PairLine({ own, name, chosen, other, tab, children }: PairLineProps) {
+/** What is said of two spans, and what can be done. */
+export function PairLine({ chosen, other, tab, children }: PairLineProps) {
   return (
     <section class="comparison" aria-label="Comparison">
-      <span>
-        <b>{own}</b>
-        {placed(chosen)} compared with <b>{name}</b>
-        {placed(other)}
-        {children}
-      </span>
+      <span>{children}</span>
       <span class="push">
         <button class="link" onClick={() => tab.update({ ...keysOf(other), with: compareKey(chosen) })}>
           Swap
@@ -101,7 +101,7 @@ export function PairLine({ own, name, chosen, other, tab, children }: PairLinePr
   );
 }
 
-const placed = (selection: Selection): string => {
+export const placed = (selection: Selection): string => {
   const place = namesIn(selection);
   return place.length === 0 ? "" : ` (${place.join(", ")})`;
 };

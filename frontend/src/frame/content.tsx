@@ -205,7 +205,7 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   const runs = page.spans.map(({ run }) => run);
   return (
     <>
-      <Top job={null} headline={page.headline} simulated={simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
+      <Top job={null} headline={page.headline} {...simulatedRuns(tab.index, runs)} notes={[]} tab={tab} />
       <AboutContext.Provider value={aboutRuns(view, trendsAsked(tab).runs ?? [], tab)}>
         <View page={page} tab={tab} />
         <PrintedFoot />

@@ -5,7 +5,6 @@ import { comparedWith, compareKey, namesApart, type Selection } from "../address
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
 import { Details } from "../components/details";
-import { Note } from "../components/note";
 import { Remark } from "../components/sentence";
 import type { Answer } from "../server/client";
 import { type Asked, type Source, useAnswer } from "../server/use_answer";
@@ -13,7 +12,7 @@ import { VIEWS } from "../views";
 import { chainRuns } from "../views/compare/chain_runs";
 import type { Names, PairViewProps, Tab } from "../views/props";
 import { usualBase } from "../views/works";
-import { Anyway, NOT_ALIKE, PairLine } from "./comparison";
+import { Anyway, PairLine, placed } from "./comparison";
 import { NotReady } from "./not_ready";
 import { PrintedFoot, simulatedRuns, Top } from "./top";
 
@@ -111,21 +110,23 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
           found.below && named(found.below, names),
           few ? few.effect : null,
         )}
-        simulated={simulatedRuns(tab.index, runs)}
+        {...simulatedRuns(tab.index, runs)}
         notes={found.warnings
           .filter((note) => note !== few)
           .map((note) => ({ ...note, effect: shortened(note.effect, found, names) }))}
         tab={tab}
       />
-      <PairLine {...names} chosen={chosen} other={other} tab={tab}>
-        {!asks && <Details text={`Changes: ${names.own} less ${names.name}${pooledText(found)}.`} />}
+      <PairLine chosen={chosen} other={other} tab={tab}>
+        {asks ? (
+          <>
+            <Anyway other={other} tab={tab} />
+            <Alike chosen={chosen} tab={tab} />
+          </>
+        ) : (
+          `Changes: ${names.own} less ${names.name}`
+        )}
+        <Details text={placesText(found, names, chosen, other) + (unlike ? " Each bar has an axis of its own." : "")} />
       </PairLine>
-      {unlike && (
-        <Note cause={NOT_ALIKE}>
-          {asks ? <Anyway other={other} tab={tab} /> : "Each bar has an axis of its own."}
-          {asks && <Alike chosen={chosen} tab={tab} />}
-        </Note>
-      )}
       <Remark phrase={found.scaling} terms />
       <AboutContext.Provider value={aboutRuns("compare", runs, tab)}>
         <View {...shown} pair={asks ? null : { ...names, found, unlike }} />
@@ -146,17 +147,24 @@ function Alike({ chosen, tab }: { chosen: Selection; tab: Tab }) {
       <>
         {" or "}
         <button class="link" onClick={() => tab.update({ with: compareKey(base) })}>
-          {`compare with ${namesApart(chosen, base).name}, which does the same`}
+          {`with ${namesApart(chosen, base).name}, which does the same`}
         </button>
       </>
     )
   );
 }
 
-/** All spans of a worker count together. */
-function pooledText({ base, candidate }: ComparePage): string {
+/** What is compared of the two. All spans of a worker count together. */
+function placesText(
+  { base, candidate }: ComparePage,
+  { own, name }: Names,
+  chosen: Selection,
+  other: Selection,
+): string {
   const [before, after] = [base.spans.length, candidate.spans.length];
-  return before === 1 && after === 1 ? "" : `, over all spans that are read: ${after} and ${before}`;
+  return before === 1 && after === 1
+    ? `${own}${placed(chosen)} less ${name}${placed(other)}.`
+    : `${own} less ${name}, over all spans that are read: ${after} and ${before}.`;
 }
 
 const headlineOf = (verdict: Phrase, action: Phrase | null = null, basis: Phrase | null = null): Headline => ({

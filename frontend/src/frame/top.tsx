@@ -22,6 +22,8 @@ interface TopProps {
   headline: Headline;
   /** What a simulator states about its figures; null: they are recorded. */
   simulated: string | null;
+  /** Others of the runs that are shown are recorded. */
+  partly?: boolean;
   notes: readonly NoteText[];
   /** What is wrong with the recording. */
   quality?: readonly FindingText[];
@@ -30,7 +32,7 @@ interface TopProps {
   tab: Tab;
 }
 
-export function Top({ job, headline, simulated, notes, quality = [], second, tab }: TopProps) {
+export function Top({ job, headline, simulated, partly = false, notes, quality = [], second, tab }: TopProps) {
   const simulatedNoted = notes.some((note) => note.id === SIMULATED);
   const above = Number(simulated !== null && !simulatedNoted);
   return (
@@ -38,7 +40,11 @@ export function Top({ job, headline, simulated, notes, quality = [], second, tab
       {job !== null && <Job job={job} />}
       <Verdict headline={headline} second={second} tab={tab} />
       <Quality findings={quality} show={(range) => tab.update(rangeInTimeline(range))} />
-      {simulated !== null && !simulatedNoted && <Note cause="Simulated, not recorded.">{simulated}</Note>}
+      {above > 0 && (
+        <Note cause={partly ? "Some of these runs are simulated, not recorded." : "Simulated, not recorded."}>
+          <Details text={simulated} />
+        </Note>
+      )}
       <Notes notes={simulatedFirst(notes)} actions={stepActions(tab)} above={above} />
     </>
   );
@@ -116,14 +122,17 @@ export function PrintedFoot() {
 const MOST_NAMED = 6;
 
 /** Names the simulated runs in a picture of many. among: the runs that the picture shows. */
-export function simulatedRuns({ runs }: Index, among: readonly string[]): string | null {
+export function simulatedRuns({ runs }: Index, among: readonly string[]): Pick<TopProps, "simulated" | "partly"> {
   const shown = runs.filter(({ name }) => among.includes(name));
   const labels = shortNames(shown.map(({ name }) => name));
   const names = shown.filter(({ simulated }) => simulated).map(({ name }) => labels.get(name)!);
   const more = names.length - MOST_NAMED;
-  if (names.length === 0) return null;
+  if (names.length === 0) return { simulated: null };
   const rest = more > 0 ? ` and ${more} more` : "";
-  return `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`;
+  return {
+    simulated: `These runs come from a simulator: ${names.slice(0, MOST_NAMED).join(", ")}${rest}.`,
+    partly: names.length < shown.length,
+  };
 }
 
 /** The first stop of the Tab key: skips the bar and the list of views. It is visible while it has the focus. */

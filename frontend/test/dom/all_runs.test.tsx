@@ -7,7 +7,7 @@ import { keys, openTab, says } from "./fake_server";
 const MS = 1_000_000;
 
 const line = (name: string, id: number, work: number, step_ms: number, more: Partial<RunLine> = {}): RunLine => ({
-  ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, step_ns: step_ms * MS },
+  ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, others: 0, step_ns: step_ms * MS },
   ...{ trend_ns: [step_ms * MS, step_ms * MS], parts_ns: parts({ kernel: step_ms * MS }), bound: "gpu" as const },
   ...{ fix: null, agreement: null, gain_ns: 0, gain_fraction: 0 },
   ...{ job: plain("training · eager"), machine: plain("T4"), ...more },
@@ -18,7 +18,7 @@ const FIX = { fix: plain("Use graphs"), gain_ns: 3 * MS, gain_fraction: 0.3, bou
 const LINES = [
   line("alone", 1, 0, 50),
   line("eager", 2, 1, 10, FIX),
-  line("graphed", 3, 1, 7),
+  line("graphed", 3, 1, 7, { others: 2 }),
   line("amp_eager", 4, 1, 8, { ...FIX, gain_fraction: 0.4, machine: plain("A100"), agreement: plain("2 of 3 spans") }),
 ];
 
@@ -47,6 +47,8 @@ test("runs of the same work stand together, the largest share first; those alone
     ...["Alone in what they compute", "alone", "Not read yet", "new"],
   ]);
   expect(screen.getByRole("row", { name: /amp_eager/ }).textContent).toContain("Use graphs (2 of 3 spans)");
+  const others = screen.getAllByText(/of other work$/).map((each) => each.closest("[role=row]")!.textContent);
+  expect(others).toEqual([expect.stringMatching(/^graphed and 2.processes of other work/)]);
 });
 
 test("heads sort within groups, words and filters narrow, and the address keeps them", async () => {

@@ -71,7 +71,7 @@ test("what answers no question at first sight is folded under a line that names 
   const { rerender } = render(view());
   expect(folded().open).toBe(false);
   expect(folded().querySelector("summary")!.textContent).toBe(
-    "More: whether the CPU is the limit, blocking calls, idle time by step and phase, named ranges",
+    "More: CPU limit, blocking calls, idle time by step, ranges",
   );
   const heads = [...folded().querySelectorAll("h2")].map(({ textContent }) => textContent);
   expect(heads[0]).toBe("Is the CPU the limit?");

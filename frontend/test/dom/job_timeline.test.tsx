@@ -1,4 +1,4 @@
-import { fireEvent, screen } from "@testing-library/preact";
+import { fireEvent, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { JobRanks, JobTimeline } from "../../src/api.gen";
 import type { Answer } from "../../src/server/client";
@@ -58,9 +58,11 @@ test("a window is asked for anew, and all of the step is a press away", async ()
   expect(screen.queryByRole("button", { name: "Show the whole step" })).toBeNull();
 });
 
-test("ranks without a common clock have no such picture", async () => {
+test("ranks without a common clock have no such picture, but the reason in a hint", async () => {
   const apart = { residual_ns: null, reason: { code: "clocks_need_collectives", values: {} } };
   await openTab(OPEN, server({ ...JOB, clocks: apart }));
   await screen.findByRole("heading", { name: "Which rank makes the others wait?" });
-  expect(screen.queryByRole("heading", { name: "Which rank decides a step?" })).toBeNull();
+  const place = screen.getByRole("heading", { name: "Which rank decides a step?" }).closest("section")!;
+  expect(within(place).queryByRole("slider")).toBeNull();
+  expect(within(place).getByRole("note", { name: "Details" }).dataset.hint).toBe("The clocks are aligned.");
 });

@@ -21,7 +21,16 @@ const RUNS = [
 ] as const;
 
 const line = (name: string, work: number, id: number): RunLine => ({
-  ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, step_ns: 10 * MS, trend_ns: [10 * MS] },
+  ...{
+    run: name,
+    worker: "worker0",
+    number: id,
+    span: `id-${id}`,
+    work,
+    others: 0,
+    step_ns: 10 * MS,
+    trend_ns: [10 * MS],
+  },
   ...{ parts_ns: parts({ kernel: 10 * MS }), bound: "gpu", fix: null, agreement: null, gain_ns: 0, gain_fraction: 0 },
   ...{ job: plain("training"), machine: plain("T4") },
 });
@@ -48,7 +57,7 @@ test.each([
   ["eager", "graphed"],
 ])("Compare of %s opens on %s: the run of the same work before it, else the next", async (name, base) => {
   const asked = await openTab(`view=compare&run=${name}`, server(), client());
-  expect(await bar()).toContain(`${name} compared with ${base}`);
+  expect(await bar()).toContain(`Changes: ${name} less ${base}`);
   expect(asked.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
   expect(keys().with).toBeUndefined();
 });
@@ -71,7 +80,7 @@ const OTHER_WORK = { ...COMPARED, comparison: { ...COMPARED.comparison, same_wor
 test("two that are not alike are drawn when that is wanted, each on its own axis", async () => {
   const one = { ...server(), compare: { kind: "ready", value: OTHER_WORK } as const };
   await openTab("view=compare&run=graphed&with=alone/worker0/1", one, client());
-  expect(await screen.findByText("These two are not alike.")).toBeTruthy();
+  await screen.findByRole("button", { name: "Compare them all the same" });
   const bars = () => screen.queryAllByRole("figure").map((figure) => figure.getAttribute("aria-label"));
   expect(bars()).toEqual([]);
   press("Compare them all the same");
@@ -83,7 +92,7 @@ test("two that are not alike are drawn when that is wanted, each on its own axis
 test("the question leads to a run of the same work", async () => {
   const one = { ...server(), compare: { kind: "ready", value: OTHER_WORK } as const };
   await openTab("view=compare&run=graphed&with=alone/worker0/1", one, client());
-  fireEvent.click(await screen.findByRole("button", { name: "compare with eager, which does the same" }));
+  fireEvent.click(await screen.findByRole("button", { name: "with eager, which does the same" }));
   expect(keys().with).toBe("eager/worker0/2");
 });
 

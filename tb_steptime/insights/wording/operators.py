@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tb_steptime.insights.base import Titles
@@ -115,16 +116,18 @@ def _of_module(result: OperatorsResult, row: ModuleRow) -> int:
     return (row.device_self_ns or 0) if result.has_device else row.host_self_ns
 
 
+#: The folders of a line of code, "src/train.py(9): step", which the table shows.
+_FOLDERS = re.compile(r"^[^(:]*/")
+
+
 def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
     """Returns the line before whose launches the GPU is idle longest; without a GPU that with most time of its own."""
     steps, most = max(1, len(result.steps)), max(lines.rows, key=_costs, default=None)
     if most is None:
         return phrase("Which lines take the time?")
-    line = code(most.source)
+    line = code(_FOLDERS.sub("", most.source))
     if most.idle_ns:
-        return phrase(
-            "The GPU is idle for {idle} a step before what {line} launches", idle=ns(most.idle_ns / steps), line=line
-        )
+        return phrase("The GPU waits {idle} a step for launches of {line}", idle=ns(most.idle_ns / steps), line=line)
     share = fraction(most.host_self_ns / lines.host_ns if lines.host_ns else 0.0)
     return phrase("{line} takes {share} of the step on the CPU", line=line, share=share)
 

@@ -428,9 +428,9 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
             phrase("Name files for their ranks, such as {name}.", name=text("rank3_trace.json.gz")),
         )
     record = phrase("Record every rank at the same steps, into one folder, to see which one the others wait for.")
-    several = phrase("Record every rank of a job at the same steps, into one folder.")
+    several = phrase("Record every rank at the same steps, into one folder.")
     if world_size is None or world_size < 2:
-        return Headline(phrase("[One process was recorded here,] so there is nothing to compare it with."), several)
+        return Headline(phrase("[One process was recorded,] so no ranks can be compared."), several)
     return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)
 
 

@@ -30,6 +30,7 @@ from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, unit_of
 from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.ranks.jobs import Jobs
 from tb_steptime.terminal.run_lines import Runs
 from tb_steptime.text.printer import plain
@@ -60,7 +61,12 @@ def _first_cards(listed: Iterable[tuple[FoundSpan, MeasuredSpan | None]], cut: C
                 jobs.add(span, measured)
             read.add(span, measured, judge(measured.results, measured.facts.gaps))
     read.add_jobs(jobs.found())
-    return {report.run: report.text for report in read.reports()}
+    return {_of_work(report): report.text for report in read.reports()}
+
+
+def _of_work(report: RunReport) -> str:
+    """Names the run, and the processes that are meant where others of the run do different work."""
+    return f"{report.run} ({', '.join(report.workers)})" if report.workers else report.run
 
 
 def _run_line(span: FoundSpan, measured: MeasuredSpan | None) -> contract.RunLine:

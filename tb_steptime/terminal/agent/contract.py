@@ -28,7 +28,8 @@ class RunLine(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class Runs(msgspec.Struct, frozen=True, omit_defaults=True):
     """more: recordings that are not listed. problems: files that cannot be read. first_cards: of each run of which
-    several spans are read, the one recommendation of these spans, and how far they agree."""
+    several spans are read, the one recommendation of these spans, and how far they agree. Where the processes of a run
+    do different work, each work has one, by "run (processes)"."""
 
     recordings: list[RunLine]
     more: int = 0

@@ -128,6 +128,12 @@ def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
     action = judgement.headlines["overview"].action
     assert action is not None
     assert plain(action) == "Record later steps: begin the recording after a warm-up."
+    assert judgement.said == {"once"}  # the note would say the same again
+
+
+def test_of_many_whole_steps_the_verdict_does_not_say_what_is_left_out():
+    assert "once" in [note.id for note in notes(cold(12))]
+    assert judged(cold(12)).said == set()
 
 
 @pytest.mark.parametrize(("steps", "little"), [(3, True), (4, False)])

@@ -36,6 +36,17 @@ def test_runs_of_the_same_work_share_a_number(spans):
     assert works["cpu_baseline"] == works["cpu_transforms"] != works["cpu_resnet50_baseline"]
 
 
+@pytest.mark.parametrize(("second", "others"), [("cpu_transforms", 0), ("cpu_resnet50_baseline", 1)])
+def test_a_line_says_how_many_processes_of_its_run_do_other_work(spans, second, others):
+    mixed = [
+        ServedSpan(msgspec.structs.replace(span.found, run="mixed", worker=span.found.run), measured=span.measured)
+        for span in spans
+        if span.found.run in ("cpu_baseline", second)
+    ]
+    (line,) = RunLines(KeptResults(), Jobs()).page(mixed, budget_seconds=600).lines
+    assert (line.worker, line.others) == ("cpu_baseline", others)
+
+
 def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
     (line,) = (
         RunLines(KeptResults(), Jobs()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines

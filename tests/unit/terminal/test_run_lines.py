@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from tb_steptime.insights.run_advice import SpanAdvice, run_advice
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs
 from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
-from tb_steptime.text.printer import UNKNOWN
+from tb_steptime.text.printer import GAP, UNKNOWN, duration
 from tests.drawn.small_trace import write_trace
 from tests.golden.compare import DEMO
 from tests.unit.insights.cards import workers_card
@@ -111,7 +112,61 @@ def test_spans_of_one_run_that_disagree_get_a_line_and_a_report(capsys):
     least_ns, most_ns = sorted(span["insights"][0]["gain_ns"] for span in report["spans"])
     of_two = {"spans": 2, "saying": 2, "card": "input_bound", "least_workers": None, "most_workers": None}
     gains = {"least_gain_ns": least_ns, "most_gain_ns": most_ns}
-    assert report["runs"] == [{"run": ".", "text": words, **of_two, **gains}]
+    assert report["runs"] == [{"run": ".", "text": words, **of_two, **gains, "workers": []}]
+
+
+@pytest.fixture
+def one_folder(tmp_path: Path) -> Path:
+    """Two trainings that wrote into one folder, the first of which was started again, and a run of one training."""
+    copied = {
+        "mixed/first": DEMO / "cpu_baseline",
+        "mixed/second": DEMO / "cpu_resnet50_baseline",
+        "mixed/started_again": DEMO / "cpu_transforms",
+        "alone/w": DEMO / "cpu_baseline",
+    }
+    for name, run in copied.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        for number, trace in enumerate(sorted(run.glob("*.pt.trace.json.gz")), 1):
+            for suffix in ("", ".steptime"):
+                shutil.copyfile(f"{trace}{suffix}", tmp_path / f"{name}.{number}.pt.trace.json.gz{suffix}")
+    return tmp_path
+
+
+def test_jobs_in_one_folder_have_a_line_each_and_one_that_was_started_again_has_none_of_its_own(one_folder, capsys):
+    spans = json.loads("".join(printed(capsys, one_folder, "--format", "json")))["spans"]
+    steps: dict[str, list[int]] = {}
+    for span in spans:
+        steps.setdefault(span["worker"] if span["run"] == "mixed" else span["run"], []).extend(
+            step["duration_ns"] for step in span["steps"]
+        )
+    lines = [line.split("  ") for line in printed(capsys, one_folder)[1:] if "  " in line]
+    shown = {cells[0]: [cell.strip() for cell in cells[1:] if cell.strip()][:2] for cells in lines}
+    of = {
+        "alone": (2, steps["alone"]),
+        "mixed, first and 1 more": (4, steps["first"] + steps["started_again"]),
+        "mixed, second": (2, steps["second"]),
+    }
+    assert shown == {
+        name: [str(many), duration(round(sum(all_ns) / len(all_ns))).replace(GAP, " ")]
+        for name, (many, all_ns) in of.items()
+    }
+
+
+def test_reports_and_the_agent_tell_jobs_of_one_folder_apart(one_folder, capsys):
+    reports = json.loads("".join(printed(capsys, one_folder, "--format", "json")))["runs"]
+    assert [(each["run"], each["spans"], each["workers"]) for each in reports] == [
+        ("alone", 2, []),
+        ("mixed", 4, ["first", "started_again"]),
+        ("mixed", 2, ["second"]),
+    ]
+    names = ["alone", "mixed (first, started_again)", "mixed (second)"]
+    assert answers.runs(Logs(any_path(str(one_folder)))).first_cards == {
+        name: each["text"] for name, each in zip(names, reports, strict=True)
+    }
+    words = printed(capsys, one_folder / "mixed")
+    assert [line for line in words if "different work" in line] == [
+        "mixed holds jobs that do different work: first, started_again; second."
+    ]
 
 
 def test_the_ranks_of_a_job_are_no_spans_that_disagree(capsys):

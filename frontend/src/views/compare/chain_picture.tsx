@@ -53,7 +53,11 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
       title={title}
       below
       sub={said ?? undefined}
-      details="A bar is the mean step. The figures below it are its change from the one before and from the first."
+      details={
+        "A bar is the mean step. The figures below it are its change from the one before and from the first." +
+        (said ? " Of many runs the newest are shown, and those that are compared: choose others in Trends." : "") +
+        (move ? " Drag a column to another place, or choose it and press Shift with an arrow key." : "")
+      }
       name={`${title.replace("?", "")} experiments`}
       table={() => tableOf(group, meanings)}
     >

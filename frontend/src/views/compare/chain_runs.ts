@@ -23,8 +23,7 @@ export function chainRuns(tab: Source): ChainRuns {
   const runs = newest(asked, comparedRuns(tab));
   if (runs.length === all.length) return { runs: [], said: null };
   const of = `of ${counted(all.length, "run")}`;
-  if (runs.length < asked.length)
-    return { runs, said: `${MOST_IN_CHAIN} ${of}, the newest and those that are compared; choose others in Trends` };
+  if (runs.length < asked.length) return { runs, said: `${MOST_IN_CHAIN} ${of}` };
   return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
 }
 

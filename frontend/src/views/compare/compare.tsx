@@ -33,8 +33,8 @@ export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewPr
         <More
           of={[
             tables.length > 0 && !changed && "what did not change",
-            measured && "how well the GPU is used",
-            !advised && "what the advice gained",
+            measured && "GPU use",
+            !advised && "gains of the advice",
             "other experiments",
           ]}
           tab={tab}

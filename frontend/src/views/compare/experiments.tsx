@@ -4,7 +4,6 @@ import { useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
-import { Details } from "../../components/details";
 import { Note } from "../../components/note";
 import { type Column, Table } from "../../components/table";
 import { Late } from "../../components/waiting";
@@ -91,16 +90,11 @@ function useOrder(tab: Tab) {
 
 function Order({ order, own }: { order: ReturnType<typeof useOrder>; own: boolean }) {
   return (
-    <p class="quiet small aside">
-      Drag a column to another place.
-      <Details text="Or choose it and press Shift with an arrow key." />
+    <p class="small">
       {own && (
-        <>
-          {" "}
-          <button class="link" onClick={order.asRecorded}>
-            Order as recorded
-          </button>
-        </>
+        <button class="link" onClick={order.asRecorded}>
+          Order as recorded
+        </button>
       )}
       <span class="visually-hidden" role="status">
         {order.said}

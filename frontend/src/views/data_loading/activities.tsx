@@ -5,10 +5,10 @@
 
 import type { Activity, LoaderActivities, LoaderLine, RecordedLine, RecordedLines } from "../../api.gen";
 import { NoPicture } from "../../components/picture";
-import { Remark } from "../../components/sentence";
 import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
+import { sentence } from "../../phrase";
 import { differenceColumn } from "../compare/compared_columns";
 import type { Compared, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, TablePicture } from "../table_picture";
@@ -31,7 +31,12 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
   return (
     <TablePicture
       title={titles.activities ?? "What the loader does"}
-      details="Time of the main process in each activity itself, without the activities inside it."
+      details={[
+        "Time of the main process in each activity itself, without the activities inside it.",
+        missing && sentence(missing),
+      ]
+        .filter(Boolean)
+        .join(" ")}
       name={`loader activities ${name}`}
       label="What the loader does"
       columns={[...shown, ...difference(rows, compared)]}
@@ -40,9 +45,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
       foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
       order="activity"
       tab={tab}
-    >
-      <Remark phrase={missing} />
-    </TablePicture>
+    />
   );
 }
 
@@ -57,7 +60,7 @@ function difference(rows: readonly Activity[], compared: Compared<"data_loading"
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";
 const lineOf = ({ lines }: Activity): string | null => lines[0]?.line ?? null;
 
-/** Where no call stack shows any line, the column of dashes is left out: a sentence below says why. */
+/** Where no call stack shows any line, the column of dashes is left out: a hint beside the title says why. */
 function columns(longest: number, lines: boolean, meanings: Meanings): Column<Activity>[] {
   const line: Column<Activity> = {
     id: "line",
@@ -157,6 +160,10 @@ export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
   return (
     <TablePicture
       title={`About ${share(first.share)} of batch production is in ${shortLine(first.line)}`}
+      details={
+        `Est. from ${counted(samples, "sample")} in ${counted(bursts, "burst")}` +
+        `${whole ? " of the whole recording, because this span has too few" : ""}.`
+      }
       name={`worker lines ${name}`}
       label="Lines of the workers"
       columns={sampledColumns(longest, tab.meanings)}
@@ -165,12 +172,7 @@ export function WorkerLines(props: ViewPart & { lines: RecordedLines }) {
       maxRows={8}
       order="worker_lines"
       tab={tab}
-    >
-      <p class="quiet small aside">
-        Est. from {counted(samples, "sample")} in {counted(bursts, "burst")}
-        {whole && " of the whole recording, because this span has too few"}.
-      </p>
-    </TablePicture>
+    />
   );
 }
 

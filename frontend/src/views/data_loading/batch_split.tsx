@@ -35,6 +35,7 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
   const whole = stages.reduce((sum, stage) => sum + (stage.ns ?? 0), 0);
   const waits = partOf(tab.meanings, byReader ? "reader_waits" : "loop_waits");
   const scale = scaleFor(Math.max(whole, recorded.wait_ns ?? 0), "ns");
+  const several = recorded.loaders.length > 1;
   const parts = stages.map(
     (stage): SplitPart => ({
       ...stage,
@@ -43,7 +44,14 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
     }),
   );
   return (
-    <Picture title={title} name={`a batch ${name}`} table={() => stagesTable(stages, waits.label, recorded.wait_ns)}>
+    <Picture
+      title={title}
+      details={[aboutOf(recorded, tab.meanings), ...recorded.loaders.map((each) => settingsOf(each, several))].join(
+        "\n",
+      )}
+      name={`a batch ${name}`}
+      table={() => stagesTable(stages, waits.label, recorded.wait_ns)}
+    >
       <SplitBar label={`${sentence(title)}. ${parts.map((part) => part.title).join("; ")}.`} parts={parts} />
       <Table
         label="What becomes of a batch"
@@ -52,10 +60,6 @@ export function BatchSplit({ recorded, titles, byReader, tab, name }: RecordedPr
         rowKey={(stage) => stage.id}
         foot={{ name: <span {...hint(waits.meaning)}>{waits.label}</span>, cells: { time: recorded.wait_ns } }}
       />
-      <p class="quiet small aside">{aboutOf(recorded, tab.meanings)}.</p>
-      {recorded.loaders.map((loader) => (
-        <Settings key={loader.loader} loader={loader} named={recorded.loaders.length > 1} />
-      ))}
     </Picture>
   );
 }
@@ -81,7 +85,8 @@ const columns = (whole: number, meanings: Meanings): Column<Stage>[] => [
   },
 ];
 
-function aboutOf(recorded: Recorded, meanings: Meanings) {
+/** How many batches there are, how large they are, and what limits their production. */
+function aboutOf(recorded: Recorded, meanings: Meanings): string {
   const { main, loaders, batches, samples, bytes: size, cpu_share: cpu, sampled } = recorded;
   const of = loaders.length > 1 ? ` of ${loaderNames(recorded).of(main)}` : "";
   const many = [
@@ -92,15 +97,12 @@ function aboutOf(recorded: Recorded, meanings: Meanings) {
   const limit = limitOf(recorded, meanings);
   const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
   const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
-  return (
-    <span {...hint(bound && meanings.metric("worker_limit").meaning)}>
-      {[many[0], many.slice(1).join(", ") && `${many.slice(1).join(", ")} each`, bound].filter(Boolean).join("; ")}
-    </span>
-  );
+  const each = many.slice(1).join(", ");
+  return `${[many[0], each && `${each} each`, bound].filter(Boolean).join("; ")}.`;
 }
 
 /** The settings as the call of the loader has them. */
-function Settings({ loader, named }: { loader: RecordedLoader; named: boolean }) {
+function settingsOf(loader: RecordedLoader, named: boolean): string {
   const said: readonly (readonly [string, number | boolean | null])[] = [
     ["num_workers", loader.workers],
     ["prefetch_factor", loader.prefetch],
@@ -112,15 +114,8 @@ function Settings({ loader, named }: { loader: RecordedLoader; named: boolean })
   const written = said
     .filter(([, value]) => value !== null)
     .map(([key, value]) => `${key}=${typeof value === "boolean" ? (value ? "True" : "False") : value}`);
-  return (
-    <p class="quiet small aside settings">
-      {[
-        ...(named || loader.dataset === null ? [loader.label] : []),
-        ...(loader.dataset === null ? [] : [loader.dataset]),
-      ].join(", ")}
-      , {counted(loader.batches, "batch", "batches")}: <code>{written.join(", ")}</code>
-    </p>
-  );
+  const names = [named || loader.dataset === null ? loader.label : null, loader.dataset].filter(Boolean).join(", ");
+  return `${names}, ${counted(loader.batches, "batch", "batches")}: ${written.join(", ")}`;
 }
 
 function stagesTable(stages: readonly Stage[], waits: string, wait_ns: number | null) {

@@ -1,11 +1,11 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
-import type { Phrase } from "../../api.gen";
 import { Code } from "../../components/copy";
 import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
 import { NoPicture } from "../../components/picture";
 import { Remark, Sentence, Words } from "../../components/sentence";
+import { sentence } from "../../phrase";
 import { useStepSelection } from "../choices";
 import { More } from "../more";
 import { remarkOf, type SpanViewProps } from "../props";
@@ -78,7 +78,7 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
           {place !== null && (
             <RecordHint
               asks={result.multiprocess === false ? "batch" : "workers"}
-              why={ambiguous ? why : null}
+              why={ambiguous && why ? `${sentence(why)} ` : ""}
               place={place}
             />
           )}
@@ -172,28 +172,27 @@ const ASKED = {
     title: "Record a DataLoader that another thread reads",
     says: "Two lines of code record how fast its batches are produced and used.",
     details:
-      "A trace does not show what the thread of a prefetcher does. The recorder also keeps what each worker does, " +
-      "and the slowest batches.",
+      "A torch DataLoader marks its waits by itself where the training loop reads it. A trace does not show what the " +
+      "thread of a prefetcher does. The recorder also keeps what each worker does, and the slowest batches.",
   },
 };
 
 interface RecordHintProps {
   asks: keyof typeof ASKED;
   /** What the trace does not show without. */
-  why?: Phrase | null | undefined;
+  why?: string;
   place: string;
 }
 
 /** No trace contains everything: shows how to record it. */
-function RecordHint({ asks, why = null, place }: RecordHintProps) {
+function RecordHint({ asks, why = "", place }: RecordHintProps) {
   const { title, says, details } = ASKED[asks];
   return (
     <section class="picture record-hint">
       <div class="head">
         <h2>{title}</h2>
-        <Details text={`${says} ${details}`} />
+        <Details text={`${why}${says} ${details}`} />
       </div>
-      <Remark phrase={why} class="quiet small" />
       <Code text={recorderLines(place)} />
     </section>
   );

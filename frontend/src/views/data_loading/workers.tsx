@@ -22,11 +22,11 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
   if (workers.length === 0) return null;
   const longest = Math.max(...workers.map((worker) => worker.dataset_ns + worker.collate_ns), 1);
   const names = loaderNames(recorded);
-  const sampled = sampledInAll(workers);
   return (
     <TablePicture
       title={titleOf(workers, tab.meanings)}
       sub={cores === null ? undefined : `on ${counted(cores, "core")}`}
+      details={sampledInAll(workers)}
       name={`workers ${name}`}
       label="Worker processes"
       columns={columns(longest, names, tab.meanings)}
@@ -36,9 +36,7 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
       maxRows={MOST}
       order="workers"
       tab={tab}
-    >
-      {sampled && <p class="quiet small aside">{sampled}</p>}
-    </TablePicture>
+    />
   );
 }
 

@@ -63,7 +63,7 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
           <More
             of={[
               `use of ${tab.meanings.viewTitle("tensor_cores").toLowerCase()}`,
-              roofline && roofline.dots.length > 0 && "ops by distance from the roof",
+              roofline && roofline.dots.length > 0 && "ops by roofline",
             ]}
             tab={tab}
           >

@@ -1,7 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { DeviceGpu, KernelGroup, Phrase } from "../../api.gen";
 import { tableData } from "../../components/data_table";
-import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
 import { Picture } from "../../components/picture";
@@ -56,6 +55,10 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   const head = {
     title,
     sub: totalsText(readingOf(tab)),
+    details:
+      (device.kineto_zero_fraction ?? 0) > 0 &&
+      `Occupancy of ${percent(device.kineto_zero_fraction)} of kernel time is computed from the launch: the profiler ` +
+        "wrote 0 there, which is wrong.",
     name: `kernels by ${grouping.id} ${name}`,
     tools: (
       <GroupedFilter
@@ -73,12 +76,6 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       />
     ),
   };
-  const aside = (device.kineto_zero_fraction ?? 0) > 0 && (
-    <p class="quiet small aside">
-      Occupancy of {percent(device.kineto_zero_fraction)} of kernel time is computed from the launch.
-      <Details text="The profiler wrote 0 there, which is wrong." />
-    </p>
-  );
   const columns = (width: number) => [
     ...columnsOf(grouping, tab.meanings, table.rows, other ? width - DIFFERENCE_PX : width),
     ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
@@ -89,7 +86,6 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
         <p class="unmeasured">
           <span>{lacking && <Sentence phrase={lacking} />}</span>
         </p>
-        {aside}
       </Picture>
     );
   return (
@@ -110,7 +106,6 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       foot={rest.rows > 0 && footOf(grouping, rest, device.split.kernel_ns)}
     >
       <Remark phrase={lacking} />
-      {aside}
     </TablePicture>
   );
 }

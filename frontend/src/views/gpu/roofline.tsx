@@ -5,7 +5,7 @@ import type { Phrase, Roofline, RooflineDot } from "../../api.gen";
 import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
 import { Keys, type SeriesKey, useHidden } from "../../components/keys";
-import { Picture } from "../../components/picture";
+import { NoPicture, Picture } from "../../components/picture";
 import { type Column, fileColumns, fileFields } from "../../components/table";
 import { counted, DASH, ns, percent, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -29,6 +29,9 @@ interface RooflineProps extends ViewPart {
 const DETAILS =
   "A dot is an op on inputs of one size, its area the time. Bytes are the least that the op must move: a dot may " +
   "stand further from the roof than it is.";
+
+const NO_DOTS =
+  "No op of this GPU has recorded inputs whose operations and bytes are known. record_shapes=True records them.";
 
 const HEIGHT = 340;
 
@@ -56,40 +59,35 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
     const dot = roofline.dots.find((each) => keyOf(each) === key);
     if (dot) open(dot.kernel);
   };
+  if (roofline.dots.length === 0) return <NoPicture title={title} why={NO_DOTS} />;
   return (
     <Picture
       title={title}
-      details={[DETAILS, onlyInTable(roofline.dots.length - drawn.length), restOf(roofline, kernelNs)]
+      details={[
+        DETAILS,
+        roofline.memory_gbs === null && sentence(meanings.explain({ code: "peaks_not_known", values: {} })),
+        onlyInTable(roofline.dots.length - drawn.length),
+        restOf(roofline, kernelNs),
+      ]
         .filter(Boolean)
         .join(" ")}
       name={`roofline ${name}`}
       table={() => tableData(fileColumns(columnsOf(roofline.dots, tab.meanings)), roofline.dots)}
     >
-      {roofline.dots.length === 0 ? (
-        <p class="unmeasured">
-          No op of this GPU has recorded inputs whose operations and bytes are known. record_shapes=True records them.
-        </p>
-      ) : (
-        <>
-          {drawn.length > 0 && (
-            <RooflinePlot
-              label={`${sentence(title)}. ${counted(drawn.length, "op")} by FLOP per byte and TFLOP per second.`}
-              points={points}
-              off={off}
-              roofs={roofs}
-              memory_gbs={roofline.memory_gbs}
-              height={HEIGHT}
-              chosen={chosen ? keyOf(chosen) : null}
-              choose={choose}
-            />
-          )}
-          <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
-          <p class="quiet small aside">
-            {roofline.memory_gbs === null && `${sentence(meanings.explain({ code: "peaks_not_known", values: {} }))} `}
-            {hiddenOf(hidden, kernelNs)}
-          </p>
-        </>
+      {drawn.length > 0 && (
+        <RooflinePlot
+          label={`${sentence(title)}. ${counted(drawn.length, "op")} by FLOP per byte and TFLOP per second.`}
+          points={points}
+          off={off}
+          roofs={roofs}
+          memory_gbs={roofline.memory_gbs}
+          height={HEIGHT}
+          chosen={chosen ? keyOf(chosen) : null}
+          choose={choose}
+        />
       )}
+      <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
+      {hidden.length > 0 && <p class="quiet small aside">{hiddenOf(hidden, kernelNs)}</p>}
     </Picture>
   );
 }

@@ -78,10 +78,10 @@ export function Host({ page, tab, compared }: SpanViewProps<"host">) {
       )}
       <More
         of={[
-          page.titles.answer !== undefined && "whether the CPU is the limit",
+          page.titles.answer !== undefined && "CPU limit",
           calls ? "launch queue" : result.blocking.length > 0 && "blocking calls",
-          byStep && "idle time by step and phase",
-          result.ranges.length > 0 && "named ranges",
+          byStep && "idle time by step",
+          result.ranges.length > 0 && "ranges",
           result.copies.length > 0 && "copies",
           result.grown.length > 0 && "slow steps",
           result.pauses.length > 0 && "pauses",

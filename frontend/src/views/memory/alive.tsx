@@ -2,7 +2,7 @@ import type { AliveAt, AllocationRow, CategoryBytes, MemoryResult, Phrase, Reaso
 import { SplitBar } from "../../charts/bars/split_bar";
 import { type Filled, Swatch } from "../../colour";
 import { tableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
+import { NoPicture, Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, fileColumns, fileFields, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
@@ -21,6 +21,8 @@ export function Alive(part: MemoryPart) {
     instant === null
       ? titleOf({ titles }, `memory_parts.${place}`)
       : `What is alive at ${fine(instant - result.start_ns)}?`;
+  if (instant === null && shown?.why_unknown && !device.whole)
+    return <NoPicture title={title} why={tab.meanings.explain(shown.why_unknown)} />;
   return (
     <Picture
       title={title}

@@ -84,19 +84,18 @@ const FLAG = "profile(..., profile_memory=True, record_shapes=True, with_stack=T
 const SAID_ABOVE = "memory_not_recorded";
 
 const RECORDED =
-  "The profiler then records each allocation and each free. Small ops slow down most. With with_stack=True it also " +
-  "names the line of code that allocates.";
+  "The profiler then records each allocation and each free, which slows the CPU, small ops most: do not compare step " +
+  "times with those of other recordings. With with_stack=True it also names the line of code that allocates.";
 
 /** Which option records it, and what that costs. */
 function NotRecorded({ result: { unknown }, meanings }: { result: MemoryResult; meanings: Meanings }) {
   return (
     <section class="unknown">
-      <h2>Record allocations</h2>
-      <Remark phrase={unknown && unknown.code !== SAID_ABOVE ? meanings.explain(unknown) : null} class="quiet" />
-      <p class="quiet">
-        Recording each allocation slows the CPU: do not compare step times with those of other recordings.
+      <div class="head">
+        <h2>Record allocations</h2>
         <Details text={RECORDED} />
-      </p>
+      </div>
+      <Remark phrase={unknown && unknown.code !== SAID_ABOVE ? meanings.explain(unknown) : null} class="quiet" />
       <Code text={FLAG} />
     </section>
   );

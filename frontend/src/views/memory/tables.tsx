@@ -3,8 +3,7 @@
 import type { ChurnRow, Maker, OpMemory } from "../../api.gen";
 import { tableData } from "../../components/data_table";
 import { totalsText } from "../../components/figures";
-import { Picture } from "../../components/picture";
-import { Remark } from "../../components/sentence";
+import { NoPicture, Picture } from "../../components/picture";
 import { type Column, fileColumns, Table } from "../../components/table";
 import { change } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -16,11 +15,13 @@ import type { MemoryPart } from "./data";
 
 export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
   const { growth, makers } = device;
+  const title = titleOf({ titles }, `memory_growth.${place}`);
+  if (growth.reason) return <NoPicture title={title} why={tab.meanings.explain(growth.reason)} />;
   const key = ({ example }: Maker) =>
     [example.op, example.outer_op, example.module, example.line, example.phase].join();
   return (
     <Picture
-      title={titleOf({ titles }, `memory_growth.${place}`)}
+      title={title}
       sub={
         growth.every_step || !growth.bytes_per_step ? undefined : `${change(0, growth.bytes_per_step, "bytes")} a step`
       }
@@ -28,8 +29,7 @@ export function GrowthTable({ device, place, titles, tab, name }: MemoryPart) {
       drawn={false}
       table={() => tableData(fileColumns(makerColumns(tab.meanings)), makers)}
     >
-      <Remark phrase={growth.reason && tab.meanings.explain(growth.reason)} class="quiet" />
-      {device.whole && !growth.reason && makers.length > 0 && (
+      {device.whole && makers.length > 0 && (
         <Table
           label="What every step leaves allocated"
           columns={makerColumns(tab.meanings)}

@@ -3,7 +3,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WHOLE_RECORDING } from "../../address/selection";
 import { Chips } from "../../components/chips";
-import { Sentence } from "../../components/sentence";
+import { Details } from "../../components/details";
+import { sentence } from "../../phrase";
 import { later } from "../lazy";
 import type { SpanViewProps } from "../props";
 import { OpDetails } from "./detail";
@@ -13,15 +14,15 @@ import { Modules } from "./modules";
 import { OpTable } from "./op_table";
 import { knowsWhere, type OperatorPart } from "./tables";
 
-/** Notes about what was not recorded, and how to record it. */
-const MISSING = ["no_ops", "no_shapes", "no_stacks", "no_modules"] as const;
+/** What was not recorded, by the text that says how to record it. */
+const MISSING = { no_ops: "ops", no_shapes: "shapes", no_stacks: "call stacks", no_modules: "modules" } as const;
 
 export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
   const { result, head, titles } = page;
   const part: OperatorPart = { result, titles, tab, name: `${head.run} ${head.worker} span ${head.number}`, compared };
   const opened = tab.state.op;
   const idle = result.recorded.ops && result.tables.every(({ rows }) => rows.length === 0);
-  const missing = MISSING.flatMap((id) => titles[id] ?? []);
+  const missing = (Object.keys(MISSING) as (keyof typeof MISSING)[]).filter((id) => titles[id]);
   return (
     <div class="view" data-view="operators">
       <Controls {...part} />
@@ -31,13 +32,10 @@ export function Operators({ page, tab, compared }: SpanViewProps<"operators">) {
       {result.recorded.ops && !idle && <FlameGraph part={part} span={head.id} />}
       {result.folded.length > 0 && <Modules {...part} />}
       {missing.length > 0 && (
-        <ul class="missing quiet small">
-          {missing.map((phrase) => (
-            <li key={phrase.template}>
-              <Sentence phrase={phrase} />
-            </li>
-          ))}
-        </ul>
+        <p class="missing quiet small">
+          Not recorded: {missing.map((id) => MISSING[id]).join(", ")}
+          <Details text={missing.map((id) => sentence(titles[id]!)).join("\n")} />
+        </p>
       )}
     </div>
   );

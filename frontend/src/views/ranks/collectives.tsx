@@ -32,6 +32,7 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
     <TablePicture
       title={titleOf(page, "collectives")}
       sub="a step, mean of the ranks"
+      details={rows.some(({ sizes }) => sizes.length > 1) && "Click a row to see its sizes."}
       name={`collectives ${name}`}
       tools={
         rows.length > FEW && (
@@ -57,11 +58,7 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
       order={["job_collectives", "-transfer"]}
       tab={tab}
     >
-      {opened ? (
-        <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />
-      ) : (
-        rows.some(({ sizes }) => sizes.length > 1) && <p class="quiet small aside">Click a row to see its sizes.</p>
-      )}
+      {opened && <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />}
     </TablePicture>
   );
 }

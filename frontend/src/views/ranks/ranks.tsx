@@ -5,6 +5,8 @@ import { keysOf, selections } from "../../address/selection";
 import { stepInTimeline } from "../../address/timeline";
 import type { JobRanks, JobReplay, Metric, Phrase, RanksPage, RanksTitleId, WhatIfTexts } from "../../api.gen";
 import { Code } from "../../components/copy";
+import { Details } from "../../components/details";
+import { NoPicture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { counted } from "../../format";
@@ -90,17 +92,13 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
       {job.steps.length > 1 && map}
       {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
       {job.what_if_reason && job.unmatched?.code !== job.what_if_reason.code && (
-        <p class="quiet small">
-          The ranks cannot be replayed together. <Sentence phrase={tab.meanings.explain(job.what_if_reason)} />
-        </p>
+        <NoPicture title={PREDICTIONS} why={tab.meanings.explain(job.what_if_reason)} />
       )}
       <JobCollectives page={page} job={job} name={name} tab={tab} />
       <Messages job={job} name={name} tab={tab} />
       <MessagePairs job={job} name={name} tab={tab} />
       {job.unmatched === null && job.clocks.reason !== null && (
-        <p class="quiet small">
-          <Sentence phrase={titleOf(page, "clocks")} />
-        </p>
+        <NoPicture title={titleOf(page, "lanes")} why={titleOf(page, "clocks")} />
       )}
       {job.steps.length <= 1 && (
         <More of={["any figure by rank"]} tab={tab}>
@@ -140,12 +138,13 @@ const SNIPPET = `torch.profiler.profile(
 function OneRank({ reading }: { reading: boolean }) {
   if (reading) return null;
   return (
-    <section class="unknown">
-      <h2>Record all ranks</h2>
+    <section class="unknown" aria-label="Record all ranks">
       <Code text={SNIPPET} />
     </section>
   );
 }
+
+const PREDICTIONS = "What a step could take";
 
 interface WhatIfProps {
   found: JobReplay;
@@ -171,7 +170,8 @@ function WhatIf({ found, said, name, tab }: WhatIfProps) {
   if (rows.length === 1)
     return (
       <p class="quiet small">
-        <Sentence phrase={said.replay} /> {said.remark && <Sentence phrase={said.remark} />}
+        <Sentence phrase={said.replay} />
+        <Details text={said.remark} />
       </p>
     );
   const longest = Math.max(1, ...rows.map(({ step_ns }) => step_ns));
@@ -193,8 +193,9 @@ function WhatIf({ found, said, name, tab }: WhatIfProps) {
   ];
   return (
     <TablePicture
-      title="What a step could take"
+      title={PREDICTIONS}
       sub="est."
+      details={said.remark}
       name={`predictions ${name}`}
       label="Predictions for the job"
       columns={columns}
@@ -202,12 +203,6 @@ function WhatIf({ found, said, name, tab }: WhatIfProps) {
       rowKey={({ text }) => sentence(text)}
       order={null}
       tab={tab}
-    >
-      {said.remark && (
-        <p class="quiet small aside">
-          <Sentence phrase={said.remark} />
-        </p>
-      )}
-    </TablePicture>
+    />
   );
 }

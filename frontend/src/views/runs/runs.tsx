@@ -230,6 +230,9 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
   );
 }
 
+/** Two trainings that wrote into one folder are one run in the list of files. */
+const OTHERS = "The figures of this row are those of its first process.";
+
 interface LineProps {
   run: Run;
   tab: Tab;
@@ -247,6 +250,12 @@ function Line({ run, tab, marked, typed }: LineProps) {
         <a href={tab.address(to)} {...hint(run.name)}>
           {run.name}
         </a>
+        {line && line.others > 0 && (
+          <span class="quiet" {...hint(OTHERS)}>
+            {" "}
+            and {counted(line.others, "process", "processes")} of other work
+          </span>
+        )}
       </span>
       {line ? <Read line={line} tab={tab} machine={machineOf(run)} /> : <Unread run={run} />}
     </div>

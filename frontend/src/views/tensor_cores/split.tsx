@@ -106,7 +106,7 @@ function splitTable({ total, steps }: DeviceSplit, bins: readonly Bin[]) {
   };
 }
 
-const TITLE = "Kernel time of each step";
+const TITLE = "Kernel time by step";
 
 const HEIGHT = 172;
 

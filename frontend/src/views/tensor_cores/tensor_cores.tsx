@@ -41,7 +41,7 @@ export function TensorCores({ page, tab, compared }: SpanViewProps<"tensor_cores
           {device.rates && device.rates.rows.length > 0 && (
             <RateTable rates={device.rates} steps={device.steps.length} other={split} tab={tab} name={name} />
           )}
-          <More of={["every kernel", tiled && "figures over the spans"]} tables={["kernels"]} tab={tab}>
+          <More of={["kernels", tiled && "figures"]} tables={["kernels"]} tab={tab}>
             <KernelTable
               {...{ device, off, tab, name }}
               title={titleOf(page, `kernels.${device.device}`)}

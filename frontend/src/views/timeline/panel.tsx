@@ -68,30 +68,16 @@ function notThere({ answer }: NonNullable<Asked>): string {
 }
 
 /** The most used keys; the list of shortcuts has all. */
-const HINTED: readonly (readonly [keys: string, what: string])[] = [
-  ["W S", "zoom"],
-  ["A D", "move"],
-  ["?", "lists all keys"],
-];
-
 const GESTURES =
-  "Drag to move, Ctrl and the wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it.";
+  "Drag to move, Ctrl and the wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. " +
+  "Keys: W and S zoom, A and D move, ? lists all.";
 
 /** Shown in place of the panel while no event is chosen. */
 function Hints() {
   return (
     <>
-      Click an event to see its launch and why the GPU was idle before it.
-      <Details text={GESTURES} /> Keys:{" "}
-      {HINTED.map(([keys, what], at) => (
-        <span key={keys} class="hinted">
-          {keys.split(" ").map((key) => (
-            <kbd key={key}>{key}</kbd>
-          ))}{" "}
-          {what}
-          {at === HINTED.length - 1 ? "." : ", "}
-        </span>
-      ))}
+      Click an event to see its launch and the wait before it.
+      <Details text={GESTURES} />
     </>
   );
 }

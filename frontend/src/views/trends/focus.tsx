@@ -136,6 +136,9 @@ interface OpenSpanProps {
   tab: Tab;
 }
 
+/** What the hint of the picture says. */
+export const HOW_TO_OPEN = "Click a point to open its span.";
+
 /** Links from the selected point to the views of its span. Its place is reserved before a point is selected. */
 export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
   const [number, step] = (chosen.selected ?? "").split("/");
@@ -145,7 +148,7 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
     span && tab.update({ view, run: span.run, worker: span.worker, span: span.number, step: step || null, zoom: null });
   return (
     <div class="open-span">
-      {span ? (
+      {span && (
         <Chips
           label={`Open ${stopTitle(chosen.selected!)} of ${run.label}`}
           name="Open in"
@@ -157,8 +160,6 @@ export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
           }))}
           choose={open}
         />
-      ) : (
-        <p class="quiet small">Click a point to open its span.</p>
       )}
     </div>
   );

@@ -9,7 +9,7 @@ import type { ChartLine, LineSegment, LineStop, Overlay } from "../../charts/lin
 import type { TipContent } from "../../charts/pointer/tip";
 import { LineSample } from "../../colour";
 import type { TableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
+import { NoPicture, Picture } from "../../components/picture";
 import { count, type Scale } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
@@ -24,6 +24,7 @@ interface TrendPictureProps {
   metric: Metric;
   title: Phrase;
   sub?: string;
+  details?: string;
   /** Drawn individually, the one in focus last. */
   runs: readonly Run[];
   /** Drawn as one group. */
@@ -51,7 +52,7 @@ const SMALL_HEIGHT = 112;
 const TIP_RUNS = 12;
 
 export function TrendPicture(props: TrendPictureProps) {
-  const { metric, title, sub, runs, group, of, compared } = props;
+  const { metric, title, sub, details, runs, group, of, compared } = props;
   const { axis, changes, chosen, tab, small = false, overlay = null, tools } = props;
   const whole = tab.state.axis === "all";
   const shown = useMemo(
@@ -62,10 +63,13 @@ export function TrendPicture(props: TrendPictureProps) {
   const segments = useMemo(() => (small ? axis.segments.map(withoutSpan) : axis.segments), [axis, small]);
   const height = small ? SMALL_HEIGHT : group.length > 0 ? MANY_HEIGHT : HEIGHT;
   const label = useMemo(() => spokenLines(sentence(title), lines, scale), [title, lines, scale]);
+  if (small && !measured)
+    return <NoPicture title={metric.label} why={whyNot([...group, ...runs], metric, tab.meanings)} />;
   return (
     <Picture
       title={title}
       sub={sub}
+      details={measured ? details : null}
       name={`${metric.id} trend`}
       table={() => tableOf(metric, [...group, ...runs], axis)}
       link={() => tab.address({ metric: metric.id })}

@@ -17,7 +17,7 @@ import { axisOver, isOver, type Over, type TrendAxis } from "./axis";
 import { type Cast, castOf } from "./cast";
 import { Controls, ScalarPicker } from "./controls";
 import { EveryStep } from "./every_step";
-import { OpenSpan, OTHERS, RunLegend } from "./focus";
+import { HOW_TO_OPEN, OpenSpan, OTHERS, RunLegend } from "./focus";
 import { HeatmapPicture } from "./heatmap_picture";
 import { useTrendSelection } from "./hover";
 import { TrendPicture } from "./lines";
@@ -124,6 +124,7 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
           metric={metric}
           title={titleOf(page, main)}
           sub={`${metric.label}${scalarSub(tag, overlay, focus)}`}
+          details={HOW_TO_OPEN}
           overlay={overlay}
           tools={
             tags.length > 0 && <ScalarPicker tags={tags} chosen={tag} choose={(scalar) => tab.update({ scalar })} />

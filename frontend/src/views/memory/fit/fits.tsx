@@ -5,8 +5,7 @@ import type { BatchFit, DeviceFit, FitSetting, ModuleBytes } from "../../../api.
 import { Code } from "../../../components/copy";
 import { tableData } from "../../../components/data_table";
 import { Details } from "../../../components/details";
-import { Picture } from "../../../components/picture";
-import { Remark } from "../../../components/sentence";
+import { NoPicture, Picture } from "../../../components/picture";
 import { type Column, fileColumns, Table } from "../../../components/table";
 import { bytes, ns, rate } from "../../../format";
 import type { Meanings } from "../../../meanings";
@@ -20,17 +19,7 @@ import { SettingsChart } from "./settings_chart";
 /** The peak at other batches, and the largest batch that fits. */
 export function Fits({ device: { fit }, place, titles, tab, name }: MemoryPart) {
   if (!fit) return null;
-  if (fit.unknown)
-    return (
-      <Picture
-        title="Which batch fits?"
-        name={`memory fit ${name}`}
-        drawn={false}
-        table={() => tableData(fileColumns(fitColumns(tab.meanings)), fit.peaks)}
-      >
-        <Remark phrase={tab.meanings.explain(fit.unknown)} class="quiet" />
-      </Picture>
-    );
+  if (fit.unknown) return <NoPicture title="Which batch fits?" why={tab.meanings.explain(fit.unknown)} />;
   return (
     <TablePicture
       title={titleOf({ titles }, `memory_fit.${place}`)}

@@ -15,7 +15,7 @@ import { ShowAll } from "../../chips";
 import { zoomWithin } from "../../choices";
 import { flameTable } from "../../operators/flame/picture";
 import { without } from "../../operators/flame/shapes";
-import { Stage, useKinds } from "../../operators/flame/stage";
+import { howToRead, Stage, useKinds } from "../../operators/flame/stage";
 import { treeOf } from "../../operators/flame/tree";
 import { Parts } from "../alive";
 import { MemoryChart } from "../charts/memory_chart";
@@ -154,6 +154,7 @@ function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage 
           )}
         </>
       }
+      details={howToRead(stacks)}
       name={`stacks ${name}`}
       table={() => flameTable(tree, "bytes")}
     >
@@ -167,7 +168,6 @@ function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage 
         text={bytes}
         label={title}
         frame={tab.state.frame}
-        smallest={stacks.smallest}
         zoomTo={(frame) => tab.update({ frame })}
       />
     </Picture>

@@ -8,7 +8,7 @@ import { bytes, counted, ns, share } from "../../../format";
 import { knowsWhere, type OperatorPart } from "../tables";
 import { type FlameAnswer, useFlamePage, useSeen } from "./data";
 import { turned, without } from "./shapes";
-import { Stage, useKinds } from "./stage";
+import { howToRead, Stage, useKinds } from "./stage";
 import { type Hits, hitsOf, largestOf, type Measure, measuresOf, ownOf, pathTo, type Tree, treeOf } from "./tree";
 
 const GROUPINGS = [
@@ -107,6 +107,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
     <Picture
       title={TITLES[measure]}
       sub={tree ? summed(text(whole), result.steps.length) : problem ? "" : "reading the trace"}
+      details={page && howToRead(page)}
       name={name}
       table={() => flameTable(tree, measure)}
       entries={recorded ? savings(recorded, measure, stem) : []}
@@ -147,7 +148,6 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
           label={TITLES[measure]}
           frame={tab.state.frame}
           line={tab.state.line}
-          smallest={page.smallest}
           zoomTo={(frame, line) => tab.update({ frame, ...(line !== null && { line }) })}
         />
       ) : (

@@ -1,8 +1,8 @@
 /** The flame graph with the call tree beside it; below them the path to the zoomed frame, and the kinds of frames. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { FlamePage } from "../../../api.gen";
 import { Swatch } from "../../../colour";
-import { Details } from "../../../components/details";
 import { Keys } from "../../../components/keys";
 import { CallTree } from "./call_tree";
 import { aTask } from "./data";
@@ -23,15 +23,17 @@ interface StageProps {
   label: string;
   /** The frame that the address names. */
   frame: string | undefined;
-  /** Frames below this share of the whole are merged. */
-  smallest: number;
   /** The chosen line of code. */
   line?: string | undefined;
   /** line: the line of the user's code to which the frame belongs. */
   zoomTo(frame: string | null, line: string | null): void;
 }
 
-export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, smallest, line, zoomTo }: StageProps) {
+/** The hint of its picture. smallest: frames below this share of the whole are merged. */
+export const howToRead = ({ smallest }: Pick<FlamePage, "smallest">): string =>
+  `Press a frame to zoom. Frames below 1/${smallest} of the whole are merged.`;
+
+export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, line, zoomTo }: StageProps) {
   const laid = useLaid(tree);
   const zoomed = useMemo(() => (laid ? frameNamed(laid.marks, laid.tree, frame) : 0), [laid, frame]);
   const kinds = useMemo(() => shownKinds(whole), [whole]);
@@ -56,10 +58,7 @@ export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, sma
           <Crumbs tree={laid.tree} zoomed={zoomed} zoom={zoom} />
         ) : (
           <span class="quiet small">
-            {hidden.size > 0
-              ? "What hidden frames cost counts for their callers; the sums stay."
-              : "Press a frame to zoom."}
-            {hidden.size === 0 && <Details text={`Frames below 1/${smallest} of the whole are merged.`} />}
+            {hidden.size > 0 && "What hidden frames cost counts for their callers; the sums stay."}
           </span>
         )}
         <Keys

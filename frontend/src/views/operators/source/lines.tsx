@@ -10,7 +10,7 @@ import { readingOf } from "../../choices";
 import { differenceColumn } from "../../compare/compared_columns";
 import { figuresOf, TablePicture } from "../../table_picture";
 import type { OperatorPart } from "../tables";
-import { lineName, type Measure, measuresOf, sameLines } from "./rows";
+import { lineName, type Measure, measuresOf, sameLines, shortName } from "./rows";
 import { SourceView } from "./view";
 
 /** The number of rows from which the table scrolls. */
@@ -89,9 +89,6 @@ function columnsOf(rows: readonly CodeLine[], meanings: Meanings): Column<CodeLi
       : []),
   ];
 }
-
-/** The file name without its folders. */
-const shortName = (source: string): string => lineName(source).replace(/^[^:]*\//, "");
 
 /** The sum of the lines that are not listed, and of what is outside any line: the columns then add up to the whole. */
 function footOf({ rows, more, rest, elsewhere }: LineTable): Foot | false {

@@ -21,6 +21,9 @@ export function lineName(source: string): string {
   return found ? `${found.file}:${found.line} ${found.function}` : source;
 }
 
+/** The same without the folders of the file. */
+export const shortName = (source: string): string => lineName(source).replace(/^[^:]*\//, "");
+
 /** A figure that is shown beside the text of a line. */
 export interface Measure {
   id: "idle_ns" | "device_ns" | "host_self_ns" | "allocated_bytes";

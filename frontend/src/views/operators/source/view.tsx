@@ -19,7 +19,7 @@ import { readingOf } from "../../choices";
 import { signed } from "../../compare/difference";
 import type { OperatorPart } from "../tables";
 import { type Mark, marksByLine, shownLines } from "./folding";
-import { filesOf, lineName, type Measure, sourceLine } from "./rows";
+import { filesOf, lineName, type Measure, shortName, sourceLine } from "./rows";
 
 interface SourceViewProps {
   part: OperatorPart;
@@ -100,7 +100,7 @@ function Head({ part: { tab }, chosen, text, editor }: HeadProps) {
   const inEditor = tab.state.editor === "vscode";
   return (
     <div class="source-head">
-      <h3>{lineName(chosen.source)}</h3>
+      <h3 {...hint(lineName(chosen.source))}>{shortName(chosen.source)}</h3>
       <span class="sub">{text?.origin ? ORIGIN[text.origin] : ""}</span>
       <button class="link" onClick={() => tab.update({ view: "timeline", find: chosen.source })}>
         Find in the Timeline
