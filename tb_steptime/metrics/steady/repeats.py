@@ -204,14 +204,14 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
     of calls, and the call's rank in time."""
     count = np.bincount(site)
     first = np.cumsum(count) - count
-    ranked = _ranked(length, site)
+    ranked = ranked_in_groups(length, site)
     usual = ranked[first + (count - 1) // 2]
     high = ranked[first + np.maximum((9 * (count - 1)) // 10, 0)]
     spread = np.where(count >= 10, high - usual, 0)
     return usual[site].astype(np.float64), spread[site].astype(np.float64), count[site], _places_in(site)
 
 
-def _ranked(length: Int64, site: Int64) -> Int64:
+def ranked_in_groups(length: Int64, site: Int64) -> Int64:
     """Returns the lengths, sorted by (site, length)."""
     low, high = int(length.min(initial=0)), int(length.max(initial=0))
     width = (high - low).bit_length()
