@@ -128,7 +128,7 @@ def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
     near = np.append(False, only[:-1] & (thread[:-1] == thread[1:])) & np.append(
         only[1:] & (thread[1:] == thread[:-1]), False
     )
-    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
+    calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
     found: Bool = only | near & calls
     return found
 
@@ -186,7 +186,7 @@ def _of_ops(
         return excess, kind
     sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
-    length, step = sums[past] - sums[first], step_at(trace, trace.events.start_ns[host.row[ops]])
+    length, step = sums.take(past) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
     judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
@@ -235,7 +235,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     """Says which stretches are in the first launch of a kernel or, if there are no similar ones, in the first call of
     an op, in which a library initialises itself."""
     events, launches = trace.events, find_launches(trace)
-    kind, name = events.kind[host.row], events.name[host.row].astype(np.int64)
+    kind, name = events.kind.take(host.row), events.name.take(host.row).astype(np.int64)
     first = np.zeros(len(host), bool)
     ops = np.flatnonzero(kind == Kind.CPU_OP)
     ops = ops[np.argsort(events.start_ns[host.row[ops]], kind="stable")]
@@ -248,14 +248,14 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
     inside = stretches.inside
     alone = np.bincount(site)[site] == 1
-    found: Bool = (inside >= 0) & (loads[host.row][inside] | alone & in_op[inside])
+    found: Bool = (inside >= 0) & (loads.take(host.row).take(inside) | alone & in_op.take(inside))
     return found
 
 
 def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
     """Says which stretches are in allocation calls that ran short of memory, which may happen to any op in any step."""
     again = is_in(host.row, allocation_retries(trace).rows)
-    found: Bool = (stretches.inside >= 0) & again[stretches.inside]
+    found: Bool = (stretches.inside >= 0) & again.take(stretches.inside)
     return found
 
 
@@ -275,7 +275,7 @@ def _of_first_use(
     rows = loading_overheads(trace)
     loads = Intervals.of_events(trace.events, rows)
     inside = stretches.inside
-    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
+    calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
     named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
     ends = stretches.end_ns.copy()
     for thread, when in first_uses(trace):
