@@ -45,7 +45,7 @@ from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_st
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.metrics.steps.unused_graph import UnusedGraph, unused_graph
 from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
-from tb_steptime.replay.whatif import WhatIf, what_if
+from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import is_cpu_unrecorded
@@ -170,7 +170,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
-    replayed, gaps = what_if(trace), long_gaps(trace, device)
+    replayed, gaps = replayed_step(trace), long_gaps(trace, device)
     return HostResult(
         unknown=None,
         start_ns=low,

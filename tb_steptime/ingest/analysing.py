@@ -1,10 +1,11 @@
 """A trace -> the result of every analysis. Of a large trace a second process measures some of the views meanwhile.
 
-this process    memory, tensor cores  |  host, overview, trends  |  then whoever is free  |--->  all results
-  fork   ---->  excess, for both  ----^  the other views         |  takes the next view   |- pipe -^
+this process    memory, tensor cores  |  overview, trends, host  |  then whoever is free  |--->  all results
+  fork   ---->  excess, for both  ----^  replay, for host  ----^  |  takes the next view   |- pipe -^
 
-Almost all views need the excess, which takes a third of the time: the second process measures it for both, while this
-one measures what does not need it. Each process measures for itself what else both need, such as launches and steps: a
+Almost all views need the excess of the host, which takes a quarter of the time: the second process measures it for
+both, while this one measures what does not need it. Then the second process replays the steady step, which only the
+last view of this process needs. Each process measures for itself what else both need, such as launches and steps: a
 tenth of the work. This process also measures whatever the second one does not return, because it failed or was killed,
 so errors are found and reported in one place.
 """
@@ -14,18 +15,19 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import pickle
 import select
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-import numpy as np
 
 from tb_steptime.errors import TraceError
-from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.processes.children import Child, fork_child
 from tb_steptime.trace.shared import promised
 
@@ -37,14 +39,17 @@ logger = logging.getLogger(__name__)
 
 #: Minimum number of rows at which a second process saves more time than it costs.
 LEAST_ROWS = 200_000
-#: Views that this process measures: first those that do not need the excess, then those that reuse much of what host
-#: has measured.
-_HERE = ("memory", "tensor_cores", "host", "overview", "trends")
+#: Views that this process measures: first those that do not need the excess; last the one that needs the replay, of
+#: whose measurements the others need many, too.
+_HERE = ("memory", "tensor_cores", "overview", "trends", "host")
 #: Order of the other views: those that take long are taken first.
 _LONG = ("operators", "gpu", "compare", "data_loading")
 #: Views that are measured first, because they temporarily need the most memory: 60 MB for a trace of 1 GB, with columns
 #: of its million ops. Later they would need it on top of everything that the measurements share.
 _WIDE = ("operators", "host", "compare")
+
+#: The number of a result, and the bytes of the file up to its end; less than what a pipe takes at once.
+_READY = struct.Struct("<QQ")
 
 #: Results by view; for an analysis that failed, the exception that it raised.
 Found = dict[str, Any]
@@ -104,25 +109,34 @@ def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
     """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
     started."""
-    from tb_steptime.metrics.steady.find import find_excess
-
+    given = _given_to_both()
     with ExitStack() as after:
         try:
             places = _places(len(shares.either))
             after.callback(os.close, places)
-            excess = after.enter_context(_ExcessFile())
+            handover = after.enter_context(_Handover())
         except OSError:
             return {}
         child = fork_child(
-            lambda: _run_second(trace, _taken(shares.either, places), lambda: excess.give(find_excess(trace))),
-            (places, *excess.files),
+            lambda: _run_second(trace, _taken(shares.either, places), lambda: handover.give_all(trace, given)),
+            (places, *handover.files),
         )
         if child is None:
             return {}
         after.callback(_end_child, child)
-        with promised(trace, find_excess, excess.take):
-            found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
+        for number, measure in enumerate(given):
+            after.enter_context(promised(trace, measure, partial(handover.take, number)))
+        found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
         return found | _results_of(child, shares.either)
+
+
+def _given_to_both() -> tuple[Callable[[Trace], Any], ...]:
+    """Returns the shared measurements that the second process makes for both, in the order in which this one needs
+    them."""
+    from tb_steptime.metrics.steady.host import on_host
+    from tb_steptime.replay.whatif import replayed_step
+
+    return on_host, replayed_step
 
 
 def _end_child(child: Child) -> None:
@@ -132,8 +146,13 @@ def _end_child(child: Child) -> None:
     child.wait()
 
 
-class _ExcessFile:
-    """Passes the excess from one process to the other through an unnamed file. Raises OSError."""
+class _Handover:
+    """Passes results from the forked process to the one that forked it, in an unnamed file. Raises OSError.
+
+    For each result, a pipe has its number and how much of the file is written. Numbers ascend, and one that is left out
+    stands for a measurement that failed. The processes share the place at which the file is written, so results are
+    read without it.
+    """
 
     def __init__(self) -> None:
         import tempfile  # slow to import, and only large traces need it
@@ -144,33 +163,40 @@ class _ExcessFile:
         except OSError:
             self._file.close()
             raise
+        self._taken: dict[int, Any] = {}
+        self._latest, self._read_bytes = -1, 0
 
     @property
     def files(self) -> tuple[int, ...]:
         return self._file.fileno(), self._ready
 
-    def give(self, excess: Excess) -> None:
-        """Writes the excess to the file. Only the forked process may call this."""
-        for column in msgspec.structs.astuple(excess):
-            np.save(self._file, column, allow_pickle=False)
-        self._file.flush()
-        os.write(self._ready, b".")
+    def give_all(self, trace: Trace, measures: Iterable[Callable[[Trace], Any]]) -> None:
+        """Makes the measurements and writes their results. Only the forked process may call this."""
+        for number, measure in enumerate(measures):
+            with contextlib.suppress(Exception):  # then the first process finds and reports the error
+                self._give(number, measure(trace))
 
-    def take(self) -> Excess | None:
-        """Waits for the excess and reads it; None where the forked process ended before it wrote any. Only the process
-        that forked may call this."""
+    def _give(self, number: int, result: object) -> None:
+        pickle.dump(result, self._file, pickle.HIGHEST_PROTOCOL)
+        self._file.flush()
+        os.write(self._ready, _READY.pack(number, self._file.tell()))
+
+    def take(self, number: int) -> tuple[Any] | None:
+        """Waits for a result and reads it; None where the forked process failed to measure it, or ended before. Only
+        the process that forked may call this."""
         self._close_ready()
-        if not os.read(self._until_ready, 1):
-            return None
-        self._file.seek(0)
-        return Excess(*(np.load(self._file, allow_pickle=False) for _ in Excess.__struct_fields__))
+        while self._latest < number and (ready := os.read(self._until_ready, _READY.size)):
+            self._latest, written = _READY.unpack(ready)
+            result = os.pread(self._file.fileno(), written - self._read_bytes, self._read_bytes)
+            self._taken[self._latest], self._read_bytes = pickle.loads(result), written
+        return (self._taken.pop(number),) if number in self._taken else None
 
     def _close_ready(self) -> None:
         if self._ready >= 0:
             os.close(self._ready)
             self._ready = -1
 
-    def __enter__(self) -> _ExcessFile:
+    def __enter__(self) -> _Handover:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -199,8 +225,7 @@ def _run_second(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callab
     any more."""
     threading.Thread(target=_end_when_unread, daemon=True).start()
     logging.disable()
-    with contextlib.suppress(Exception):  # then the first process finds and reports the error
-        give_first()
+    give_first()
     by_view = {
         view: msgspec.msgpack.encode(result)
         for view, result in _analysed_here(trace, views).items()

@@ -5,7 +5,7 @@ launch_graphs(trace, step)      several compose: overlapped(trace, launch_graphs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
@@ -56,10 +57,15 @@ def changes(trace: Trace) -> list[Named]:
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
     them. Python between ops and the optimizer stay unchanged."""
+    return replace(step, graph=replace(step.graph, own_ns=_own_without(step, _in_ops(trace))))
+
+
+@shared
+def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
+    """When each lane is in ops, apart from those of the optimizer."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     called = events.thread[ops], events.start_ns[ops], events.ends(ops)
-    own = _own_without(trace, step, *called, optimizer_updates(trace))
-    return replace(step, graph=replace(step.graph, own_ns=own))
+    return {lane: when - optimizer_updates(trace) for lane, when in _by_lane(trace, *called)}
 
 
 def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -68,23 +74,27 @@ def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
     again, graph = checkpointed(trace), step.graph
     if not len(again.rows):
         return step
-    own = _own_without(trace, step, *again.intervals(trace), Intervals.empty())
+    own = _own_without(step, dict(_by_lane(trace, *again.intervals(trace))))
     own[graph.on_device & is_in(graph.event, again_activities(trace))] = 0
     return replace(step, graph=replace(graph, own_ns=own))
 
 
-def _own_without(
-    trace: Trace, step: SteadyStep, thread: Int32 | Int64, start_ns: Int64, end_ns: Int64, kept: Intervals
-) -> Int64:
-    """`own_ns` of the step's nodes, if these times of threads, outside of some intervals, are no longer spent."""
-    graph, lanes = step.graph, host_lanes(trace)
+def _by_lane(trace: Trace, thread: Int32 | Int64, start_ns: Int64, end_ns: Int64) -> Iterator[tuple[int, Intervals]]:
+    """Yields each lane that has any of these times of threads, and its times."""
+    lane = host_lanes(trace)[thread]
+    for each in distinct(lane).tolist():
+        mine = lane == each
+        yield each, Intervals.union(start_ns[mine], end_ns[mine])
+
+
+def _own_without(step: SteadyStep, gone: Mapping[int, Intervals]) -> Int64:
+    """`own_ns` of the step's nodes, if these times of lanes are no longer spent."""
+    graph = step.graph
     own: Int64 = graph.own_ns.copy()
-    lane = lanes[thread]
     host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
-    for each in distinct(graph.track[host]).tolist():
-        here, mine = np.flatnonzero(host & (graph.track == each)), lane == each
-        gone = Intervals.union(start_ns[mine], end_ns[mine]) - kept
-        own[here] -= np.minimum(overlap_ns(gone, graph, here), own[here])
+    for lane, when in gone.items():
+        here = np.flatnonzero(host & (graph.track == lane))
+        own[here] -= np.minimum(overlap_ns(when, graph, here), own[here])
     return own
 
 

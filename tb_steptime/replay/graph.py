@@ -69,7 +69,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
     def of(self, nodes: Int64, edges: Edges) -> Graph:
         """Some nodes, ascending, and some edges between them, numbered anew."""
         edges = replace(edges, before=np.searchsorted(nodes, edges.before), after=np.searchsorted(nodes, edges.after))
-        return replace(self, **{name: getattr(self, name)[nodes] for name in COLUMNS}, edges=edges)
+        return replace(self, **{name: getattr(self, name).take(nodes) for name in COLUMNS}, edges=edges)
 
 
 #: Names of the graph's columns with one value per node.
@@ -175,4 +175,4 @@ def _numbered(graph: Graph) -> Graph:
     number[order] = np.arange(len(order))
     edges = replace(graph.edges, before=number[graph.edges.before], after=number[graph.edges.after])
     edges = joined([edges.where(edges.before < edges.after)])
-    return replace(graph, **{name: getattr(graph, name)[order] for name in COLUMNS}, edges=edges)
+    return replace(graph, **{name: getattr(graph, name).take(order) for name in COLUMNS}, edges=edges)

@@ -82,15 +82,19 @@ def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
     own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
     edges = step.graph.edges
     # work that begins during its call starts a part of the call's own time after the call's begin
-    inside = (edges.kind == EdgeKind.LAUNCH) & (step.graph.role[edges.before] == Role.STRETCH) & nodes[edges.before]
-    edges = replace(edges, lag_ns=np.where(inside, np.rint(edges.lag_ns * by).astype(np.int64), edges.lag_ns))
+    inside = np.flatnonzero(
+        (edges.kind == EdgeKind.LAUNCH) & (nodes & (step.graph.role == Role.STRETCH)).take(edges.before)
+    )
+    lag = edges.lag_ns.copy()
+    lag[inside] = np.rint(lag[inside] * by).astype(np.int64)
+    edges = replace(edges, lag_ns=lag)
     slack = step.graph.unexplained_ns + step.graph.contended_ns
     return replace(step, graph=replace(step.graph, own_ns=own, edges=sooner(edges, np.where(nodes, slack, 0), 1 - by)))
 
 
 def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
     """The edges with this share of each node's delay subtracted from their lags."""
-    gone = np.rint(delay_ns[edges.after] * share).astype(np.int64)
+    gone = np.rint(delay_ns.take(edges.after) * share).astype(np.int64)
     return replace(edges, lag_ns=edges.lag_ns - np.minimum(gone, np.maximum(edges.lag_ns, 0)))
 
 

@@ -163,9 +163,10 @@ def step_length(step: SteadyStep) -> int:
     the first start to the last end of the recording."""
     graph, copies = step.graph, COPIES if step.repeats else 1
     began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
-    ended = began + graph.own_ns
+    ended = began[-1] + graph.own_ns
     if copies == 1:
         return int(ended.max() - began.min())
-    half = copies // 2
-    parts = [part for part in (graph.on_device, ~graph.on_device) if part.any()]
-    return max(int(ended[-1, part].max() - ended[half - 1, part].max()) // (copies - half) for part in parts)
+    half, on_device = copies // 2, graph.on_device
+    earlier = began[half - 1] + graph.own_ns
+    parts = [part for part in (on_device, ~on_device) if part.any()]
+    return max(int(ended[part].max() - earlier[part].max()) // (copies - half) for part in parts)

@@ -62,7 +62,11 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def where(self, kept: Bool | Int64 | slice) -> Edges:
         """Only the edges chosen by a mask, by numbers or by a range, in their order."""
-        return Edges(*(column[kept] for column in msgspec.structs.astuple(self)))
+        columns = msgspec.structs.astuple(self)
+        if isinstance(kept, slice):
+            return Edges(*(column[kept] for column in columns))
+        rows = np.flatnonzero(kept) if kept.dtype == np.bool_ else kept
+        return Edges(*(column.take(rows) for column in columns))
 
 
 def edges_of(kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64, sure: Float64 | None = None) -> Edges:

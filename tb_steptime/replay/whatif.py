@@ -23,6 +23,7 @@ from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scal
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool
 
 #: Above the first share of unexplained time no gain is reported; above the second one the interval is widened.
@@ -125,6 +126,12 @@ class WhatIf(msgspec.Struct, frozen=True):
         above, below = (place / last) ** 2, ((place + 1) / last) ** 2
         before, after = device_curve[place : place + 2]
         return before + (after - before) * (less - above) / (below - above)
+
+
+@shared
+def replayed_step(trace: Trace) -> WhatIf | None:
+    """`what_if` with all changes."""
+    return what_if(trace)
 
 
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:

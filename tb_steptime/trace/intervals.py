@@ -53,7 +53,7 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
     @staticmethod
     def of_events(events: EventTable, rows: Int32 | Int64) -> Intervals:
         """When any event of these rows runs."""
-        return Intervals.union(events.start_ns[rows], events.ends(rows))
+        return Intervals.union(events.start_ns.take(rows), events.ends(rows))
 
     @staticmethod
     def joined(several: Iterable[Intervals]) -> Intervals:
@@ -92,8 +92,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         mine = np.repeat(np.arange(len(self)), count)
         theirs = np.arange(len(mine))
         theirs += np.repeat(first - (np.cumsum(count) - count), count)
-        start = np.maximum(self.start[mine], other.start[theirs])
-        end = np.minimum(self.end[mine], other.end[theirs])
+        start = np.maximum(self.start.take(mine), other.start.take(theirs))
+        end = np.minimum(self.end.take(mine), other.end.take(theirs))
         return Intervals(start, end)
 
     def __sub__(self, other: Intervals) -> Intervals:
@@ -182,7 +182,7 @@ def _weighted_before(start: Int64, end: Int64, weight: Float64, instants: Int64)
 def _ramp(knots: Int64, weight: Float64, instants: Int64) -> Float64:
     """Sum over the knots before an instant of weight x (instant - knot)."""
     order = np.argsort(knots, kind="stable")
-    knots, weight = knots[order], weight[order]
+    knots, weight = knots.take(order), weight.take(order)
     del order  # each column is 8 MB for a million kernels
     origin = int(knots[0]) if len(knots) else 0  # small numbers keep the products exact
     count = np.searchsorted(knots, instants, side="left")

@@ -40,7 +40,7 @@ def reads_elsewhere(trace: Trace) -> bool:
 
 def marked_waits(trace: Trace) -> Int64:
     """Rows of the waits for a batch of all threads, in time order."""
-    rows = np.flatnonzero(loader_names(trace)[trace.events.name])
+    rows = np.flatnonzero(loader_names(trace).take(trace.events.name))
     return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
 
 

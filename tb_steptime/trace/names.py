@@ -24,13 +24,13 @@ def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], obje
 def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], object]) -> Bool:
     """For each string of the table: is it the name of one of these rows, and does it pass `wanted`? Each is tested
     once."""
-    return _wanted(trace, distinct_in(trace.events.name[rows]), wanted)
+    return _wanted(trace, distinct_in(trace.events.name.take(rows)), wanted)
 
 
 def are_named(trace: Trace, rows: Int32 | Int64, wanted: Callable[[str], object]) -> Bool:
     """For each of these rows: does its name pass `wanted`? Each distinct name is tested once."""
-    names = trace.events.name[rows]
-    return np.asarray(_wanted(trace, distinct_in(names), wanted)[names], bool)
+    names = trace.events.name.take(rows)
+    return np.asarray(_wanted(trace, distinct_in(names), wanted).take(names), bool)
 
 
 def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], object]) -> Bool:

@@ -201,7 +201,7 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
-    numbers = trace.events.external_id[ops]
+    numbers = trace.events.external_id.take(ops)
     wanted = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
     ops, numbers = ops[wanted], numbers[wanted]
     if not len(ops):

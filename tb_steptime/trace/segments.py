@@ -60,5 +60,5 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
         place = np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count) + first[source]
         source, place = source[place >= 0], place[place >= 0]
         ends = np.append(self.start[1:], np.iinfo(np.int64).max)
-        return Cut(source, np.maximum(start[source], self.start[place]), np.minimum(end[source], ends[place]),
-                   self.label[place])  # fmt: skip
+        return Cut(source, np.maximum(start.take(source), self.start.take(place)),
+                   np.minimum(end.take(source), ends.take(place)), self.label.take(place))  # fmt: skip

@@ -26,15 +26,17 @@ T = TypeVar("T")
 
 
 def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[Trace, P], T]:
-    """Keep the measurement's result for each trace and each distinct set of its other arguments, such as a device."""
+    """Keep the measurement's result for each trace and each distinct set of its other arguments, such as a device. An
+    argument that is left out counts as its default."""
+    defaults, required = _defaults(measure)
 
     @functools.wraps(measure)
     def measured(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        key = (measure, args, *kwargs.items())
+        key = (measure, args, *kwargs.items()) if kwargs else (measure, args + defaults[len(args) - required :])
         result = trace.memo.get(key, _ABSENT)
         if isinstance(result, _Promised):
             given = result.take()
-            result = trace.memo[key] = _ABSENT if given is None else _kept(trace, given)
+            result = trace.memo[key] = _ABSENT if given is None else _kept(trace, given[0])
         if result is _ABSENT:
             result = trace.memo[key] = _kept(trace, measure(trace, *args, **kwargs))
         return cast(T, result)
@@ -45,16 +47,24 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
 _ABSENT = object()
 
 
+def _defaults(measure: Callable[..., object]) -> tuple[tuple[object, ...], int]:
+    """Returns the defaults of a measurement's arguments, and the number of those after the trace that have none."""
+    defaults: tuple[object, ...] = measure.__defaults__ or ()
+    arguments: int = measure.__code__.co_argcount
+    return defaults, arguments - 1 - len(defaults)
+
+
 class _Promised(NamedTuple):
-    take: Callable[[], Any]
+    take: Callable[[], tuple[Any] | None]
 
 
 @contextmanager
-def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], T | None]) -> Iterator[None]:
-    """Within this context the result of a shared measurement without other arguments comes from elsewhere, such as
-    another process. take: called once, when the result is first needed; None if it does not come, in which case it is
-    measured here."""
-    key = (measure.__wrapped__, ())  # type: ignore[attr-defined]
+def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tuple[T] | None]) -> Iterator[None]:
+    """Within this context the result of a shared measurement whose other arguments have their defaults comes from
+    elsewhere, such as another process. take: called once, when the result is first needed; returns a tuple of the
+    result, or None if the result does not come, in which case it is measured here."""
+    wrapped = measure.__wrapped__  # type: ignore[attr-defined]
+    key = (wrapped, _defaults(wrapped)[0])
     trace.memo.setdefault(key, _Promised(take))
     try:
         yield

@@ -119,8 +119,8 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
         low = int(numbers.min())
         there = np.zeros(span + 2, bool)  # the last entry stands for all values outside the range
         there[np.subtract(numbers, low, dtype=np.int64)] = True
-        place = np.subtract(values, low, dtype=np.int64)
-        found = there.take(np.where((values >= low) & (values <= low + span), place, span + 1))
+        place = np.subtract(values, low, dtype=np.int64).view(np.uint64)  # values below the range become the largest
+        found = there.take(np.minimum(place, np.uint64(span + 1), out=place).view(np.int64))
     else:
         ordered = np.sort(numbers)
         found = ordered.take(np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)) == values
@@ -138,8 +138,10 @@ def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) 
     >>> values_at(np.array([7, 8]), np.array([1, -1])).tolist()
     [8, -1]
     """
-    values, known = np.full(len(places), -1, np.int64), np.flatnonzero(places >= 0)
-    values[known] = column[places[known]]
+    if not len(column):
+        return np.full(len(places), -1, np.int64)
+    values = column.take(places, mode="clip").astype(np.int64, copy=False)  # takes the first one at negative places
+    values[places < 0] = -1
     return values
 
 

@@ -71,7 +71,7 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
 def kernel_rows_in_window(trace: Trace, device: int) -> Int64:
     """Rows of the kernel table that ran on the device and start within the window of the steps, in time order."""
     rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
-    start = trace.events.start_ns[trace.kernels.event[rows]]
+    start = trace.events.start_ns.take(trace.kernels.event.take(rows))
     return rows[(start >= low) & (start < high)]
 
 
@@ -81,7 +81,7 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
     kernel 7 | aaa..bbb.ccc |
     kernel 9 | ......d..... |   ->  only a and c are alone
     """
-    start = trace.events.start_ns[trace.kernels.event[rows]]
+    start = trace.events.start_ns.take(trace.kernels.event.take(rows))
     end = trace.events.ends(trace.kernels.event[rows])
     ever, never = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     reach = np.concatenate(([ever], np.maximum.accumulate(end)))[:-1]

@@ -134,8 +134,8 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
     rows = rows[launches.call[rows] >= 0]
     if not len(rows) or not len(groups):
         return groups.start, groups.start
-    rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
-    begun, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
+    rows = rows[np.argsort(events.start_ns.take(launches.call.take(rows)), kind="stable")]
+    begun, activity = events.start_ns.take(launches.call.take(rows)), launches.activity[rows]
     reach = np.maximum.accumulate(events.ends(activity))
     coming = np.minimum.accumulate(events.start_ns[activity][::-1])[::-1]
     drained = np.append(np.iinfo(np.int64).min, reach)[np.searchsorted(begun, groups.start)]

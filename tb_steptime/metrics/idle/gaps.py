@@ -33,6 +33,7 @@ class Gaps(msgspec.Struct, frozen=True, eq=False):
     launch: Int32
 
 
+@shared
 def find_gaps(trace: Trace, device: int) -> Gaps:
     gaps = busy_intervals(trace, device).gaps(*find_steps(trace).window)
     rows = launch_rows(trace, device)

@@ -188,6 +188,7 @@ def full_queue_ns(trace: Trace, device: int) -> int:
     return int(stalled.wait_ns[begun].sum()) // len(steps.steps)
 
 
+@shared
 def stalled_launches(trace: Trace, device: int | None = None) -> StalledLaunches:
     """Launch calls that began with a full queue and took far longer than usual. Blocking calls are left out: they wait
     for the device whatever is in the queue."""

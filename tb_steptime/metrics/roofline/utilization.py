@@ -168,7 +168,7 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
 def known_products(trace: Trace, device: int) -> float | None:
     """The share of the time of product kernels whose operations are known; None without any such kernel."""
     rows = kernel_rows(trace, device)
-    dur, on_cores = trace.events.dur_ns[trace.kernels.event[rows]], kernel_bins(trace)[rows]
+    dur, on_cores = trace.events.dur_ns.take(trace.kernels.event.take(rows)), kernel_bins(trace).take(rows)
     is_product = (on_cores == BINS.index("tensor_core")) | (on_cores == BINS.index("matmul_like"))
     whole = int(dur[is_product].sum())
     part = int(dur[is_product & (product_calls(trace).op[rows] >= 0)].sum())

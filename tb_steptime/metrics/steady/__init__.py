@@ -9,7 +9,8 @@ likeness.py    what calls of one site say about each other
 trials.py      what a library launches only in first calls, to choose an algorithm
 repeats.py     the steady duration of the calls of a site, and the calls that are far longer
 step.py        the part of each recorded step that is excess, and the remaining steady step
-undisturbed.py the host time of a step if each call is as fast as the fastest of its site
+fastest.py     the host time of a step if each call is as fast as the second fastest of its site
+undisturbed.py the same as a metric
 shown.py       the same as rows of a result
 first_use.py   work that the recording itself identifies as a first use
 before_recording.py, after_recording.py   the time before and after the work that the recording explains

@@ -103,7 +103,7 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
     """Returns the heads after pauses of the recording: the time in which work runs that was launched during the pause,
     as its numbers show."""
     events, launches = trace.events, find_launches(trace)
-    number, start = events.correlation_id[launches.activity], events.start_ns[launches.activity]
+    number, start = events.correlation_id.take(launches.activity), events.start_ns.take(launches.activity)
     lost = rows[(launches.call[rows] < 0) & (number[rows] > number[linked].min())]
     if not len(lost):
         return Intervals.empty()

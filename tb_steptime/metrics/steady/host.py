@@ -9,12 +9,14 @@ step     | [bench] [bench] [bench] | mm | mm |  code that only the first step ru
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
+from tb_steptime.metrics.steady.fastest import second_fastest_ns
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, Judged, judge
 from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
@@ -25,6 +27,7 @@ from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in, values_at
@@ -39,17 +42,26 @@ TIMES_ALL_LATER = 2
 _BITS = 46
 
 
-def excess_on_host(trace: Trace, first_step: int) -> Excess:
-    """Stretches that are too long, without the waits of their thread. Threads that do not train rest between their
-    events, which is not time of the job."""
+class OnHost(msgspec.Struct, frozen=True, eq=False):
+    """What comparing the calls of host threads shows. undisturbed_ns: see `fastest`."""
+
+    excess: Excess
+    undisturbed_ns: Int64 | None
+
+
+@shared
+def on_host(trace: Trace, first_step: int = 0) -> OnHost:
+    """Returns the stretches that are too long, without the waits of their thread. Threads that do not train rest
+    between their events, which is not time of the job. first_step: as in `find_excess`."""
     host, stretches = host_events(trace), find_stretches(trace)
     trains = is_in(stretches.thread, training_threads(trace))
     stretches = stretches.where((stretches.inside >= 0) | trains)
     if not len(stretches):
-        return no_excess()
+        return OnHost(no_excess(), None)
     own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
     step = step_at(trace, stretches.start_ns)
     found, site, only_first = _judged(trace, stretches, own, step, first_step)
+    undisturbed_ns = second_fastest_ns(trace, stretches, own, site, step)
     excess, kind = _of_ops(trace, stretches, own, site, found, first_step)
     kind = _explained(trace, stretches, excess, kind)
     kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
@@ -65,7 +77,8 @@ def excess_on_host(trace: Trace, first_step: int) -> Excess:
     kind = _explained(trace, stretches, excess, kind)
     long = np.flatnonzero(excess)
     start, end = ends[long] - excess[long], ends[long]
-    return Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), _events(host, stretches, long))
+    events = _events(host, stretches, long)
+    return OnHost(Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), events), undisturbed_ns)
 
 
 def _judged(trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int) -> tuple[Judged, Int64, Bool]:
@@ -84,8 +97,8 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
     if len(length) < LEAST_STEPS:
         return np.zeros(len(site), bool)
     first = first_step or 1
-    here = step == first
-    only: Bool = here & is_in(site, site[~here & (step > 0)], invert=True)
+    here, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
+    only[here[is_in(site[here], site[(step > 0) & (step != first)], invert=True)]] = True
     longest = int(np.delete(length, first - 1).max())
     return only if int(own[only].sum()) >= TIMES_ALL_LATER * longest else np.zeros(len(site), bool)
 
@@ -115,7 +128,7 @@ def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
     near = np.append(False, only[:-1] & (thread[:-1] == thread[1:])) & np.append(
         only[1:] & (thread[1:] == thread[:-1]), False
     )
-    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
+    calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
     found: Bool = only | near & calls
     return found
 
@@ -173,7 +186,7 @@ def _of_ops(
         return excess, kind
     sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
-    length, step = sums[past] - sums[first], step_at(trace, trace.events.start_ns[host.row[ops]])
+    length, step = sums.take(past) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
     judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
@@ -222,7 +235,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     """Says which stretches are in the first launch of a kernel or, if there are no similar ones, in the first call of
     an op, in which a library initialises itself."""
     events, launches = trace.events, find_launches(trace)
-    kind, name = events.kind[host.row], events.name[host.row].astype(np.int64)
+    kind, name = events.kind.take(host.row), events.name.take(host.row).astype(np.int64)
     first = np.zeros(len(host), bool)
     ops = np.flatnonzero(kind == Kind.CPU_OP)
     ops = ops[np.argsort(events.start_ns[host.row[ops]], kind="stable")]
@@ -235,14 +248,14 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
     inside = stretches.inside
     alone = np.bincount(site)[site] == 1
-    found: Bool = (inside >= 0) & (loads[host.row][inside] | alone & in_op[inside])
+    found: Bool = (inside >= 0) & (loads.take(host.row).take(inside) | alone & in_op.take(inside))
     return found
 
 
 def _tries_again(trace: Trace, host: HostEvents, stretches: Stretches) -> Bool:
     """Says which stretches are in allocation calls that ran short of memory, which may happen to any op in any step."""
     again = is_in(host.row, allocation_retries(trace).rows)
-    found: Bool = (stretches.inside >= 0) & again[stretches.inside]
+    found: Bool = (stretches.inside >= 0) & again.take(stretches.inside)
     return found
 
 
@@ -262,7 +275,7 @@ def _of_first_use(
     rows = loading_overheads(trace)
     loads = Intervals.of_events(trace.events, rows)
     inside = stretches.inside
-    calls = (inside >= 0) & is_in(trace.events.kind[host.row], CALL_KINDS)[inside]
+    calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
     named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
     ends = stretches.end_ns.copy()
     for thread, when in first_uses(trace):

@@ -73,7 +73,7 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     rows = rows[np.argsort(turn[rows], kind="stable")]
     like = Likeness(fixed[rows], shaped[rows])
     steps = None if one_step else step[rows]
-    found = _judged(length[rows], may[rows], steps, [numbered(site[rows]) for site in sites], like)
+    found = _judged(length[rows], may[rows], steps, [numbered(site.take(rows)) for site in sites], like)
     excess[rows], kind[rows] = found
     return Judged(excess, kind)
 
@@ -111,7 +111,7 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
     calls."""
     there = np.zeros(1 << _BITS, bool)
     there[chosen & len(there) - 1] = True
-    near = np.flatnonzero(there[site & len(there) - 1])
+    near = np.flatnonzero(there.take(site & len(there) - 1))
     return near[is_in(site[near], chosen)]
 
 
@@ -204,14 +204,15 @@ def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64
     of calls, and the call's rank in time."""
     count = np.bincount(site)
     first = np.cumsum(count) - count
-    ranked = _ranked(length, site)
+    ranked = ranked_in_groups(length, site)
     usual = ranked[first + (count - 1) // 2]
     high = ranked[first + np.maximum((9 * (count - 1)) // 10, 0)]
     spread = np.where(count >= 10, high - usual, 0)
-    return usual[site].astype(np.float64), spread[site].astype(np.float64), count[site], _places_in(site)
+    usual, spread = usual.astype(np.float64), spread.astype(np.float64)
+    return usual.take(site), spread.take(site), count.take(site), _places_in(site)
 
 
-def _ranked(length: Int64, site: Int64) -> Int64:
+def ranked_in_groups(length: Int64, site: Int64) -> Int64:
     """Returns the lengths, sorted by (site, length)."""
     low, high = int(length.min(initial=0)), int(length.max(initial=0))
     width = (high - low).bit_length()

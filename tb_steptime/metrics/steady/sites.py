@@ -64,7 +64,7 @@ def host_code(trace: Trace) -> HostCode:
     host = host_events(trace)
     name, shapes = _names(trace, host), np.zeros(len(host), np.int64)
     if trace.events.shapes is not None:
-        shapes = trace.events.shapes[host.row].astype(np.int64) + 1
+        shapes = trace.events.shapes.take(host.row).astype(np.int64) + 1
     paths = _paths(host, name), _paths(host, mixed(name, shapes))
     return HostCode(name, *paths, _is_fixed(trace, host), shapes > 0)
 
@@ -93,7 +93,7 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
     """Says which host events have a duration that does not depend on the data: calls of the runtime and the driver, ops
     that make such calls, and ops that only describe or allocate. Other ops may compute on the host, as may ops on CPU
     tensors of kinds that otherwise launch; and users' ranges may contain any code."""
-    kind = trace.events.kind[host.row]
+    kind = trace.events.kind.take(host.row)
     calls = is_in(kind, CALL_KINDS)
     above = calls.copy()
     for depth in range(int(host.depth.max(initial=0)), 0, -1):
@@ -142,7 +142,7 @@ def _around(host: HostEvents, events: int, call: Int32) -> Int64:
 
 def _is_at(column: Bool, place: Int32) -> Bool:
     """Returns the value at each place; False for no place."""
-    return (place >= 0) & column[place] if len(column) else np.zeros(len(place), bool)
+    return (place >= 0) & column.take(place) if len(column) else np.zeros(len(place), bool)
 
 
 def _names(trace: Trace, host: HostEvents) -> Int64:
@@ -152,7 +152,7 @@ def _names(trace: Trace, host: HostEvents) -> Int64:
     first: dict[str, int] = {}
     for name in distinct_in(trace.events.name[trace.events.rows(Kind.USER)]).tolist():
         alike[name] = first.setdefault(_NUMBER.sub("#", trace.strings[name]), name)
-    return alike[trace.events.name[host.row]]
+    return alike.take(trace.events.name.take(host.row))
 
 
 def _paths(host: HostEvents, own: Int64) -> Int64:

@@ -124,7 +124,7 @@ def host_excess(trace: Trace, excess: Excess) -> Intervals:
 def _on_device(trace: Trace, device: int, excess: Excess) -> Excess:
     events, activity = trace.events, find_launches(trace).activity
     tracks = np.zeros(len(trace.threads), bool)
-    tracks[events.thread[activity[events.device[activity] == device]]] = True
+    tracks[events.thread.take(activity[events.device.take(activity) == device])] = True
     return excess.where(tracks[excess.track])
 
 
@@ -164,5 +164,5 @@ def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:
     order = np.argsort(excess.event, kind="stable")
     event, sums = excess.event[order], np.append(0, np.cumsum(excess.dur_ns[order]))
     low, high = (np.searchsorted(event, rows, side) for side in ("left", "right"))
-    steady: Int64 = np.maximum(trace.events.dur_ns[rows] - (sums[high] - sums[low]), 0)
+    steady: Int64 = np.maximum(trace.events.dur_ns.take(rows) - (sums.take(high) - sums.take(low)), 0)
     return steady

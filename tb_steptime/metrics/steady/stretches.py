@@ -63,7 +63,10 @@ class Stretches(msgspec.Struct, frozen=True, eq=False):
 
     def where(self, kept: Bool) -> Stretches:
         """Only the chosen rows, in their order."""
-        return Stretches(*(column[kept] for column in msgspec.structs.astuple(self)))
+        if kept.all():
+            return self
+        rows = np.flatnonzero(kept)
+        return Stretches(*(column.take(rows) for column in msgspec.structs.astuple(self)))
 
 
 @shared

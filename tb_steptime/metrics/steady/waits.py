@@ -49,7 +49,7 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     for device in devices_with_activity(trace):
         add(busy_intervals(trace, device), frees)
     if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
-        add(full, _in(host, inside, is_in(trace.events.kind[host.row], CALL_KINDS)))
+        add(full, _in(host, inside, is_in(trace.events.kind.take(host.row), CALL_KINDS)))
     add(loader_intervals(trace))
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
     if len(exchanging):
@@ -62,11 +62,11 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
 
 
 def _in(host: HostEvents, inside: Int32, found: Bool) -> Bool:
-    return (inside >= 0) & found[inside] if len(host) else np.zeros(len(inside), bool)
+    return (inside >= 0) & found.take(inside) if len(host) else np.zeros(len(inside), bool)
 
 
 def _is_range(trace: Trace, host: HostEvents) -> Bool:
-    is_range: Bool = trace.events.kind[host.row] == Kind.USER
+    is_range: Bool = trace.events.kind.take(host.row) == Kind.USER
     return is_range
 
 

@@ -18,6 +18,11 @@ _CLOSES = {b"{": b"}", b"[": b"]"}
 _CLOSING = frozenset(_CLOSES.values())
 _SPACE = re.compile(rb"[\s,\x00]*")  # zeros are at the end of a file that is still being written
 _CUT = re.compile(rb"\}\s*,\s*(?=\{)")
+#: A cut before the brace at which the searched text ends.
+_CUT_BEFORE = re.compile(rb"\}\s*,\s*\Z")
+#: Bytes before a brace in which such a cut is searched first: more lie between two events only where space fills them.
+_BETWEEN_BYTES = 64
+_BETWEEN = b" \t\n\r\f\v,"
 _STRUCTURE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|["{}\[\]]', re.DOTALL)
 _EVENT_START = re.compile(rb'\{\s*"(?:ph|name|cat|ts|pid|tid|dur|args|id|bp|s)"\s*:')
 _EVENT_OR_END = re.compile(rb"[{\]]")
@@ -71,11 +76,17 @@ def closing(text: bytes, start: int, limit: int = sys.maxsize) -> int | None:
 
 def last_cut(text: bytes) -> tuple[int, int] | None:
     """The end of one event and the start of the next, if the last `}, {` is between events; the caller must check."""
-    for start in (max(0, len(text) - TAIL_BYTES), 0):
-        cuts = list(_CUT.finditer(text, start))
-        if cuts:
-            return cuts[-1].start() + 1, cuts[-1].end()
-    return None
+    first, brace = max(0, len(text) - TAIL_BYTES), len(text)
+    while (brace := text.rfind(b"{", first, brace)) >= 0:
+        near = max(first, brace - _BETWEEN_BYTES)
+        if text[near:brace].strip(_BETWEEN):
+            cut = _CUT_BEFORE.search(text, near, brace)
+        else:
+            cut = _CUT_BEFORE.search(text, first, brace)
+        if cut:
+            return cut.start() + 1, brace
+    cuts = list(_CUT.finditer(text))
+    return (cuts[-1].start() + 1, cuts[-1].end()) if cuts else None
 
 
 def whole_events(text: bytes) -> Found:

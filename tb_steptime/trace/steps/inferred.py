@@ -127,7 +127,7 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
     known = launches.call >= 0
     at, weights = begins, np.ones(len(begins), np.int64)
     if known.any():
-        at, weights = events.start_ns[launches.call[known]], events.dur_ns[launches.activity[known]]
+        at, weights = events.start_ns.take(launches.call[known]), events.dur_ns.take(launches.activity[known])
     place = np.searchsorted(start, at, side="right") - 1
     inside = (place >= 0) & (at < end[place])
     return float(weights[inside].sum() / max(int(weights.sum()), 1))
@@ -149,8 +149,8 @@ def _launched_ns(trace: Trace, start: Int64) -> Int64:
     """Device time that is launched from each of these instants to the next one."""
     launches, events = find_launches(trace), trace.events
     known = launches.call >= 0
-    place = np.searchsorted(start, events.start_ns[launches.call[known]], side="right")
-    sums = np.bincount(place, events.dur_ns[launches.activity[known]], minlength=len(start) + 1)
+    place = np.searchsorted(start, events.start_ns.take(launches.call[known]), side="right")
+    sums = np.bincount(place, events.dur_ns.take(launches.activity[known]), minlength=len(start) + 1)
     return sums[1:].astype(np.int64)
 
 

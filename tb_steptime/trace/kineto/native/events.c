@@ -102,8 +102,27 @@ void scan_free(Scan *scan)
 /* Pieces of JSON. Each function takes the place where its piece begins and gives the one behind it, NULL for what is odd.
  * They stop at the zero behind the text at the latest. ---------------------------------------------------------------- */
 
-static const char *skip_space(const char *at)
+/* The first byte that is no space. Exporters that write one key a line indent each, so after the first two bytes 16 are
+ * tried at a time. */
+static inline const char *skip_space(const Scan *scan, const char *at)
 {
+    if (*at > ' ')
+        return at;
+    if (*at == ' ' && at[1] > ' ')
+        return at + 1;
+#ifdef __SSE2__
+    const __m128i space = _mm_set1_epi8(' '), line = _mm_set1_epi8('\n'), back = _mm_set1_epi8('\r'), tab = _mm_set1_epi8('\t');
+    for (const char *limit = scan->text + scan->length; limit - at >= 16; at += 16) {
+        __m128i signs = _mm_loadu_si128((const __m128i *)(const void *)at);
+        __m128i spaces = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(signs, space), _mm_cmpeq_epi8(signs, line)),
+                                      _mm_or_si128(_mm_cmpeq_epi8(signs, back), _mm_cmpeq_epi8(signs, tab)));
+        int others = ~_mm_movemask_epi8(spaces) & 0xFFFF;
+        if (others)
+            return at + __builtin_ctz((unsigned)others);
+    }
+#else
+    (void)scan;
+#endif
     while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')
         at++;
     return at;
@@ -282,22 +301,22 @@ static const char *value_end(const Scan *scan, const char *at, int depth)
     if (depth == MOST_DEPTH)
         return NULL;
     closing = *at == '{' ? '}' : ']';
-    at = skip_space(at + 1);
+    at = skip_space(scan, at + 1);
     if (*at == closing)
         return at + 1;
-    for (;; at = skip_space(at + 1)) {
+    for (;; at = skip_space(scan, at + 1)) {
         if (closing == '}') {
             if (*at != '"' || !(at = string_end(scan, at)))
                 return NULL;
-            at = skip_space(at);
+            at = skip_space(scan, at);
             if (*at != ':')
                 return NULL;
-            at = skip_space(at + 1);
+            at = skip_space(scan, at + 1);
         }
         at = value_end(scan, at, depth + 1);
         if (!at)
             return NULL;
-        at = skip_space(at);
+        at = skip_space(scan, at);
         if (*at == closing)
             return at + 1;
         if (*at != ',')
@@ -413,16 +432,16 @@ static int known_argument(const char *key, size_t length)
 }
 
 /* Three whole numbers in a list. Negative ones are odd: what becomes of them depends on their neighbours (numbers.py). */
-static int read_triple(const char *at, int64_t triple[3])
+static int read_triple(const Scan *scan, const char *at, int64_t triple[3])
 {
     Number number;
     if (*at != '[')
         return 0;
     for (int each = 0; each < 3; each++) {
-        at = read_number(skip_space(at + 1), &number);
+        at = read_number(skip_space(scan, at + 1), &number);
         if (!at || !to_integer(&number, &triple[each]) || triple[each] < 0)
             return 0;
-        at = skip_space(at);
+        at = skip_space(scan, at);
         if (*at != (each < 2 ? ',' : ']'))
             return 0;
     }
@@ -451,7 +470,7 @@ static const char *read_argument(const Scan *scan, const char *at, Row *row, int
     } else {
         end = value_end(scan, at, 0);
         if (argument == GRID || argument == BLOCK)
-            usual = end && read_triple(at, row->triple[argument - GRID]);
+            usual = end && read_triple(scan, at, row->triple[argument - GRID]);
         else if (argument >= SHAPES && argument < SHAPES + TEXTS && end)
             row->text[argument - SHAPES] = (Span){(size_t)(at - scan->text), (size_t)(end - scan->text)};
     }
@@ -466,7 +485,7 @@ static int64_t number_or(const Row *row, int argument, int64_t otherwise)
 }
 
 /* A key of plain ASCII: escapes could spell a known one. Behind its colon. */
-static const char *read_key(const char *at, const char **key, size_t *length)
+static const char *read_key(const Scan *scan, const char *at, const char **key, size_t *length)
 {
     if (*at != '"')
         return NULL;
@@ -476,8 +495,8 @@ static const char *read_key(const char *at, const char **key, size_t *length)
     *length = (size_t)(at - *key);
     if (*at != '"')
         return NULL;
-    at = skip_space(at + 1);
-    return *at == ':' ? skip_space(at + 1) : NULL;
+    at = skip_space(scan, at + 1);
+    return *at == ':' ? skip_space(scan, at + 1) : NULL;
 }
 
 static const char *read_arguments(const Scan *scan, const char *at, Row *row)
@@ -486,13 +505,13 @@ static const char *read_arguments(const Scan *scan, const char *at, Row *row)
     size_t length;
     if (*at != '{')
         return NULL;
-    at = skip_space(at + 1);
+    at = skip_space(scan, at + 1);
     if (*at != '}') {
-        for (;; at = skip_space(at + 1)) {
-            at = read_key(at, &key, &length);
+        for (;; at = skip_space(scan, at + 1)) {
+            at = read_key(scan, at, &key, &length);
             if (!at || !(at = read_argument(scan, at, row, known_argument(key, length))))
                 return NULL;
-            at = skip_space(at);
+            at = skip_space(scan, at);
             if (*at == '}')
                 break;
             if (*at != ',')
@@ -726,8 +745,8 @@ static const char *read_event(Scan *scan, const char *at)
     event.arrow = (Span){0, 0};
     event.seen = 0;
     event.phase = 0;
-    for (at = skip_space(at + 1);; at = skip_space(at + 1)) {
-        at = read_key(at, &name, &length);
+    for (at = skip_space(scan, at + 1);; at = skip_space(scan, at + 1)) {
+        at = read_key(scan, at, &name, &length);
         if (!at)
             return NULL;
         int key = key_of(name, length);
@@ -736,7 +755,7 @@ static const char *read_event(Scan *scan, const char *at)
         event.seen |= 1u << key;
         if (!(at = read_value(scan, at, key, &event, row)))
             return NULL;
-        at = skip_space(at);
+        at = skip_space(scan, at);
         if (*at == '}')
             break;
         if (*at != ',')
@@ -756,10 +775,10 @@ int scan_events(Scan *scan, const char *text, size_t length, int exact)
     scan->exact = exact;
     scan->late = 0;
     scan->event_count = scan->row_count = scan->other_count = scan->collective_count = scan->instant_count = 0;
-    for (at = skip_space(at);; at = skip_space(at + 1)) {
+    for (at = skip_space(scan, at);; at = skip_space(scan, at + 1)) {
         if (!(at = read_event(scan, at)))
             return ODD;
-        at = skip_space(at);
+        at = skip_space(scan, at);
         if (at >= end)
             break;
         if (*at != ',')
