@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import os
 import re
 import shlex
@@ -110,6 +111,9 @@ def test_templates_and_settings_are_whole() -> None:
 def test_citation_names_the_release_and_the_repository() -> None:
     cited = yaml.safe_load((PROJECT / "CITATION.cff").read_text("utf-8"))
     assert (cited["version"], cited["repository-code"]) == (version(), repository())
+    settings = configparser.ConfigParser()
+    settings.read(PROJECT / "setup.cfg", encoding="utf-8")
+    assert settings["metadata"]["license_expression"] == cited["license"], "SPDX: `license` would be free text"
 
 
 def test_the_page_of_the_index_leads_to_what_the_release_holds() -> None:
