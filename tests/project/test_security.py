@@ -16,10 +16,11 @@ NAMED = re.compile(r"`((?:tests|frontend/test)/[\w/]+\.\w+(?:\.tsx)?)(?:::(\w+))
 
 #: Modules that execute the content of a file, or load it as objects.
 DANGEROUS = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml", "code", "codeop"}
-#: Files that may use them for messages: of a process to the one that started it, over a pipe of their own, or to a
-#: worker of the user's cluster.
+#: Files that may use them for messages: of a process to the one that started it, over a pipe or in an unnamed file of
+#: their own, or to a worker of the user's cluster.
 MESSAGES = {
     *(f"tb_steptime/trace/kineto/parts/{name}.py" for name in ("team", "worker", "unpacking")),
+    "tb_steptime/ingest/analysing.py",
     "tb_steptime/terminal/cluster/there.py",
 }
 
