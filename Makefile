@@ -123,8 +123,8 @@ chromium:
 
 # Editable: what is shown and tested is this folder.
 .venv/.demo: $(PACKAGE_FILES) | .venv/.python bundle
-	@echo "Installing the package and the PyTorch Profiler tab into .venv ..."
-	@$(PIP) install --editable '.[profiler]'
+	@echo "Installing the package into .venv ..."
+	@$(PIP) install --editable .
 	@touch $@
 
 .venv/.dev: $(PACKAGE_FILES) | .venv/.python bundle

@@ -32,7 +32,7 @@ from benchmarks.generate import write_trace
 from tb_steptime.analyses import ANALYSES
 from tools.serve import TensorBoard
 
-MODULE = "tests.browser.tensorboard_with_ours"
+MODULE = "tools.tensorboard_with_ours"
 SMALL_BYTES = 500_000
 #: Recordings that exist before the load, and the pause between those that arrive.
 FIRST_RUNS, ARRIVAL_SECONDS = 8, 2.0

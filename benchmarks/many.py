@@ -23,7 +23,7 @@ from tb_steptime.ingest.local_files import COARSE_NS
 from tb_steptime.ingest.places import Place
 from tools.serve import TensorBoard
 
-ALONE = "tests.browser.tensorboard_with_ours"
+ALONE = "tools.tensorboard_with_ours"
 FOLDERS, TRACES, OTHERS = 1000, 10, 80
 #: The modification time of the files.
 OLD = 1_700_000_000

@@ -35,7 +35,7 @@ from tools import chromium
 from tools.serve import TensorBoard
 
 #: TensorBoard with its own plugins and ours; the other one also has the PyTorch Profiler tab.
-ALONE, BESIDE = "tests.browser.tensorboard_with_ours", "benchmarks.beside_profiler"
+ALONE, BESIDE = "tools.tensorboard_with_ours", "benchmarks.beside_profiler"
 
 RUNS, MANY_RUNS = 34, 100
 SMALL_BYTES = 5_000_000

@@ -25,9 +25,6 @@ from urllib.parse import quote
 
 #: The first start imports every plugin from a cold disk, on a machine that may be busy.
 START_SECONDS = 120.0
-#: How long a person's TensorBoard may take. The PyTorch Profiler tab starts a process for each recording, all at once,
-#: and with the demo's 49 TensorBoard answered after two minutes on two cores that others used, too.
-PATIENT_SECONDS = 900.0
 
 #: TensorBoard ends at once when told to; other plugins may leave worker processes that keep it alive.
 END_SECONDS = 5.0
@@ -46,10 +43,8 @@ class TensorBoard:
         arguments: Sequence[str] = (),
         port: int | None = None,
         module: str = "tensorboard.main",
-        patience: float = START_SECONDS,
     ) -> None:
-        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any free one. patience: the
-        time to wait, in seconds."""
+        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any free one."""
         port = port or free_port()
         command = [sys.executable, "-m", module, "--logdir", str(logdir), "--port", str(port), *arguments]
         self.url = f"http://localhost:{port}{path_prefix(arguments)}/"
@@ -59,18 +54,18 @@ class TensorBoard:
             command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output, start_new_session=True
         )
         try:
-            self.wait_until_it_answers(patience)
+            self.wait_until_it_answers()
         except BaseException:
             self.stop()
             raise
 
-    def wait_until_it_answers(self, patience: float) -> None:
-        until = time.monotonic() + patience
+    def wait_until_it_answers(self) -> None:
+        until = time.monotonic() + START_SECONDS
         while not self.answers():
             if self.process.poll() is not None:
                 raise NoTensorBoard(f"TensorBoard ended at its start. It said:\n\n{self.said()}")
             if time.monotonic() > until:
-                raise NoTensorBoard(f"TensorBoard did not answer in {patience:.0f} s. It said:\n\n{self.said()}")
+                raise NoTensorBoard(f"TensorBoard did not answer in {START_SECONDS:.0f} s. It said:\n\n{self.said()}")
             time.sleep(0.1)
 
     def answers(self) -> bool:
@@ -126,7 +121,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # when stopped from outside, TensorBoard stops too
     try:
         print(f"Starting TensorBoard on {known.logdir} ...", flush=True)
-        return serve(TensorBoard(known.logdir, arguments, known.port, patience=PATIENT_SECONDS), known.run)
+        return serve(TensorBoard(known.logdir, arguments, known.port, "tools.tensorboard_with_ours"), known.run)
     except NoTensorBoard as error:
         print(error, file=sys.stderr)
         return 1

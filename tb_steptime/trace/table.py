@@ -139,8 +139,9 @@ def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) 
     [8, -1]
     """
     if not len(column):
+        column.take(places[places >= 0])  # raises if there is any
         return np.full(len(places), -1, np.int64)
-    values = column.take(places, mode="clip").astype(np.int64, copy=False)  # takes the first one at negative places
+    values: Int64 = column.take(np.maximum(places, 0)).astype(np.int64, copy=False)
     values[places < 0] = -1
     return values
 

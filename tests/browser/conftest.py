@@ -80,7 +80,7 @@ def tensorboard(browser: Browser) -> Iterator[StartTensorBoard]:
     def start(logdir: Path, *arguments: str, beside: bool = False) -> TensorBoard:
         key = (logdir, arguments, beside)
         if key not in running:
-            module = "benchmarks.beside_profiler" if beside else "tests.browser.tensorboard_with_ours"
+            module = "benchmarks.beside_profiler" if beside else "tools.tensorboard_with_ours"
             running[key] = TensorBoard(logdir, arguments, module=module)
         return running[key]
 

@@ -31,22 +31,6 @@ BUILT = ("tb_steptime/static", "tb_steptime/trace/kineto/native/_scan*")
 INSTALLED = (".venv/.python", ".venv/.node", ".venv/.demo")
 
 
-#: Replaces the PyTorch Profiler tab, which reads every trace at start, each in a process of its own: on a busy machine
-#: that takes minutes.
-OTHER_TAB = """
-from tensorboard.plugins.base_plugin import TBPlugin
-
-class TorchProfilerPlugin(TBPlugin):
-    plugin_name = "in_place_of_the_profiler"
-
-    def get_plugin_apps(self):
-        return {}
-
-    def is_active(self):
-        return False
-"""
-
-
 class Demo(NamedTuple):
     """address: the one that `make demo` prints. cache: the user's cache directory."""
 
@@ -80,11 +64,7 @@ def demo(browser: Browser, clone: Path) -> Iterator[Demo]:
     command = ["make", *(word for made in INSTALLED for word in ("-o", made)), "demo"]
     command += [f"BIN={Path(sys.executable).parent}", f"ARGS=--port {free_port()}"]
     command += [f"PYTHONPYCACHEPREFIX={sys.pycache_prefix or ''}"]  # packages are compiled there
-    other_tab = clone.parent / "packages" / "torch_tb_profiler" / "plugin.py"
-    other_tab.parent.mkdir(parents=True)
-    other_tab.with_name("__init__.py").touch()
-    other_tab.write_text(OTHER_TAB)
-    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(other_tab.parents[1])}
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": ""}
     with subprocess.Popen(
         command, cwd=clone, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as made:

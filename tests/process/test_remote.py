@@ -137,7 +137,7 @@ def test_other_stores_are_read_and_written_as_folders_are(kind, tmp_path, capsys
 
 def opened_by_tensorboard(logs):
     """TensorBoard runs as a command of its own; it decides itself how to read scalars."""
-    command = [sys.executable, "-m", "tests.browser.tensorboard_with_ours", "--logdir", str(logs), "--port", "0"]
+    command = [sys.executable, "-m", "tools.tensorboard_with_ours", "--logdir", str(logs), "--port", "0"]
     with subprocess.Popen([*command, "--host", "127.0.0.1"], stderr=subprocess.PIPE, text=True) as board:
         try:
             address = next(match[0] for line in board.stderr if (match := re.search(r"http://[\d.:]+/", line)))

@@ -45,7 +45,7 @@ def start(tmp_path, monkeypatch) -> Iterator[Callable[[Path], TensorBoard]]:
     started: list[TensorBoard] = []
 
     def start(logs: Path) -> TensorBoard:
-        started.append(TensorBoard(logs, module="tests.browser.tensorboard_with_ours"))
+        started.append(TensorBoard(logs, module="tools.tensorboard_with_ours"))
         return started[-1]
 
     yield start

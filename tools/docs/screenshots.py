@@ -99,10 +99,9 @@ def main(names: Sequence[str]) -> int:
 
 @contextlib.contextmanager
 def showing(runs: Mapping[str, Path]) -> Iterator[tuple[Browser, TensorBoard]]:
-    """A browser, and a TensorBoard that has read copies of these folders, by run. SystemExit without a browser. The
-    PyTorch Profiler tab is left out, because it starts a process for each recording."""
+    """A browser, and a TensorBoard that has read copies of these folders, by run. SystemExit without a browser."""
     with tempfile.TemporaryDirectory() as folder, chromium.browser() as browser:
-        server = TensorBoard(copied(runs, Path(folder)), module="tests.browser.tensorboard_with_ours")
+        server = TensorBoard(copied(runs, Path(folder)), module="tools.tensorboard_with_ours")
         try:
             read_all(browser, server, Picture("overview", min(runs), "light", 860))
             yield browser, server

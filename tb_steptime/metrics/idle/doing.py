@@ -21,6 +21,7 @@ from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
@@ -230,3 +231,8 @@ def _alike(trace: Trace, row: int) -> Int64:
     """Returns the rows of all events with the name and kind of this one."""
     events = trace.events
     return np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+
+
+def is_graph_launch(name: str) -> bool:
+    """Whether this call launches a captured graph."""
+    return GRAPH_CALL.search(name) is not None

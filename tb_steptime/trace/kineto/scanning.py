@@ -79,11 +79,7 @@ def last_cut(text: bytes) -> tuple[int, int] | None:
     first, brace = max(0, len(text) - TAIL_BYTES), len(text)
     while (brace := text.rfind(b"{", first, brace)) >= 0:
         near = max(first, brace - _BETWEEN_BYTES)
-        if text[near:brace].strip(_BETWEEN):
-            cut = _CUT_BEFORE.search(text, near, brace)
-        else:
-            cut = _CUT_BEFORE.search(text, first, brace)
-        if cut:
+        if cut := _CUT_BEFORE.search(text, near if text[near:brace].strip(_BETWEEN) else first, brace):
             return cut.start() + 1, brace
     cuts = list(_CUT.finditer(text))
     return (cuts[-1].start() + 1, cuts[-1].end()) if cuts else None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.trace.table import StringTable, distinct, is_in, median
+from tb_steptime.trace.table import StringTable, distinct, is_in, median, values_at
 
 TYPES = (np.uint8, np.int16, np.int32, np.int64)
 
@@ -54,3 +54,15 @@ def test_median_of_what_has_none(values: list[float]) -> None:
 def test_a_string_that_is_not_there_is_none():
     table = StringTable(["a", "b"])
     assert [table.get(number) for number in (-1, 0, 1)] == [None, "a", "b"]
+
+
+@pytest.mark.parametrize(("column", "places"), [([], [0]), ([], [-1, 3]), ([7, 8], [2])])
+def test_a_place_beyond_the_column_is_an_error(column: list[int], places: list[int]):
+    with pytest.raises(IndexError):
+        values_at(np.array(column, np.int32), np.array(places, np.int32))
+
+
+@pytest.mark.parametrize(("column", "values"), [([], [-1, -1]), ([7, 8], [-1, -1])])
+def test_every_negative_place_stands_for_none(column: list[int], values: list[int]):
+    found = values_at(np.array(column, np.int32), np.array([-1, -5], np.int32))
+    assert (found.tolist(), found.dtype) == (values, np.int64)

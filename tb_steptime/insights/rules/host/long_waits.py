@@ -19,7 +19,7 @@ from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.idle.doing import Kinds
+from tb_steptime.metrics.idle.doing import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
@@ -82,7 +82,7 @@ def _advice(name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
     """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
     if "update" in doing:
         return phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
-    if name.endswith("GraphLaunch"):  # CUDA or HIP
+    if is_graph_launch(name):
         return phrase("Launch each CUDA graph while the one before it runs"), _HOW_TO_LAUNCH_EARLIER
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
