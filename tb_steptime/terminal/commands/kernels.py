@@ -26,8 +26,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("name", "name,op", "name,module", "name,line", "op", "module", "line"),
         default="name",
         metavar="WHAT",
-        help="what each row stands for: name, op, module, line, or a name within one of these, as name,op or name,module "
-        "or name,line; default: name",
+        help="what each row stands for: name, op, module, line, or a name within one of these, as name,op or "
+        "name,module or name,line; default: name",
     )
     add_steps(parser)
     add_names_from(parser)
