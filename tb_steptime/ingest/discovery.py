@@ -21,6 +21,7 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
 from tb_steptime.record.file.steps import SUFFIX as STEPS_SUFFIX
+from tb_steptime.text.printer import count
 
 #: Maximum number of folders in a scan. A log directory has hundreds; with more than this it is a home directory or a
 #: data set, and the walk would not end.
@@ -33,7 +34,7 @@ MAX_SPANS = 20_000
 #: How long after a trace was written a recorder's file may still change and count for it. A recorder writes at once, so
 #: what it adds later does not belong to that trace.
 RECORDS_PATIENCE_NS = 10_000_000_000
-#: Maximum number of problems reported: beyond this, they say nothing new.
+#: Maximum number of problems reported one by one; a last one counts the others.
 MAX_PROBLEMS = 20
 
 
@@ -198,10 +199,15 @@ class _Scan:
         self.problems.append(Problem(problem, file, hint))
 
     def all_problems(self) -> tuple[Problem, ...]:
-        """All problems, the most serious first: that a part was not searched."""
+        """The problems, the most serious first: that a part was not searched. A last one counts those that are not
+        listed."""
         hint = "Point --logdir at the folder that holds the traces."
         left_out = [Problem(self.left_out, "", hint)] if self.left_out else []
-        return tuple([*left_out, *self.problems][:MAX_PROBLEMS])
+        found = [*left_out, *self.problems]
+        if len(found) <= MAX_PROBLEMS:
+            return tuple(found)
+        others = f"Of folders and files, {count(len(found) - MAX_PROBLEMS)} more could not be used"
+        return (*found[:MAX_PROBLEMS], Problem(others, "", "Act on those that are named, then search again."))
 
 
 class _Where(msgspec.Struct, frozen=True):

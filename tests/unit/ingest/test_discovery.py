@@ -6,7 +6,7 @@ import time
 import pytest
 
 from tb_steptime.ingest import discovery, local_files
-from tb_steptime.ingest.discovery import Discovery
+from tb_steptime.ingest.discovery import MAX_PROBLEMS, Discovery
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.places import Place, parse_places
 from tb_steptime.ingest.user_paths import find_spans
@@ -199,6 +199,18 @@ def test_links_stay_inside(tmp_path):
     assert spans == [("real", "b", 1, "real/b.1.pt.trace.json")]
     assert sorted(problem.file for problem in found.problems) == ["out", "out.1.pt.trace.json"]
     assert all("leads outside" in problem.problem for problem in found.problems)
+
+
+@pytest.mark.parametrize("more", [0, 1, 39])
+def test_problems_beyond_those_listed_are_counted(tmp_path, more):
+    touch(tmp_path / "outside" / "a.1.pt.trace.json")
+    (tmp_path / "logs").mkdir()
+    for number in range(MAX_PROBLEMS + more):
+        (tmp_path / "logs" / f"{number}.1.pt.trace.json").symlink_to(tmp_path / "outside" / "a.1.pt.trace.json")
+    _, found = look(tmp_path / "logs")
+    assert len({problem.file for problem in found.problems[:MAX_PROBLEMS]}) == MAX_PROBLEMS
+    last = [problem.problem for problem in found.problems[MAX_PROBLEMS:]]
+    assert last == [f"Of folders and files, {more} more could not be used"][: min(more, 1)]
 
 
 def test_names_that_are_no_text_are_left_out_and_the_others_found(tmp_path):
