@@ -22,6 +22,11 @@ from tb_steptime.terminal.ranks.report import what_if_report
 from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
 
 WIDTH = 100
+#: Why a change gains more here than its card says: the card's gain may be added to those of other cards.
+_WHY_MORE = (
+    "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. A card counts "
+    "only idle time that its change removes, and no idle time that another card counts."
+)
 _PARTS = {
     "host": "Without the host's own time",
     "device": "With an instant GPU",
@@ -94,7 +99,7 @@ def what_if_text(span: SpanWhatIf) -> str:
         )
         for gain in span.changes
     ]
-    return "\n".join([*lines, *aligned(table)])
+    return "\n".join([*lines, *aligned(table), "", *textwrap.wrap(_WHY_MORE, WIDTH)])
 
 
 def _parts(said: Sensitivity) -> list[tuple[str, int]]:
