@@ -24,8 +24,8 @@ from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
 WIDTH = 100
 #: Why a change gains more here than its card says: the card's gain may be added to those of other cards.
 _WHY_MORE = (
-    "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. A card counts "
-    "only idle time that its change removes, and no idle time that another card counts."
+    "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. A card "
+    "counts only idle time that its change removes, and no idle time that another card counts."
 )
 _PARTS = {
     "host": "Without the host's own time",

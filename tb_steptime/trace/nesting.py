@@ -75,12 +75,14 @@ def less_children(length: Int64, parent: Int32 | Int64) -> Int64:
     return length - np.rint(children).astype(np.int64)
 
 
-def with_inner(values: Int64, parent: Int64) -> Int64:
+def with_inner(values: Int64, parent: Int32 | Int64) -> Int64:
     """Each entry's value with those of all entries below it. A parent comes before its children; -1 stands for none.
 
     >>> with_inner(np.array([1, 2, 4]), np.array([-1, 0, 1])).tolist()
     [7, 6, 4]
     """
+    if in_c := one_pass("with_inner", (np.int64,), values, parent.astype(np.int32, copy=False)):
+        return in_c[0]
     total, above = values.tolist(), parent.tolist()
     for place in range(len(total) - 1, -1, -1):
         if above[place] >= 0:

@@ -126,10 +126,13 @@ def places(trace: Trace, rows: Rows) -> Places:
 def op_at(trace: Trace, rows: Int64) -> Int64:
     """For an op, its own row; for a call, the op with its external id, or else the innermost op around it; -1 for
     none."""
-    events, ops = trace.events, op_rows(trace)
-    is_op = (rows >= 0) & (events.kind[rows] == Kind.CPU_OP)
-    op = np.where(is_op, rows, op_by_id(trace, ops, np.where(is_op, -1, rows), rows))
-    return np.where(op >= 0, op, innermost(trace, op_rows, np.where(op >= 0, -1, rows)))
+    op: Int64 = rows.copy()
+    others = np.flatnonzero((rows >= 0) & (trace.events.kind[rows] != Kind.CPU_OP))
+    if len(others):
+        calls = rows[others]
+        found = op_by_id(trace, op_rows(trace), calls, calls)
+        op[others] = np.where(found >= 0, found, innermost(trace, op_rows, np.where(found >= 0, -1, calls)))
+    return op
 
 
 def forward_of(trace: Trace, rows: Rows) -> Int32:

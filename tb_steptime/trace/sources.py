@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.frames import innermost_module, is_source, module_frames, module_name, short_frame, source_frames
-from tb_steptime.trace.lanes import RowsOf
+from tb_steptime.trace.lanes import RowsOf, op_rows
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import Rows, op_at
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in, values_at
 
 
@@ -79,12 +80,35 @@ def stack_words(trace: Trace, rows: Rows, shown: Callable[[str], str | None]) ->
 def _from_op_texts(
     trace: Trace, table: StackTable, texts: StringTable, rows: Rows, shown: Callable[[str], str | None]
 ) -> Words:
-    op = op_at(trace, rows.astype(np.int64))
-    itself = is_in(op, table.event)
-    op[~itself] = innermost(trace, table.event.astype(np.int64), op[~itself])
     number = np.full(len(rows), -1, np.int32)
-    number[op >= 0] = table.stack[np.searchsorted(table.event, op[op >= 0])]
+    if len(table):
+        op = op_at(trace, rows.astype(np.int64))
+        known = np.flatnonzero(op >= 0)
+        of_ops = _stacks_of_ops(trace) if table is trace.stacks else _hierarchies_of_ops(trace)
+        number[known] = of_ops[np.searchsorted(op_rows(trace), op[known])]
     return words_of(number, texts.strings, shown)
+
+
+@shared
+def _stacks_of_ops(trace: Trace) -> Int32:
+    return _texts_of_ops(trace, trace.stacks)
+
+
+@shared
+def _hierarchies_of_ops(trace: Trace) -> Int32:
+    return _texts_of_ops(trace, trace.hierarchies)
+
+
+def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
+    """For each op the text of itself, or of the innermost op around it that has one, as a row of the texts; -1 for
+    none."""
+    ops = op_rows(trace)
+    has_text = is_in(ops, table.event)
+    holder = ops.copy()
+    holder[~has_text] = innermost(trace, table.event.astype(np.int64), ops[~has_text])
+    found = np.full(len(ops), -1, np.int32)
+    found[holder >= 0] = table.stack[np.searchsorted(table.event, holder[holder >= 0])]
+    return found
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:

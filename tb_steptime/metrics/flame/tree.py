@@ -17,8 +17,9 @@ from tb_steptime.metrics.flame.call_paths import FlameBy, call_paths
 from tb_steptime.metrics.flame.costs import Measure, own_values
 from tb_steptime.metrics.flame.labels import Labels
 from tb_steptime.metrics.flame.prefixes import Prefixes
-from tb_steptime.metrics.operators.op_tree import Where, levels_of
+from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import with_inner
 from tb_steptime.trace.table import Bool, Int32, Int64
 
 #: A frame is shown separately if it has at least 1/SMALLEST of the whole, in some measure.
@@ -59,7 +60,7 @@ def flame_tree(trace: Trace, by: FlameBy, where: Where, labels: Labels, smallest
     paths = call_paths(trace, by, where, tree, labels)
     own = own_values(trace, paths, tree, labels)
     parent = tree.parent.astype(np.int32)
-    total = {measure: _with_inside(parent, values) for measure, values in own.values.items()}
+    total = {measure: with_inner(values, parent) for measure, values in own.values.items()}
     whole = FlameTree(
         parent, tree.label.astype(np.int32), np.zeros(len(parent), np.int32), own.calls.astype(np.int32), total
     )
@@ -74,7 +75,7 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
     top = np.flatnonzero(cut & kept[tree.parent])
     around, place = np.unique(tree.parent[top], return_inverse=True)
     new = np.cumsum(kept, dtype=np.int32) - 1
-    counts = _with_inside(tree.parent, np.where(cut, np.maximum(1, tree.merged), 0).astype(np.int64))[top]
+    counts = with_inner(np.where(cut, np.maximum(1, tree.merged), 0).astype(np.int64), tree.parent)[top]
     total = {
         measure: np.concatenate((values[kept], _sums(place, values[top], len(around))))
         for measure, values in tree.total.items()
@@ -103,13 +104,6 @@ def _large(tree: FlameTree, smallest: int) -> Bool:
         kept = largest > least
         kept[0] = True
     return kept
-
-
-def _with_inside(parent: Int32, values: Int64) -> Int64:
-    total: Int64 = values.copy()
-    for level in levels_of(parent)[:0:-1]:
-        np.add.at(total, parent[level], total[level])
-    return total
 
 
 def _sums(place: Int64, values: Int64, size: int) -> Int64:

@@ -137,15 +137,16 @@ def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
     events = trace.events
     within = np.minimum(events.ends(among), end) - np.maximum(events.start_ns[among], start)
     rows = among[within >= MOSTLY * (end - start)]
-    found: Int64 = rows[~_marks(trace)[events.name[rows]]]
-    return found
+    rows = rows[~_marks(trace)[events.name[rows]]]
+    if (events.kind[rows] == Kind.USER).any():  # inferring steps takes long
+        rows = rows[~is_in(events.name[rows], events.name[_step_ranges(trace)])]
+    return rows
 
 
 def _marks(trace: Trace) -> Bool:
-    """Says which names show no activity: those of steps, even if only a range shows these, and those of the loader."""
+    """Says which names show no activity: those of marked steps and of the loader."""
     marks: Bool = loader_names(trace).copy()
     marks[trace.events.name[step_marks(trace)]] = True
-    marks[trace.events.name[_step_ranges(trace)]] = True
     return marks
 
 

@@ -26,12 +26,14 @@ from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
+from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import activity_ops, kernel_origins
+from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Int64
+from tb_steptime.trace.table import CALL_KINDS, Int32, Int64
 
 #: Costs that are measured if anything ran on a device. idle: gaps before the op's launches, without the loader's waits;
 #: kernel: the part of `device` that is kernels; tensor, unknown: the time of these on tensor cores, and the time for
@@ -98,8 +100,13 @@ def graph_costs(trace: Trace, tree: OpTree, cost: Cost) -> Int64:
 
 def _by_op(trace: Trace, tree: OpTree, place: Int64, cost: Cost) -> Int64:
     """Sums of the cost by op. place: the activities that count, rows of `find_launches`."""
-    op, values = activity_ops(trace)[place], of_activities(trace, cost)[place]
-    return exact_sums(np.searchsorted(tree.row, op), values, len(tree))
+    return exact_sums(_op_places(trace)[place], of_activities(trace, cost)[place], len(tree))
+
+
+@shared
+def _op_places(trace: Trace) -> Int32:
+    """For each row of `find_launches` the place of its op among the ops of a tree; any place where it has none."""
+    return np.searchsorted(op_rows(trace), activity_ops(trace)).astype(np.int32)
 
 
 def of_activities(trace: Trace, cost: Cost) -> Int64:

@@ -17,11 +17,12 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import followed, parent_places
 from tb_steptime.trace.ops import Rows, computed_again, forward_of
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import Bool, Int32, Kind
 
 #: Work of the backward pass counts where it ran, or where it was created: for the op of the forward pass.
 Where = Literal["ran", "made"]
@@ -35,7 +36,6 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
     around   place of the op around it on its thread; -1 for none
     parent   the same, except for ops of the backward pass if they count as made: then the forward op
     owner    place of the op for which it counts, usually its own
-    levels   places by depth: those without a parent, their children, and so on
 
     In 32 bits: a large trace has a million ops.
     """
@@ -45,7 +45,6 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
     around: Int32
     parent: Int32
     owner: Int32
-    levels: tuple[Int32, ...]
 
     def __len__(self) -> int:
         return len(self.row)
@@ -56,16 +55,11 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
         own: Bool = self.owner == np.arange(len(self))
         return own
 
-    def with_inside(self, values: Int64) -> Int64:
-        """Each op's value with those of all ops below it."""
-        total: Int64 = values.copy()
-        for level in self.levels[:0:-1]:
-            np.add.at(total, self.parent[level], total[level])
-        return total
-
     def topmost(self, group: Int32) -> Bool:
         """Which ops have no op of their own group above them. Sums over these count an op once in each group around it,
         however deeply the group is nested in itself."""
+        if in_c := one_pass("topmost", (bool,), self.parent, group.astype(np.int32, copy=False)):
+            return in_c[0]
         found, above = np.ones(len(self), bool), self.parent.copy()
         active = np.flatnonzero(above >= 0)
         while len(active):
@@ -92,7 +86,7 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
         parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
         again = computed_again(trace, rows)  # recomputed inside a node, not created by it
         parent = np.where(again & ~np.append(again, False)[around], -1, parent).astype(np.int32)
-    return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner), levels_of(parent))
+    return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner))
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:

@@ -28,7 +28,8 @@ from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import Bool, Float64
+from tb_steptime.trace.nesting import with_inner
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 
 class OperatorRow(msgspec.Struct, frozen=True):
@@ -74,23 +75,39 @@ class OpGrouping(NamedTuple):
     where: Where = "ran"
 
 
+class _Some(NamedTuple):
+    """The ops that have any of a cost: few of them launch anything.
+
+    op   place in the tree;  value  float64, in which sums are computed
+    """
+
+    op: Int64
+    value: Float64
+
+
+def _some(values: Bool | Int64) -> _Some:
+    op = np.flatnonzero(values)
+    return _Some(op, values[op].astype(np.float64))
+
+
 class _Table:
     """A table while its sums are being computed."""
 
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
         self.keys = Keys(trace, tree, by)
         self._topmost = tree.topmost(self.keys.place)
-        self.calls = self._sums(tree.is_call & tree.inside)
+        self.calls = self._sums(_some(tree.is_call & tree.inside))
         self.own: dict[Cost, list[int]] = {}
         self.total: dict[Cost, list[int]] = {}
 
-    def add(self, cost: Cost, own: Float64, total: Float64) -> None:
+    def add(self, cost: Cost, own: _Some, total: _Some) -> None:
         """Add the sums of a cost: the op's own in its group, and the total in each group around it, once per group."""
         self.own[cost] = self._sums(own)
-        self.total[cost] = self._sums(total * self._topmost)
+        self.total[cost] = self._sums(_Some(total.op, total.value * self._topmost[total.op]))
 
-    def _sums(self, values: Bool | Float64) -> list[int]:
-        return exact_sums(self.keys.place, values, self.keys.size).tolist()  # type: ignore[no-any-return]
+    def _sums(self, some: _Some) -> list[int]:
+        sums: list[int] = exact_sums(self.keys.place[some.op], some.value, self.keys.size).tolist()
+        return sums
 
     def row(self, group: int) -> OperatorRow:
         own = {cost: values[group] for cost, values in self.own.items()}
@@ -123,11 +140,11 @@ def operator_tables(trace: Trace, groupings: Sequence[OpGrouping]) -> list[list[
         tables = {grouping: _Table(trace, tree, grouping.by) for grouping in groupings if grouping.where == where}
         for cost in measured_costs(trace):
             own = own_costs(trace, tree, cost)
-            inside = tree.with_inside(own + graph_costs(trace, tree, cost))
-            floats = own.astype(np.float64), inside.astype(np.float64)  # sums are computed in this type
+            inside = with_inner(own + graph_costs(trace, tree, cost), tree.parent)
+            parts = _some(own), _some(inside)
             del own, inside
             for table in tables.values():
-                table.add(cost, *floats)
+                table.add(cost, *parts)
         found |= {grouping: _rows(table, _labelled_rows(trace, grouping.by)) for grouping, table in tables.items()}
     return [found[grouping] for grouping in groupings]
 

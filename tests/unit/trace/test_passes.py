@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tb_steptime.metrics.operators import op_tree
 from tb_steptime.metrics.steady import likeness, repeats, sites, stretches
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.trace import extension, groups, nesting
@@ -114,6 +115,22 @@ def test_rows_that_do_not_nest_are_declined() -> None:
     shared = one_pass("stretches", stretches._TYPES, start, end, alone, np.array([-1, 0, -1], np.int32), for_each=2)
     assert shared is not None
     assert [column.tolist() for column in shared[1:4]] == [[0, 5, 10, 12], [5, 10, 12, 14], [0, 1, -1, 2]]
+
+
+@given(st.lists(st.tuples(st.integers(-3, 30), st.integers(0, 2), Number), max_size=40))
+def test_groups_and_sums_in_a_tree(ops: list[tuple[int, int, int]]) -> None:
+    """A parent below 0 is none; any other comes before its ops."""
+    parent, group, value = np.array(ops, np.int64).reshape(-1, 3).T
+    parent = np.maximum(np.minimum(parent, np.arange(len(ops)) - 1), -1).astype(np.int32)
+    rows = np.arange(len(ops), dtype=np.int32)
+    tree = op_tree.OpTree(rows, rows >= 0, parent, parent, rows)
+    assert_alike(*both(lambda: [tree.topmost(group.astype(np.int16)), nesting.with_inner(value // 64, parent)]))
+
+
+def test_parents_after_their_rows_are_declined() -> None:
+    parent = np.array([1, -1], np.int32)
+    assert one_pass("topmost", (bool,), parent, parent) is None
+    assert one_pass("with_inner", (np.int64,), np.arange(2), parent) is None
 
 
 @given(

@@ -360,6 +360,8 @@ static PyMethodDef module_methods[] = {
     {"may_be_long", python_may_be_long, METH_VARARGS, "length, turn, site, fixed, limits -> which may be"},
     {"number_keys", python_number_keys, METH_VARARGS, "keys -> number of each, the different keys"},
     {"overlaps", python_overlaps, METH_VARARGS, "low, high, start, end -> covered"},
+    {"with_inner", python_with_inner, METH_VARARGS, "value, parent -> sums with those below"},
+    {"topmost", python_topmost, METH_VARARGS, "parent, group -> which have none of their group above them"},
     {"plain_opcodes", plain_opcodes, METH_VARARGS,
      "text, at, stack, marks, memo, runs, record, references, take, deepest -> at, stack, after the opcodes that it knows"},
     {NULL, NULL, 0, NULL},

@@ -156,3 +156,23 @@ PyObject *python_overlaps(PyObject *module, PyObject *given)
     size_t windows = wide_rows(&in, 0);
     return told_all(overlaps(windows, in.at[0], in.at[1], wide_rows(&in, 2), in.at[2], in.at[3], in.at[4]), windows);
 }
+
+PyObject *python_with_inner(PyObject *module, PyObject *given)
+{
+    Columns in;
+    (void)module;
+    if (!take(given, &in) || !are(&in, "wnw"))
+        return NULL;
+    size_t rows = wide_rows(&in, 0);
+    return told_all(with_inner(rows, in.at[0], in.at[1], in.at[2]), rows);
+}
+
+PyObject *python_topmost(PyObject *module, PyObject *given)
+{
+    Columns in;
+    (void)module;
+    if (!take(given, &in) || !are(&in, "nnb"))
+        return NULL;
+    size_t rows = in.size[0] / sizeof(int32_t);
+    return told_all(topmost(rows, in.at[0], in.at[1], in.at[2]), rows);
+}

@@ -16,5 +16,7 @@ PyObject *python_stretches(PyObject *module, PyObject *given);
 PyObject *python_may_be_long(PyObject *module, PyObject *given);
 PyObject *python_number_keys(PyObject *module, PyObject *given);
 PyObject *python_overlaps(PyObject *module, PyObject *given);
+PyObject *python_with_inner(PyObject *module, PyObject *given);
+PyObject *python_topmost(PyObject *module, PyObject *given);
 
 #endif

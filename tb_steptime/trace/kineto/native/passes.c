@@ -285,3 +285,28 @@ int overlaps(size_t windows, const int64_t *low, const int64_t *high, size_t int
     free(sums);
     return DONE;
 }
+
+int with_inner(size_t rows, const int64_t *value, const int32_t *parent, int64_t *total)
+{
+    memcpy(total, value, rows * sizeof *total);
+    for (size_t row = rows; row--;) {
+        if (parent[row] >= (int64_t)row)
+            return DECLINED;
+        if (parent[row] >= 0)
+            total[parent[row]] += total[row];
+    }
+    return DONE;
+}
+
+int topmost(size_t rows, const int32_t *parent, const int32_t *group, char *found)
+{
+    for (size_t row = 0; row < rows; row++) {
+        int64_t above = parent[row];
+        if (above >= (int64_t)row)
+            return DECLINED;
+        while (above >= 0 && group[above] != group[row])
+            above = parent[above];
+        found[row] = above < 0;
+    }
+    return DONE;
+}

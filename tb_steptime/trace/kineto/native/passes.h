@@ -44,4 +44,10 @@ int number_keys(size_t keys, const int64_t *key, int64_t *place, int64_t *differ
 int overlaps(size_t windows, const int64_t *low, const int64_t *high, size_t intervals, const int64_t *start,
              const int64_t *end, int64_t *covered);
 
+/* nesting.py, with_inner. Declines where a parent does not come before its rows. */
+int with_inner(size_t rows, const int64_t *value, const int32_t *parent, int64_t *total);
+
+/* op_tree.py, topmost. Declines where a parent does not come before its rows. */
+int topmost(size_t rows, const int32_t *parent, const int32_t *group, char *found);
+
 #endif
