@@ -27,13 +27,17 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
     @staticmethod
     def of(*keys: Int32 | Int64 | UInt8) -> Groups:
         """Group the rows that agree in all keys. Groups are numbered in the order of their keys."""
-        place = numbered(keys[0])
+        place, size = _from_zero(keys[0])
         for key in keys[1:]:
-            number = numbered(key)
-            place *= int(number.max(initial=0)) + 1
+            number, sizes = _from_zero(key)
+            if size * sizes > SCATTERED * len(place):
+                place, size = _from_zero(numbered(place))
+                number, sizes = _from_zero(numbered(number))
+            place *= sizes
             place += number
+            size *= sizes
             del number  # of a million rows each column is 8 MB
-            place = numbered(place)
+        place = numbered(place)
         first = np.full(int(place.max(initial=-1)) + 1, -1, np.int64)
         first[place[::-1]] = np.arange(len(place))[::-1]  # the last write stays: the first row's
         return Groups(place, first)
@@ -99,6 +103,14 @@ def add_nearby(total: Int64, place: Int32 | Int64, values: Int64) -> None:
         first = int(place.min())
         sums = exact_sums(place - first, values, int(place.max()) - first + 1)
         total[first : first + len(sums)] += sums
+
+
+def _from_zero(keys: Int32 | Int64 | UInt8) -> tuple[Int64, int]:
+    """Numbers from 0 on, in the order of the keys, of which equal ones have the same; and a bound of the numbers."""
+    low, high = int(keys.min(initial=0)), int(keys.max(initial=0))
+    if high - low > SCATTERED * len(keys):
+        keys, low, high = _ranked(keys), 0, len(keys)
+    return np.subtract(keys, low, dtype=np.int64), high - low + 1
 
 
 def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
