@@ -25,7 +25,7 @@ from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.replay.gates import unlinked
 from tb_steptime.replay.graph import Graph, build_graph
-from tb_steptime.replay.host import Role
+from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import free, without_batches
 from tb_steptime.replay.steady import SteadyStep, less_excess, step_of_nodes
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined
@@ -114,7 +114,7 @@ def reduced(trace: Trace) -> Reduced:
         recorded=_paths(cut, cut.step),
         instant_host=_paths(cut, free(cut.step, cut.padded(host))),
         no_loader=_paths(cut, without_batches(free(cut.step, cut.padded(loader)))) if waits else Paths(),
-        uninterrupted=_paths(cut, replace(cut.step, graph=less_excess(cut.step.graph, interrupts)))
+        uninterrupted=_paths(cut, replace(cut.step, graph=less_excess(cut.step.graph, interrupts, host_lanes(trace))))
         if len(interrupts)
         else Paths(),
     )

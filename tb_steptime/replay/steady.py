@@ -40,13 +40,14 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False):
     number: int
 
 
-def less_excess(graph: Graph, excess: Excess) -> Graph:
+def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
     """The same graph without the excess. Waiting is not part of a node's own time, so it is not part of the excess
-    either."""
-    own = graph.own_ns.copy()
-    for each in distinct_in(excess.track).tolist():
+    either. lanes: of each thread its lane (`host_lanes`); the nodes of a graph are on lanes, and excess is on threads.
+    """
+    own, lane = graph.own_ns.copy(), lanes[excess.track]
+    for each in distinct_in(lane).tolist():
         here = np.flatnonzero(graph.track == each)
-        own[here] -= np.minimum(overlap_ns(excess.on(each).intervals(), graph, here), own[here])
+        own[here] -= np.minimum(overlap_ns(excess.where(lane == each).intervals(), graph, here), own[here])
     return replace(graph, own_ns=own)
 
 

@@ -17,7 +17,7 @@ from tb_steptime.metrics.steady.shown import steady_step_ns
 from tb_steptime.replay.changes import Named, changes
 from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
 from tb_steptime.replay.graph import build_graph
-from tb_steptime.replay.host import Role
+from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
@@ -144,7 +144,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
         return None
-    step = steady_step(trace, less_excess(graph, find_excess(trace)), as_recorded.number) or as_recorded
+    undisturbed = less_excess(graph, find_excess(trace), host_lanes(trace))
+    step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
     lengths, unseen = sensitivity(trace, step), unlinked(graph)

@@ -62,8 +62,18 @@ def test_excess_leaves_the_track_that_it_is_on(host_ns, device_ns, data):
     graph = drawn(host_ns, device_ns, waits=False).graph
     cut = data.draw(st.integers(0, device_ns))
     track, at, kind = np.array([1], np.int32), np.array([host_ns]), np.array([ExcessKind.INTERRUPTED], np.uint8)
-    found = less_excess(graph, Excess(track, at, at + cut, kind, np.array([0], np.int32)))
+    found = less_excess(graph, Excess(track, at, at + cut, kind, np.array([0], np.int32)), np.arange(3))
     assert found.own_ns.tolist() == [host_ns, 0, device_ns - cut, 0, 0]
+
+
+@given(TIMES, st.data())
+def test_excess_of_two_threads_leaves_their_lane_once(host_ns, data):
+    """Thread 2 is the autograd engine's, which works while the training thread waits."""
+    graph = drawn(host_ns, 5, waits=False).graph
+    cuts = np.array([data.draw(st.integers(0, host_ns)) for _ in range(2)])
+    track, at, kind = np.array([0, 2], np.int32), np.zeros(2, np.int64), np.full(2, ExcessKind.ONCE, np.uint8)
+    found = less_excess(graph, Excess(track, at, cuts, kind, np.zeros(2, np.int32)), np.array([0, 1, 0]))
+    assert found.own_ns.tolist() == [host_ns - cuts.max(), 0, 5, 0, 0]
 
 
 @pytest.mark.parametrize(
