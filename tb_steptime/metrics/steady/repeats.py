@@ -148,7 +148,8 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
     regular = tall & _is_regular(tall, places)
     kind = np.where(begins, ExcessKind.ONCE, ExcessKind.INTERRUPTED)
     kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
-    counts = regular | (long & ~usually)
+    # what recurs within the only step, as in every sixth layer, is work of the step
+    counts = long & ~usually & ~regular if step is None else regular | (long & ~usually)
     return Judged(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 

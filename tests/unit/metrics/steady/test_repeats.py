@@ -30,6 +30,12 @@ def test_the_longest_call_of_each_step_is_work() -> None:
     assert _excess(step * 3, [0] * 6 + [1] * 6 + [2] * 6) == [0] * 18
 
 
+def test_what_recurs_within_the_only_step_is_work() -> None:
+    """Every sixth layer attends to all positions."""
+    layers = [90, 90, 90, 90, 90, 1_400]
+    assert _excess(layers * 4) == [0] * 24
+
+
 def test_a_single_call_has_nothing_to_be_compared_with() -> None:
     assert _excess([9_000]) == [0]
 
