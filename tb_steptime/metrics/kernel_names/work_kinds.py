@@ -56,6 +56,9 @@ FUSED_ATTENTION_KERNEL = expression(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*ke
 #: Kernels that are small on purpose: persistent ones, those that only wait, those of optimizers.
 SMALL_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|{MANY_TENSORS}")
 
+#: Stages of convolutions that pad or unfold images and leave them in their layout: `foldedNhwcToNhwcKernel`.
+SAME_LAYOUT = expression(r"(?i)n(?P<layout>[chw]{3})to\w*?n(?P=layout)")
+
 #: Kernels of convolutions with fewer operations: cuDNN's, MIOpen's (`miopenSp3AsmConv`: Winograd), and products of
 #: complex numbers between Fourier transforms.
 _FEWER = expression(r"winograd|miopenSp3AsmConv|fft|cgemm", re.IGNORECASE)

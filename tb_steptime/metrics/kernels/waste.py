@@ -28,6 +28,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     FUSED_OPTIMIZER_KERNEL,
     INDEXED_GRADIENT_KERNEL,
     MANY_TENSORS,
+    SAME_LAYOUT,
     SMALL_BY_DESIGN,
     WHOLE_UPDATE_KERNEL,
 )
@@ -183,6 +184,7 @@ def _conversions(kernels: _Kernels) -> Waste:
     """Layout conversions of ops on tensor cores; those around plain products belong to work that could move there."""
     trace, rows = kernels.trace, kernels.rows
     layout = kernel_answers(trace).where(lambda answer: answer.family == "layout")[rows]
+    layout &= ~_named(kernels, SAME_LAYOUT.search)
     plain = kernel_bins(trace)[rows] == BINS.index("matmul_like")
     return kernels.waste(layout & ~plain & (find_products(trace).op[rows] >= 0), kernels.dur.astype(np.float64))
 

@@ -237,6 +237,19 @@ def test_conversions_around_tensor_cores_are_worth_their_time():
     assert (insight.gain_ns, insight.why.values["count"].value) == (200 * US, 1)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "converts"),
+    [
+        ("void cudnn::ops::nchwToNhwcKernel<float>(int)", True),
+        ("void cudnn::ops::nhwcToNchwKernel<float>(int)", True),
+        ("void cudnn::ops::foldedNhwcToNhwcKernel<float>(int)", False),
+        ("void cudnn::ops::nhwcToFoldedNhwcKernel<float>(int)", False),
+    ],
+)
+def test_folding_for_a_stride_is_no_conversion(kernel: str, converts: bool):
+    assert (found("layout_conversion", CONVOLVING, **convolution(TENSOR, kernel)) is not None) == converts
+
+
 def test_on_amd_they_are_matrix_cores_and_compute_units():
     mi300x = Device(0, "AMD Instinct MI300X", 304, (9, 4), 2048)
     around = convolution("igemm_fwd_gtcx3_nhwc_fp16_bx0_ex1_bt256x64x8", "batched_transpose_32x32_half")
