@@ -47,10 +47,14 @@ def _without_left_out(facts: Facts) -> list[Phrase]:
 
 
 def _what_is_left_out(facts: Facts) -> str:
-    once_ns = sum(step.once_ns for step in facts.overview.steps)
-    if once_ns == facts.left_out_ns:
-        return "one-time costs"
-    return "one-time costs and the edges of the recording" if once_ns else "the edges of the recording"
+    steps = facts.overview.steps
+    kinds = {
+        "one-time costs": sum(step.once_ns for step in steps),
+        "the profiler's own work": sum(step.profiler_ns for step in steps),
+    }
+    kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
+    *others, last = [name for name, left_ns in kinds.items() if left_ns]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _of_several(facts: Facts) -> list[Phrase]:

@@ -38,7 +38,9 @@ FEW_STEPS = 3
 
 #: Share of the recording from which on, if it is left out, the rest says little about later steps.
 LITTLE_FRACTION = 0.5
-LITTLE = phrase("Most of this recording is one-time work or was launched before it, so later steps will differ.")
+LITTLE = phrase(
+    "Most of this recording is one-time work, work from before it or the profiler's own, so later steps will differ."
+)
 
 UNRECORDED = phrase("For most of the step the GPU runs no recorded work although some is launched: find out why first.")
 

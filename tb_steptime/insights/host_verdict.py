@@ -279,12 +279,13 @@ def sentence_of_little(facts: Facts) -> Phrase:
     """Says what most of the recording is."""
     costs, once_ns = facts.host.one_time, _once_ns(facts)
     recorded_ns = sum(step.duration_ns for step in facts.overview.steps)
+    profiler_ns = sum(step.profiler_ns for step in facts.overview.steps)
+    if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
+        words = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
+        return phrase(words, time=ns(profiler_ns), recorded=ns(recorded_ns))
     if not is_mostly_once(facts):
-        return phrase(
-            "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left.",
-            time=ns(facts.left_out_ns),
-            recorded=ns(recorded_ns),
-        )
+        words = "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
+        return phrase(words, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))
     longest_ns = costs[0].worst_ns
     words = "{time} of the recorded {recorded} is one-time work, mostly {name} ({longest})."
     if longest_ns > _MOST_OF_ONCE * once_ns:

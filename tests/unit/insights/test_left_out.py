@@ -87,6 +87,25 @@ def test_a_first_copy_that_waits_for_earlier_work_is_no_one_time_cost():
     assert basis and "10.2 ms a step: the edges of the recording, " in plain(basis)
 
 
+def requests(steps: int, buffer: int) -> Trace:
+    """In the first step the profiler asks for a buffer, and the GPU waits for it."""
+    return timeline(
+        f"""
+        step     | {"0" * buffer + "".join(str(i) * 10 for i in range(steps))} |
+        overhead | {"b" * buffer + "." * 10 * steps} |
+        runtime  | {"." * buffer + "kq........" * steps} |
+        kernel 7 | {"." * buffer + "kkkkkqqqqq" * steps} |""",
+        names={"b": "Activity Buffer Request"},
+        cell_ns=MS,
+    )
+
+
+def test_time_of_the_profiler_goes_by_its_name():
+    basis = judged(requests(6, 20)).headlines["overview"].basis
+    assert basis and "10.0 ms a step: the profiler's own work, 3.3 ms " in plain(basis)
+    assert plain(judged(requests(1, 20)).verdict.text).startswith("For 20.0 ms of the recorded 30.0 ms the GPU is idle")
+
+
 def test_a_wait_of_every_step_is_a_cost_in_the_first_one_too():
     assert [step.before_recording_ns for step in overview_of(copies(40, 40)).steps] == [0] * 6
     assert [step.before_recording_ns for step in overview_of(copies(40, 20)).steps] == [0] * 6
