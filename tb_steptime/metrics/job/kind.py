@@ -8,7 +8,7 @@ from tb_steptime.metrics.job.evidence import JobEvidence
 from tb_steptime.metrics.job.execution import ExecutionId, execution_of
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
 from tb_steptime.metrics.job.purpose import Purpose, purpose_of
-from tb_steptime.metrics.job.server import Server, server_of
+from tb_steptime.metrics.job.server import Server, schedules_ahead, server_of
 from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -28,6 +28,7 @@ class JobKind(msgspec.Struct, frozen=True):
     rank, world_size   the number of this process and the number of all processes, as the file states them
     optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
     server          the server that runs an inference; None for a script
+    schedules_ahead  whether frames show that the server schedules the next batch while the device works
     evidence        events that show the values above, a few for each
     """
 
@@ -44,6 +45,7 @@ class JobKind(msgspec.Struct, frozen=True):
     evidence: tuple[JobEvidence, ...] = ()
     optimizer: str | None = None
     server: Server | None = None
+    schedules_ahead: bool = False
 
 
 @shared
@@ -65,4 +67,5 @@ def job_kind(trace: Trace) -> JobKind:
         evidence=(*trains, *execution.evidence, *where.evidence, *together),
         optimizer=optimizer_class(trace),
         server=server_of(trace) if purpose != "training" else None,
+        schedules_ahead=purpose != "training" and schedules_ahead(trace),
     )

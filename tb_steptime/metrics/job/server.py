@@ -26,9 +26,19 @@ _CODE: dict[Server, re.Pattern[str]] = {
 }
 
 
+#: Code that runs only where the next batch is scheduled while the device works: SGLang's overlap schedule, and vLLM's
+#: asynchronous scheduling.
+_AHEAD = expression(r"(?:.*/)?sglang/\S+\.py\(\d+\): event_loop_overlap|(?:.*/)?vllm/\S+/async_scheduler\.py\(")
+
+
 def server_of(trace: Trace) -> Server | None:
     """The server whose code is in the trace; None if no name of an event shows one."""
     return next((server for server, names in _CODE.items() if _has(trace, names)), None)
+
+
+def schedules_ahead(trace: Trace) -> bool:
+    """Whether the server is seen to schedule the next batch while the device works. Only frames show it."""
+    return _has(trace, _AHEAD)
 
 
 def _has(trace: Trace, names: re.Pattern[str]) -> bool:

@@ -14,7 +14,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, model_late
+from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, has_one_graph, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.metrics.job.server import Server
 from tb_steptime.text import agreeing, count, filled, fraction, ns
@@ -56,7 +56,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
 def between_graphs(facts: Facts) -> Insight | None:
     """Fires when graphs launch most of the work, and the GPU waits for the CPU between them.
 
-    Similar pattern: many launches beside a few graphs: `launch_graphs` is about those.
+    Similar pattern: many launches beside a few graphs: `launch_graphs` is about those. A recording with a single launch
+    of a graph does not show what is between two of them: there is no card.
 
     Needs: CPU and GPU activity, with the calls that launch graphs.
 
@@ -69,8 +70,10 @@ def between_graphs(facts: Facts) -> Insight | None:
     """
     late = model_late(facts.host)
     short = {site: late.short.get(site, 0) + late.split.get(site, 0) for site in {**late.short, **late.split}}
-    advice = _Advice(_SHORTEN, _BETWEEN, _of_server(facts, _SCHEDULED_BY, _INPUTS))
-    return _card(facts, "between_graphs", short, late.launches, advice) if short and _in_graphs(facts) else None
+    if not short or not _in_graphs(facts) or has_one_graph(facts.host):
+        return None
+    how = _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, _INPUTS)
+    return _card(facts, "between_graphs", short, late.launches, _Advice(_SHORTEN, _BETWEEN, how))
 
 
 def _in_graphs(facts: Facts) -> bool:
@@ -110,6 +113,7 @@ _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger 
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
 _INPUTS = "# prepare the next inputs while a graph runs"
+_LOOK = "py-spy record --pid PID -o scheduler.svg  # the next batch is scheduled ahead already"
 
 _LATE = "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time."
 _LATE_COMPILED = (
@@ -131,8 +135,9 @@ _CAPTURED_BY: dict[Server, str] = {
     "# --cuda-graph-max-bs: the largest batch that a graph is captured for",
 }
 #: The same where graphs or torch.compile are in use already.
-_CAPTURES_MORE: dict[Server, str] = _CAPTURED_BY | {
-    "vllm": """vllm serve MODEL --compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE"}'"""
+_CAPTURES_MORE: dict[Server, str] = {
+    "vllm": """vllm serve MODEL --compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE"}'""",
+    "sglang": "python -m sglang.launch_server ... --cuda-graph-max-bs N  # the largest batch that is captured",
 }
 _SCHEDULED_BY: dict[Server, str] = {
     "vllm": "vllm serve MODEL --async-scheduling  # prepares the next step while a graph runs",

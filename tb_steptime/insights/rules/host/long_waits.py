@@ -16,13 +16,13 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.insights.rules.host.model_launches import model_late
+from tb_steptime.insights.rules.host.model_launches import has_one_graph, model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.doing import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
 from tb_steptime.metrics.launches.recaptures import Recaptures
-from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, filled, joined, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
 
 #: Maximum length of the name of a called function, which follows the name of its caller.
@@ -37,6 +37,9 @@ _HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is la
 _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
 )
+_OVERLAPPED = "output = model(inputs)  # launches the GPU's work\n"
+#: Below this share of the gain an overlap gains clearly less.
+MUCH = 0.9
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
@@ -61,7 +64,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time in these gaps, mean over the steps; waits for the loader, blocking calls and pauses are
     left out.
 
-    Left out: that the CPU has to do some of it; it may do so while the GPU works.
+    Left out: that the CPU has to do some of it. It may do so while the GPU works; the card says what that gains if
+    it is clearly less.
     """
     model = model_late(facts.host)
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
@@ -73,16 +77,18 @@ def long_stretches(facts: Facts) -> Insight | None:
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how = None if facts.host.with_stack else _STACKS
     if name is not None:
-        title, how = _advice(name, {gap.doing for gap in gaps if gap.name == name})
+        title, how = _advice(facts.host, name, {gap.doing for gap in gaps if gap.name == name})
     why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
+    if how is not None and how.startswith(_OVERLAPPED) and (less := _overlapped(facts, sum(late.values()))):
+        why = joined(why, less)
     return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
 
 
-def _advice(name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
+def _advice(host: HostResult, name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
     """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
     if "update" in doing:
         return phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
-    if is_graph_launch(name):
+    if is_graph_launch(name) and not has_one_graph(host):
         return phrase("Launch each CUDA graph while the one before it runs"), _HOW_TO_LAUNCH_EARLIER
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
@@ -96,7 +102,7 @@ def _how_to_overlap(name: str) -> str | None:
     frame = source_line(name)
     if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None
-    return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame.function}(...)  # meanwhile"
+    return f"{_OVERLAPPED}following = {frame.function}(...)  # meanwhile"
 
 
 def compiled_waits(facts: Facts) -> Insight | None:
@@ -219,6 +225,7 @@ _IN_ONE = _WAITS_LEAVE + " while the CPU is in {name}."
 _IN_ITS_CALL = _WAITS_LEAVE + " while the CPU is in {name}, ({within}|up to {within}) of it in {busiest}."
 _NOT_RECORDED = _WAITS_LEAVE + "; nothing is recorded of the CPU then: Python code, or a wait."
 _IN_UPDATE = _WAITS_LEAVE + " from the copy of gradients to that of weights, most likely for the optimizer's step."
+_OTHERS = "{others} more (has|have) other causes."
 _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 
 
@@ -231,6 +238,7 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
     """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps."""
     name, number = _common_name(names), sum(each.count for each in names)
     mine = [gap for gap in gaps if name is not None and gap.name == name]
+    others = sum(each.count for each in names if each.name != name) if name is not None else 0
     place, call = next((gap.inside for gap in mine if gap.inside), None), _busiest(mine)
     named = (
         f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}"
@@ -240,10 +248,24 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
     of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
     in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
     words = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
-    values = {"few": count(number), "longest": ns(max(gap.late_ns for gap in gaps)), "name": text(named)}
+    values = {
+        "few": count(number - others),
+        "longest": ns(max(gap.late_ns for gap in mine or gaps)),
+        "name": text(named),
+    }
     if call is not None:
         values |= {"within": ns(call.busiest_ns), "busiest": text(_call_name(call))}
-    return filled(agreeing(words, number), values)
+    why = filled(agreeing(words, number - others), values)
+    return joined(why, filled(agreeing(_OTHERS, others), {"others": count(others)})) if others else why
+
+
+def _overlapped(facts: Facts, late_ns: int) -> Phrase | None:
+    """Returns what the card gains if its work is only moved beside that of the GPU, where that is clearly less than
+    without this work: an overlap saves no more than the GPU's own time. None without a replay that can be trusted."""
+    gain_ns = facts.at_most_ns(late_ns, "device")
+    return (
+        phrase("Overlapped, it gains up to {overlapped}.", overlapped=ns(gain_ns)) if gain_ns < MUCH * late_ns else None
+    )
 
 
 def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:

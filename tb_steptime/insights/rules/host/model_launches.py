@@ -88,6 +88,12 @@ def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[
     return long, compiled, rare
 
 
+def has_one_graph(host: HostResult) -> bool:
+    """Whether the recording has a single launch of a graph. What is before it may be the head of the recording; it does
+    not show that launches of graphs wait for the CPU."""
+    return host.launches is not None and round(host.launches.graphs * len(host.steps)) == 1
+
+
 def _some(by_site: dict[str, int]) -> dict[str, int]:
     return {site: ns for site, ns in by_site.items() if ns > 0}
 

@@ -267,7 +267,7 @@ def test_long_waits_are_about_what_the_cpu_does_in_them():
     )  # fmt: skip
     assert said(named, "long_stretches") == (
         60, "Shorten crop, or overlap it with GPU work",
-        "2 long waits, of up to 200 µs, leave the GPU idle while the CPU is in crop (data.py:9).",
+        "1 long wait, of 200 µs, leaves the GPU idle while the CPU is in crop (data.py:9). 1 more has other causes.",
     )  # fmt: skip
     called = waited(long_gap("cudaFree", 0.2, inside="aten::cudnn_convolution"))
     assert said(called, "long_stretches") == (
@@ -333,6 +333,42 @@ def test_nobody_can_shorten_an_op_of_torch(name: str, inside: str | None, how: s
     assert insight is not None and insight.how is not None
     assert how in insight.how
     assert not plain(insight.title).startswith("Shorten")
+
+
+def one_graph(host: HostResult, launches: float) -> HostResult:
+    """The same host with so many launches of graphs over the whole recording."""
+    of_graphs = msgspec.structs.replace(LAUNCHES, graphs=launches / len(host.steps))
+    return msgspec.structs.replace(host, launches=of_graphs)
+
+
+@pytest.mark.parametrize("launches", [1, 2])
+def test_a_single_graph_launch_does_not_show_what_is_between_two(launches: int):
+    before = card(one_graph(waited(long_gap("cudaGraphLaunch", 0.2)), launches), "long_stretches")
+    assert before is not None
+    assert ("while the one before it runs" in plain(before.title)) == (launches > 1)
+    host = one_graph(host_result([site(FORWARD, late(100), launches=100.0)]), launches)
+    assert (card(host, "between_graphs", JobKind(graph_share=0.9)) is not None) == (launches > 1)
+
+
+def test_a_server_that_schedules_ahead_is_not_told_to():
+    host = host_result([site(FORWARD, late(100), launches=100.0)])
+    job = JobKind(graph_share=0.9, server="sglang", schedules_ahead=True)
+    insight = card(host, "between_graphs", job)
+    assert insight is not None
+    assert "overlap-schedule" not in (insight.how or "")
+
+
+def test_an_overlap_gains_no_more_than_the_gpu_s_own_time():
+    host = waited(long_gap("/home/me/data.py(9): crop", 0.2))
+    whatif = replayed()
+    of_gpu = msgspec.structs.replace(whatif.sensitivity, device=STEP - 20 * US)
+    bounded = msgspec.structs.replace(host, whatif=msgspec.structs.replace(whatif, sensitivity=of_gpu))
+    found = [said(each, "long_stretches") for each in (host, bounded)]
+    assert [each is not None and each[2].endswith("Overlapped, it gains up to 20 µs.") for each in found] == [
+        False,
+        True,
+    ]
+    assert found[1] is not None and found[1][0] == 60
 
 
 def test_long_waits_without_a_name_need_a_twentieth_of_the_step():
