@@ -91,4 +91,9 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The GPU is idle for {time} while the profiler itself works.",
         "That is {share} of the steps, and no verdict, gain or slow step counts it.",
     ),
+    "ops_observed": NoteWords(
+        "Something besides the profiler slows each op by {each}.",
+        "Ops that compute nothing take that long, and less than 1 µs otherwise. That is est. {cost} of each step or "
+        "more, [{share}]. ExecutionTraceObserver does so, for example: record without it.",
+    ),
 }

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from msgspec.structs import replace
 
-from tb_steptime.metrics.host.profiler_cost import ProfilerCost, profiler_cost
+from tb_steptime.metrics.excluded_time.findings import findings
+from tb_steptime.metrics.host.profiler_cost import ProfilerCost, observed_op_ns, profiler_cost
+from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
 from tests.drawn.memory import with_memory
 from tests.drawn.timeline import timeline
+
+US = 1_000
 
 
 def test_each_event_of_the_host_in_a_step_costs_time() -> None:
@@ -37,6 +42,41 @@ def test_another_thread_does_not_count() -> None:
         op       | ab...... |
         op other | cc..dd.. |""")
     assert profiler_cost(trace) == ProfilerCost(3 * 290, 3 * 500, 3)
+
+
+def observed(view_us: int, launch_us: int, times: int = 60) -> Trace:
+    """So many times an op that computes nothing, and a launch."""
+    cells = view_us + launch_us
+    return timeline(
+        f"""
+        step     | {"0" * cells * times} |
+        op       | {("v" * (view_us - 1) + "." * (launch_us + 1)) * times} |
+        runtime  | {("." * view_us + "k" * (launch_us - 1) + ".") * times} |
+        kernel 7 | {("." * (cells - 1) + "k") * times} |""",
+        names={"v": "aten::view"},
+        cell_ns=US,
+    )
+
+
+@pytest.mark.parametrize(
+    ("view_us", "launch_us", "found_us"),
+    [(22, 11, 21), (7, 11, 6), (2, 11, 0), (5, 6, 0), (22, 40, 0)],
+)
+def test_ops_that_take_as_long_as_launches_are_observed_by_something_else(view_us: int, launch_us: int, found_us: int):
+    """A view of 2 us is usual; on a slow CPU launches are long, too."""
+    trace = observed(view_us, launch_us)
+    assert observed_op_ns(trace) == found_us * US
+    assert [each.id for each in findings(trace, 0)] == (["ops_observed"] if found_us else [])
+
+
+def test_a_few_ops_do_not_show_that_they_are_observed() -> None:
+    assert observed_op_ns(observed(22, 11, times=49)) == 0
+
+
+def test_what_else_observes_ops_is_in_the_cost() -> None:
+    usual, slowed = (profiler_cost(observed(each, 11)) for each in (2, 22))
+    assert usual is not None and slowed is not None
+    assert slowed.low_ns - usual.low_ns == 61 * 21 * US  # the mark of the step is a range
 
 
 def test_nothing_of_the_host_is_recorded() -> None:
