@@ -92,7 +92,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     yield from _calls(trace, of_passes, mean_steps=True)
     yield from _calls(trace, rows_named(trace, (Kind.USER,), _PASS.match), mean_steps=True)
     yield from _longest(trace, rows_named(trace, (Kind.USER,), lambda name: not _OF_LIBRARIES.match(name)))
-    yield from _longest(trace, rows_named(trace, marks, _COMPILED.match))
+    yield from _longest(trace, rows_named(trace, marks, _COMPILED.match), least=0.0)
     yield from _graphs(trace)
     yield from _calls(trace, rows_named(trace, (Kind.CPU_OP,), _CHOICE.match), at_end=True)
 
@@ -119,14 +119,15 @@ def loop_calls(trace: Trace) -> Iterator[StepCalls]:
             yield StepCalls(begins, False, trace.name_of(begins[0]))
 
 
-def _longest(trace: Trace, rows: Int64) -> Iterator[StepCalls]:
-    """Calls of the name that covers most of the time from its first call to the end of its last one."""
+def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iterator[StepCalls]:
+    """Calls of the name that covers most of the time from its first call to the end of its last one, and at least this
+    share of it. Compiled code may cover little: its backward pass runs on another thread, and a first call compiles."""
     events = trace.events
     for calls in _calls(trace, rows):
         total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
         name = int(total.argmax())
         mine = calls.rows[events.name[calls.rows] == name]
-        if total[name] and total[name] >= MOST_OF_THE_TIME * (events.ends(mine).max() - events.start_ns[mine[0]]):
+        if total[name] and total[name] >= least * (events.ends(mine).max() - events.start_ns[mine[0]]):
             yield StepCalls(mine, False, trace.strings[name])
 
 

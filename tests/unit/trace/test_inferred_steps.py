@@ -143,6 +143,17 @@ def test_an_inference_begins_a_step_with_each_call_of_its_model(line, names, evi
     assert shown_by(trace) == (3, evidence)
 
 
+def test_compiled_code_begins_steps_however_little_of_the_time_it_covers():
+    """The backward pass runs on a thread of its own, and the first call compiles."""
+    trace = timeline(
+        """
+        op        | m............................mm........mm........ |
+        op engine | ......................abcdef.....abcdef....abcdef |""",
+        names={"m": "Torch-Compiled Region: 0/0"},
+    )
+    assert shown_by(trace) == (3, "Torch-Compiled Region: 0/0")
+
+
 def test_a_range_that_is_a_small_part_of_the_time_marks_no_step():
     trace = timeline("""
         user attention | mm....mm....mm.... |
