@@ -232,22 +232,28 @@ def _begins_again(excess: Int64, kind: Int64, step: Int64, first_step: int) -> B
 
 
 def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
-    """Says which stretches are in the first launch of a kernel or, if there are no similar ones, in the first call of
-    an op, in which a library initialises itself."""
+    """Says which stretches are in the first launch of a kernel or, if no other call of the op has similar ones, in the
+    first call of an op, in which a library initialises itself."""
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind.take(host.row), events.name.take(host.row).astype(np.int64)
     first = np.zeros(len(host), bool)
     ops = np.flatnonzero(kind == Kind.CPU_OP)
     ops = ops[np.argsort(events.start_ns[host.row[ops]], kind="stable")]
-    first[ops[firsts(name[ops])]] = True
     calls = is_in(kind, CALL_KINDS)
+    calling = ops[is_in(ops, host.parent[calls])]  # the first call of an op may only compute shapes
+    for each in (ops, calling):
+        first[each[firsts(name[each])]] = True
     op = np.where(calls, host.parent, np.arange(len(host)))
     in_op = first & ~calls | calls & (op >= 0) & first[op]
     launched = launches.activity[launches.call >= 0]
     loads = np.zeros(len(events), bool)
     loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
     inside = stretches.inside
-    alone = np.bincount(site)[site] == 1
+    within = np.where(inside >= 0, op.take(inside), -1)
+    least, most = np.full(int(site.max()) + 1, len(host)), np.full(int(site.max()) + 1, -1)
+    np.minimum.at(least, site, within)
+    np.maximum.at(most, site, within)
+    alone = (least == most)[site]
     found: Bool = (inside >= 0) & (loads.take(host.row).take(inside) | alone & in_op.take(inside))
     return found
 

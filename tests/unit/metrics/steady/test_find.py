@@ -43,3 +43,24 @@ def test_a_long_collective_of_unknown_size_may_exchange_more(name: str, kind: Ex
         cell_ns=20_000,
     )
     assert find_excess(trace).kind.tolist() == [kind]
+
+
+@pytest.mark.parametrize(
+    ("others", "kind"),
+    [(".mmmmmmm." * 4, ExcessKind.ONCE), (".mmmmmmm." * 3 + ".mmfmmmm.", ExcessKind.INTERRUPTED)],
+)
+def test_a_library_sets_itself_up_in_the_first_product(others: str, kind: ExcessKind):
+    """Both calls are in the first product, and the second one is long. Another product that has such a call, too, makes
+    it an interruption."""
+    calls = others.replace("m", ".")
+    trace = timeline(
+        f"""
+        step    | {"0" * (19 + len(others))} |
+        op      | .{"m" * 17}.{others.replace("f", "m")} |
+        runtime | ..f.{"f" * 12}...{calls} |""",
+        names={"m": "aten::mm"},
+        calls={"f": "cudaFree"},
+        cell_ns=100_000,
+    )
+    found = find_excess(trace)
+    assert found.kind[found.start_ns >= 400_000].tolist() == [kind]
