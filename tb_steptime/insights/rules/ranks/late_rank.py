@@ -66,6 +66,7 @@ taskset -cp $PID  # are its cores shared with another process? Is torch.get_num_
     "unrecorded": _WHOSE_GPU,
 }
 
+_SHARED_MACHINE = "nvidia-smi; top  # on each machine: does another process use its GPUs or its cores?"
 _SAME_TIME = """gc.disable()  # and on all ranks at the same step: if step % 500 == 0: gc.collect()"""
 _HOW_TURNS: dict[CauseId, str] = {
     "data_loading": "DataLoader(..., num_workers=8, prefetch_factor=4)  # a few slow batches wait in a longer queue",
@@ -245,7 +246,7 @@ def imbalance(job: JobRanks) -> Insight | None:
     return job_card(
         job,
         id="imbalance",
-        title=phrase("Give all ranks the same amount of work in each step"),
+        title=_title_turns(job),
         why=_why_turns(job),
         how=_how_turns(job),
         gain_ns=job.imbalance_gain_ns,
@@ -255,6 +256,7 @@ def imbalance(job: JobRanks) -> Insight | None:
     )
 
 
+_SAME_AMOUNT = phrase("Give all ranks the same amount of work in each step")
 _DECIDED = phrase("How much later these ranks arrive than the median of the others, on the path that decides the step.")
 
 
@@ -283,10 +285,16 @@ def _title(cause: CauseId, ranks: str) -> Phrase:
     return phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks))
 
 
+def _title_turns(job: JobRanks) -> Phrase:
+    """Returns the title where now one rank is late, now another: by the cause, if it is known."""
+    cause = job.imbalance_causes[0].id if job.imbalance_causes else "unknown"
+    return _SAME_AMOUNT if cause == "more_work" else _title(cause, "the ranks")
+
+
 def _how_turns(job: JobRanks) -> str | None:
     if always_latest(job):
         return None
-    return _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SAME_WORK
+    return _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SHARED_MACHINE
 
 
 def _loads(job: JobRanks) -> bool:
