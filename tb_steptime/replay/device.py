@@ -96,7 +96,8 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     inside = known & follows & (work.item[work.previous] == work.item)
     orphan = ~known & follows
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
-    shared = _beside_others(work) & (left > 0)
+    reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]  # on its own stream an earlier one has ended
+    shared = (reach > begun) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
     caller = work.item + np.where(early, 0, len(host))
@@ -184,10 +185,3 @@ def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Flo
     delayed = np.bincount(work.track[late], minlength=size)
     sure: Float64 = fits[pair] / np.maximum(delayed[work.track[crossing]], 1)
     return np.minimum(sure, 1.0)
-
-
-def _beside_others(work: Activities) -> Bool:
-    """Which activities begin while an earlier one is running. An earlier one on the same stream has ended by then."""
-    reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]
-    found: Bool = reach > work.start_ns
-    return found

@@ -21,10 +21,9 @@ from msgspec.structs import replace
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exchanges import kept_collectives
 from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
-from tb_steptime.replay.gates import unlinked
-from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.graph import Graph, build_graph, unlinked
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sensitivity import free, without_batches
 from tb_steptime.replay.steady import SteadyStep, less_excess, step_of_nodes

@@ -105,15 +105,10 @@ def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
     return replace(step, graph=graph, links=links.where(~is_in(links.kind, kinds)))
 
 
-def without_waits(step: SteadyStep) -> SteadyStep:
-    """The step in which no call waits for a device."""
-    return without(step, *HOLDS)
-
-
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step in which no call waits for a device, unless what follows depends on what it waits for."""
     needed = in_token_waits(trace, step.graph.event)
-    return without_calls(step, step.graph.waits & ~needed) if needed.any() else without_waits(step)
+    return without_calls(step, step.graph.waits & ~needed) if needed.any() else without(step, *HOLDS)
 
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
@@ -175,10 +170,6 @@ def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
         return best
     if step_ns - lengths.host_and_device <= CHAIN * step_ns:
         return Bound.UNKNOWN
-    return Bound.GPU if _busiest_ns(step) > BUSY * step_ns else Bound.DEPENDENCY
-
-
-def _busiest_ns(step: SteadyStep) -> int:
-    """The work per step of the stream with the most work."""
     graph = step.graph
-    return int(np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max())
+    busiest_ns = np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max()
+    return Bound.GPU if busiest_ns > BUSY * step_ns else Bound.DEPENDENCY

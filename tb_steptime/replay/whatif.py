@@ -12,15 +12,14 @@ import numpy as np
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.shown import steady_step_ns
 from tb_steptime.replay.changes import Named, changes
-from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
-from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
-from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
+from tb_steptime.replay.steady import SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -153,10 +152,13 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
+    judged = float(judged_ns(trace, main_device(trace)).mean())  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
-    trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace))
+    trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
     gains, combined = _gains(held, length, unexplained, error, chosen, keep_all=bool(ids))
+    # device numbers may be arbitrary, as the file writes them
+    _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
         recorded_step_ns=recorded,
         steady_step_ns=length,
@@ -166,7 +168,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         wait_error=wait_error(trace, graph),
         unexplained=unexplained,
         unlinked=unseen,
-        device_ns=_of_busiest_ns(trace, step, compute),
+        device_ns=int(np.bincount(device.reshape(-1), step.graph.own_ns[compute], minlength=1).max()),
         device_curve=_device_curve(held, compute, PARTS_LEFT),
         trusted=trusted,
         holds_unprofiled=half_pace is pace,
@@ -177,11 +179,6 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
         half_host_ns=half,
     )
-
-
-def _judged_ns(trace: Trace) -> float:
-    """Mean judged length of all steps, including long delays in a few of them."""
-    return float(judged_ns(trace, main_device(trace)).mean())
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
@@ -213,13 +210,6 @@ def _sets(
 
 def _changed(step: SteadyStep, made: Iterable[Named]) -> SteadyStep:
     return reduce(lambda now, change: change.apply(now), made, step)
-
-
-def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:
-    """The most work of any device. Device numbers may be arbitrary, as the file writes them."""
-    own = step.graph.own_ns[nodes]
-    _, device = np.unique(trace.events.device[step.graph.event[nodes]], return_inverse=True)
-    return int(np.bincount(device.reshape(-1), own, minlength=1).max())
 
 
 def _gains(

@@ -16,6 +16,7 @@ import numpy as np
 
 from tb_steptime.trace.frames import is_source, short_frame
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.table import Int64, Kind, is_in
 
 #: Kinds of calls that a frame may make; its own marks and ranges of the user are not calls.
@@ -30,15 +31,10 @@ class Busiest(NamedTuple):
     ns: int
 
 
-def busiest_call(trace: Trace, frame: int, start: int, end: int) -> Busiest | None:
-    """Returns the busiest call in a frame (a row of the event table) between two instants, in ns; None if no single
-    name takes most of the time. Each call on the way takes most of the one around it; the innermost one that a user
-    knows is returned."""
-    return busiest_of(trace, np.array([frame], np.int64), start, end)
-
-
 def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
-    """Returns the busiest call in several successive calls of one thread together."""
+    """Returns the busiest call in successive frames of one thread (rows of the event table) together, between two
+    instants, in ns; None if no single name takes most of the time. Each call on the way takes most of the one around
+    it; the innermost one that a user knows is returned."""
     found, rows = None, frames
     whole_ns = int(_within(trace, rows, start, end).sum())
     calls = _calls(trace, frames, end)
@@ -57,14 +53,11 @@ def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
 
 
 def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
-    """Returns the rows of the one name that lasts longest in total."""
     rows = rows[_within(trace, rows, start, end) > 0]
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     if not len(names):
         return rows
-    ns = np.zeros(len(names), np.int64)
-    np.add.at(ns, place, _within(trace, rows, start, end))
-    busiest: Int64 = rows[place == ns.argmax()]
+    busiest: Int64 = rows[place == np.bincount(place, _within(trace, rows, start, end)).argmax()]
     return busiest
 
 
@@ -82,8 +75,4 @@ def _called(trace: Trace, calls: Int64, frames: Int64) -> Int64:
     events = trace.events
     rows = calls[np.searchsorted(calls, frames[0], side="right") :]
     around = frames[np.searchsorted(frames, rows) - 1]
-    rows = rows[(events.ends(rows) <= events.ends(around)) & ~is_in(rows, frames)]
-    direct = np.ones(len(rows), bool)
-    direct[1:] = events.start_ns[rows[1:]] >= np.maximum.accumulate(events.ends(rows))[:-1]
-    called: Int64 = rows[direct]
-    return called
+    return top_level(trace, rows[(events.ends(rows) <= events.ends(around)) & ~is_in(rows, frames)])

@@ -14,13 +14,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.idle.busiest import busiest_call
+from tb_steptime.metrics.idle.busiest import busiest_of
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
@@ -64,7 +65,7 @@ class Doing(NamedTuple):
     unusual      other events like this op or call are far shorter, so it is not a cost of every step: a first call, or
                  a thread without a core
     busiest, busiest_ns   for a frame, the name of the calls that take most of its time in the range, and their time
-                 (`busiest_call`); None and 0 if no single name does
+                 (`busiest_of`); None and 0 if no single name does
     """
 
     kind: Kinds
@@ -106,7 +107,7 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     events = trace.events
     low, high = np.searchsorted(events.start_ns, (start, end))
     rows = low + np.flatnonzero((events.thread[low:high] == thread) & (events.kind[low:high] == Kind.CPU_OP))
-    rows = rows[_outermost(trace, rows)]
+    rows = top_level(trace, rows)
     within = np.minimum(events.ends(rows), end) - events.start_ns[rows]
     if within.sum() <= MOSTLY * (end - start):
         return NOTHING._replace(compiles=compiles)
@@ -116,14 +117,6 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     long = sums[most] >= max(MOSTLY * (end - start), LEAST_NAMED_NS * np.count_nonzero(place == most))
     name = trace.strings[int(names[most])] if long else None
     return Doing("op", name, None, compiles)
-
-
-def _outermost(trace: Trace, rows: Int64) -> Bool:
-    """Which of these rows of one thread, in time order, are in none of the others."""
-    ends = trace.events.ends(rows)
-    outer: Bool = np.ones(len(rows), bool)
-    outer[1:] = trace.events.start_ns[rows[1:]] >= np.maximum.accumulate(ends)[:-1]
-    return outer
 
 
 def lasting(trace: Trace, least_ns: float) -> Int64:
@@ -172,24 +165,18 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
             name = trace.name_of(row)
             ops = rows[events.kind[rows] == Kind.CPU_OP]
             inside = trace.name_of(ops[-1]) if kind == "call" and len(ops) else None
-            unusual = kind in ("op", "call") and _is_unusual(trace, row)
-            busiest = busiest_call(trace, row, start, end) if kind == "frame" else None
+            alike = events.dur_ns[_alike(trace, row)] if kind in ("op", "call") else ()
+            unusual = len(alike) >= ENOUGH_ALIKE and bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(alike))
+            busiest = busiest_of(trace, np.array([row], np.int64), start, end) if kind == "frame" else None
             return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))
     return Doing("nothing", None, None, compiles)
-
-
-def _is_unusual(trace: Trace, row: int) -> bool:
-    alike, ns = _alike(trace, row), trace.events.dur_ns
-    return len(alike) >= ENOUGH_ALIKE and bool(ns[row] >= UNUSUAL_TIMES * median(ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
     """Says which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
     whole training."""
     events = trace.events
-    around = is_in(events.kind[rows], _NAMES_CODE) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
-    exact: Bool = ~around
-    return exact
+    return ~is_in(events.kind[rows], _NAMES_CODE) | (events.dur_ns[rows] <= AROUND_TIMES * length_ns)
 
 
 def _named(trace: Trace, rows: Int64) -> int:

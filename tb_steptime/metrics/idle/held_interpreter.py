@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.idle.doing import MOSTLY
-from tb_steptime.metrics.idle.python_function import recorded
+from tb_steptime.metrics.idle.python_function import calls_by_name, recorded
 from tb_steptime.metrics.idle.python_work import is_named, is_wait
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import module_frames, short_frame
@@ -20,7 +20,6 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
-from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 
@@ -80,10 +79,9 @@ def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
 def _function(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
     """Returns the innermost of the user's functions that holds most of this time."""
     frames = frames[are_named(trace, frames, is_named)]
-    names, found = trace.events.name[frames], []
-    for name in distinct_in(names).tolist():
-        calls = top_level(trace, frames[names == name])
-        within_ns = int(runs.overlap_ns(trace.events.start_ns[calls], trace.events.ends(calls)).sum())
-        if within_ns >= MOSTLY * runs.total_ns:
-            found.append((int(trace.events.dur_ns[calls].sum()), name))
+    found = [
+        (int(trace.events.dur_ns[calls].sum()), name)
+        for name, calls, ns in calls_by_name(trace, frames, runs)
+        if ns >= MOSTLY * runs.total_ns
+    ]
     return short_frame(trace.strings[min(found)[1]]) if found else None

@@ -13,15 +13,14 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.idle.doing import MOSTLY
-from tb_steptime.metrics.idle.python_function import recorded
+from tb_steptime.metrics.idle.python_function import calls_by_name, recorded
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import Kind, is_in
 
 
 class OutsideRange(msgspec.Struct, frozen=True):
@@ -38,22 +37,15 @@ def outside_range(trace: Trace) -> OutsideRange | None:
     if not threads:
         return None
     outside = steps.intervals - loader_intervals(trace) - recorded(trace, threads[0])
-    rows, found = _ranges(trace, threads[0]), []
-    names = events.name[rows]
-    for name in distinct_in(names).tolist():
-        mine = top_level(trace, rows[names == name])
-        ns = int(outside.overlap_ns(events.start_ns[mine], events.ends(mine)).sum())
-        if ns >= max(MOSTLY * outside.total_ns, 1):
-            found.append((int(events.dur_ns[mine].sum()), -int(mine[0]), name, ns))
+    rows = events.rows(Kind.USER)  # named ranges, without marks of steps and of loaders
+    rows = rows[(events.thread[rows] == threads[0]) & ~loader_names(trace)[events.name[rows]]]
+    rows = rows[is_in(rows, step_marks(trace), invert=True)]
+    found = [
+        (int(events.dur_ns[calls].sum()), -int(calls[0]), name, ns)
+        for name, calls, ns in calls_by_name(trace, rows, outside)
+        if ns >= max(MOSTLY * outside.total_ns, 1)
+    ]
     if not found:
         return None
     _, _, name, ns = min(found)  # the shortest is the innermost; of equal ones, the later in the table
     return OutsideRange(short_range(trace.strings[name]), ns // len(steps.steps))
-
-
-def _ranges(trace: Trace, thread: int) -> Int64:
-    """Returns the rows of named ranges of this thread, without marks of steps and of loaders."""
-    rows = trace.events.rows(Kind.USER)
-    rows = rows[(trace.events.thread[rows] == thread) & ~loader_names(trace)[trace.events.name[rows]]]
-    kept: Int64 = rows[is_in(rows, step_marks(trace), invert=True)]
-    return kept

@@ -9,7 +9,7 @@ outside  ooooooooooooooooooooooooooooooooooooooooo  oo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
@@ -56,11 +56,15 @@ def python_function(trace: Trace) -> PythonFunction | None:
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return None
-    step = _median_step(trace)
+    steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
+    step = steps[(len(steps) - 1) // 2]
     first, past = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
     rows = int(first) + np.flatnonzero(trace.events.thread[first:past] == threads[0])
-    outside = Intervals.of((step.start_ns, step.end_ns)) - _recorded(trace, rows)
-    calls = _function(trace, rows, step, outside)
+    busy = rows[is_in(trace.events.kind[rows], _RECORDED) | loader_names(trace)[trace.events.name[rows]]]
+    outside = Intervals.of((step.start_ns, step.end_ns)) - Intervals.of_events(trace.events, busy)
+    calls = _calls(trace, _frames(trace, rows, step, is_source), outside)
+    if not len(calls):  # the script itself is longer than the recording: Python's library, such as `get` of a queue
+        calls = _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
     if not len(calls):
         return None
     called = busiest_of(trace, calls, step.start_ns, step.end_ns)
@@ -82,26 +86,6 @@ def recorded(trace: Trace, thread: int) -> Intervals:
     return Intervals.of_events(trace.events, rows[trace.events.thread[rows] == thread])
 
 
-def _median_step(trace: Trace) -> Step:
-    """Returns the step of median length; the lower one of two."""
-    steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
-    return steps[(len(steps) - 1) // 2]
-
-
-def _recorded(trace: Trace, rows: Int64) -> Intervals:
-    """Returns when one of these rows is an op, a call, or a wait of the loader."""
-    events = trace.events
-    mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
-    return Intervals.of_events(events, mine)
-
-
-def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """Returns the calls of a function of the user's; if the script itself is longer than the recording, of one in
-    Python's library instead, such as the `get` of a queue."""
-    mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
-    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
-
-
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
     """Returns the innermost call that contains most of the time outside of ops; else all calls of the function whose
     calls together do; empty if no function does."""
@@ -110,16 +94,19 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
     alone = frames[(within >= least_ns) & (within > 0)]
     if len(alone):
         return alone[-1:]
-    names = trace.events.name[frames]
+    together = (calls for _, calls, ns in calls_by_name(trace, frames, outside) if ns >= max(least_ns, 1))
+    return next(together, frames[:0])
+
+
+def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[int, Int64, int]]:
+    """Yields each name of these rows, its outermost calls, and how much of `when` these hold, ns."""
+    names = trace.events.name[rows]
     for name in distinct_in(names).tolist():
-        calls = top_level(trace, frames[names == name])
-        if _within(trace, calls, outside).sum() >= max(least_ns, 1):
-            return calls
-    return frames[:0]
+        calls = top_level(trace, rows[names == name])
+        yield name, calls, int(_within(trace, calls, when).sum())
 
 
 def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
-    """Returns the frames that end in the step, by name."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
     frames: Int64 = mine[are_named(trace, mine, wanted)]

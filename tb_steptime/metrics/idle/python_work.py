@@ -16,6 +16,7 @@ itself; only what it calls may be listed.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import msgspec
@@ -24,8 +25,8 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame, source_frames
@@ -92,14 +93,17 @@ def python_work(trace: Trace) -> list[PythonWork]:
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
     events, steps = trace.events, find_steps(trace)
-    busy, waits = recorded(trace, threads[0]) | loader_intervals(trace), _waits(trace, threads[0])
+    busy = recorded(trace, threads[0]) | loader_intervals(trace)
+    waits = top_level(trace, _frames_on(trace, threads[0], _WAITS))
     waited = Intervals.of_events(events, waits)
     judged = steps.intervals - excluded_time(trace, None).total - busy
-    judged = judged - _locks(trace, threads[0])
+    judged = judged - Intervals.of_events(events, _frames_on(trace, threads[0], _LOCKS))
     interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
     alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
-    alone &= _in_a_step(trace, chosen.row)
+    start, end = _ranges(trace, chosen.row)
+    begun = np.searchsorted(steps.host_start_ns, start, side="right")
+    alone &= begun == np.searchsorted(steps.host_start_ns, end, side="left")  # no step begins in it: it is not the loop
     waiting, found = _timed(trace, waits, judged, interrupted), []
     every_wait = np.arange(len(waiting.row))
     for every, used, are_waits in ((chosen, _what_they_do(trace, chosen, alone), False), (waiting, every_wait, True)):
@@ -157,7 +161,9 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
-    own, any_call, waits = (are_named(trace, rows, wanted) for wanted in (is_source, _is_library, is_wait))
+    own, waits = are_named(trace, rows, is_source), are_named(trace, rows, is_wait)
+    # of Python and its library, or one of torch's functions that a loop chooses to call
+    any_call = are_named(trace, rows, lambda frame: _LIBRARY.match(frame) is not None or is_outside_torch(frame))
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
     by_own = (parent >= 0) & own[parent]
@@ -166,21 +172,9 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     return chosen
 
 
-def _is_library(frame: str) -> bool:
-    """Whether code belongs to Python and its library, or is one of torch's functions that a loop chooses to call."""
-    return _LIBRARY.match(frame) is not None or is_outside_torch(frame)
-
-
 def is_wait(frame: str) -> bool:
     """Whether this is a built-in function that waits."""
     return _WAITS.match(frame) is not None
-
-
-def _in_a_step(trace: Trace, rows: Int64) -> Bool:
-    """Says in which of these calls no step begins. The loop itself is not among them."""
-    begun = find_steps(trace).host_start_ns
-    first = np.searchsorted(begun, trace.events.start_ns[rows], side="right")
-    return np.asarray(first == np.searchsorted(begun, trace.events.ends(rows), side="left"), bool)
 
 
 def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals) -> _Calls:
@@ -298,14 +292,8 @@ def is_named(frame: str) -> bool:
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 
-def _locks(trace: Trace, thread: int) -> Intervals:
-    """Returns when this thread takes or passes on a lock."""
-    rows = rows_named(trace, (Kind.PYTHON,), _LOCKS.match)
-    rows = rows[trace.events.thread[rows] == thread]
-    return Intervals.of_events(trace.events, rows)
-
-
-def _waits(trace: Trace, thread: int) -> Int64:
-    """Calls on this thread of built-in functions that wait."""
-    rows = rows_named(trace, (Kind.PYTHON,), _WAITS.match)
-    return top_level(trace, rows[trace.events.thread[rows] == thread])
+def _frames_on(trace: Trace, thread: int, names: re.Pattern[str]) -> Int64:
+    """Calls on this thread of functions with such names."""
+    rows = rows_named(trace, (Kind.PYTHON,), names.match)
+    mine: Int64 = rows[trace.events.thread[rows] == thread]
+    return mine

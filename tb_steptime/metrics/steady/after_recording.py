@@ -46,13 +46,9 @@ def after_recording(trace: Trace, device: int) -> Intervals:
     usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
     longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
     tail = Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
-    return Intervals.empty() if 2 * _elsewhere_ns(trace, device, tail) > tail.total_ns else tail
-
-
-def _elsewhere_ns(trace: Trace, device: int, tail: Intervals) -> int:
-    """Returns how long other devices of the process work during the tail: for them the step continues."""
-    others = (each for each in devices_with_activity(trace) if each != device)
-    return sum((busy_intervals(trace, each) & tail).total_ns for each in others)
+    others = (busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device)
+    continues = 2 * sum((each & tail).total_ns for each in others) > tail.total_ns  # on other devices of the process
+    return Intervals.empty() if continues else tail
 
 
 def _tails(trace: Trace, device: int) -> Int64:

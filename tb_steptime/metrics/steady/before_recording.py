@@ -59,23 +59,23 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     launches = find_launches(trace)
     rows = np.flatnonzero(trace.events.device[launches.activity] == device)
     linked = rows[launches.call[rows] >= 0]
-    low = int(trace.events.start_ns[0])
+    low, started = int(trace.events.start_ns[0]), trace.events.start_ns[launches.activity[rows]]
     if not len(linked):
-        return Intervals.empty() if has_launches(trace) else _before_first(trace, low, rows)
+        first = int(started.min(initial=np.iinfo(np.int64).max))
+        unknown = len(rows) and first - low >= HEAD_WAIT_NS and not has_launches(trace)
+        return Intervals.of((low, first)) if unknown else Intervals.empty()
     seen = _seen(trace, rows, linked)
-    head = _up_to_first(trace, low, seen, linked) if len(seen) else _awaited(trace, low) | _unseen(trace, low, rows)
-    return head | _later_heads(trace, rows, linked)
+    if len(seen):
+        return _up_to_first(trace, low, seen, linked) | _later_heads(trace, rows, linked)
+    # each stream by itself, because a copy on a separate stream may start at once while kernels wait
+    stream = trace.events.stream[launches.activity[rows]]
+    unseen = Intervals.joined(_unseen(trace, low, rows, rows[stream == each]) for each in distinct(stream))
+    return _awaited(trace, low) | unseen | _later_heads(trace, rows, linked)
 
 
 def has_launches(trace: Trace) -> bool:
     """Whether any work in the trace has a recorded launch call."""
     return bool((find_launches(trace).call >= 0).any())
-
-
-def _before_first(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Returns the time up to the device's first recorded work, if that is long."""
-    start = trace.events.start_ns[find_launches(trace).activity[rows]].min(initial=np.iinfo(np.int64).max)
-    return Intervals.of((low, int(start))) if len(rows) and start - low >= HEAD_WAIT_NS else Intervals.empty()
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
@@ -128,38 +128,21 @@ def _pauses(trace: Trace) -> Intervals:
 
 def _awaited(trace: Trace, low: int) -> Intervals:
     """Returns the time up to the end of the last synchronize that waits although no earlier launch is recorded."""
-    events, calls = trace.events, _synchronizes(trace)
-    before = calls[events.ends(calls) <= _first_launch(trace)]
+    events, calls, call = trace.events, blocking_calls(trace), find_launches(trace).call
+    syncs = calls.row[calls.kind == Blocks.SYNC]
+    before = syncs[events.ends(syncs) <= events.start_ns[call[call >= 0]].min()]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
     return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()
 
 
-def _synchronizes(trace: Trace) -> Int64:
-    calls = blocking_calls(trace)
-    rows: Int64 = calls.row[calls.kind == Blocks.SYNC]
-    return rows
-
-
-def _first_launch(trace: Trace) -> int:
-    """Returns when the first recorded launch begins."""
-    call = find_launches(trace).call
-    return int(trace.events.start_ns[call[call >= 0]].min())
-
-
-def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Returns the head by the first recorded work of each stream, because a copy on a separate stream may start at once
-    while kernels wait."""
-    stream = trace.events.stream[find_launches(trace).activity[rows]]
-    found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
-    return Intervals.joined(found)
-
-
-def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
+def _unseen(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
     """Returns the time up to the start of the stream's first recorded work, if that had to wait for earlier work; from
     the moment when it began to wait, if that is short compared with all the time before."""
     events, launches = trace.events, find_launches(trace)
     call, start = int(launches.call[mine[0]]), int(events.start_ns[launches.activity[mine[0]]])
-    if call < 0 or _has_run_a_kernel(trace, rows, call):
+    earlier = launches.activity[rows]
+    earlier = earlier[events.start_ns[earlier] < events.start_ns[call]]
+    if call < 0 or (events.kind[earlier] == Kind.KERNEL).any():
         return Intervals.empty()
     reached = int(_reaches(trace, launches.call[mine[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
@@ -167,13 +150,6 @@ def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Inter
     if _others_work(trace, reached, start) or _waits_again(trace, mine, start - reached):
         return Intervals.empty()
     return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
-
-
-def _has_run_a_kernel(trace: Trace, rows: Int64, call: int) -> bool:
-    """Whether a recorded kernel of the device started before the call."""
-    events, activity = trace.events, find_launches(trace).activity[rows]
-    earlier = activity[events.start_ns[activity] < events.start_ns[call]]
-    return bool((events.kind[earlier] == Kind.KERNEL).any())
 
 
 def _others_work(trace: Trace, start: int, end: int) -> bool:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.likeness import Likeness
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in
@@ -45,6 +44,17 @@ _LIMITS = np.array(
 )
 #: Number of bits of a number that distinguish most sites.
 _BITS = 16
+
+
+class Likeness(NamedTuple):
+    """For each call whether its work equals that of the calls with which it is compared.
+
+    fixed   the work does not depend on the data: a call of the runtime, an op that launches or makes a view
+    shaped  calls of its exact site have the same shapes
+    """
+
+    fixed: Bool
+    shaped: Bool
 
 
 class Judged(NamedTuple):
@@ -129,8 +139,12 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
         usual, spread = np.where(few, new_usual, usual), np.where(few, new_spread, spread)
         count, rank = np.where(few, new_count, count), np.where(few, new_rank, rank)
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
-    places = sites[0] if step is None else _at_places(step, sites[0])
-    at_place = np.full(len(length), np.nan) if step is None else _at_place(length, places)
+    places, at_place = sites[0], np.full(len(length), np.nan)
+    if step is not None:  # the shortest call at this place of a site in the other steps, if there is another
+        place = _places_in(numbered(places * (int(step.max()) + 1) + step))
+        places = numbered(places * (int(place.max()) + 1) + place)
+        shortest, _, calls, _ = _centres(length, places)
+        at_place = np.where(calls >= 2, shortest, np.nan)
     usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
     excess = length - usual
     first = rank == 0
@@ -230,15 +244,3 @@ def _places_in(group: Int64) -> Int64:
     place = np.empty(len(group), np.int64)
     place[order] = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     return place
-
-
-def _at_place(length: Int64, places: Int64) -> Float64:
-    """Returns the shortest call at this place of a site in the other steps, ns; NaN if there is no other."""
-    usual, _, calls, _ = _centres(length, places)
-    return np.where(calls >= 2, usual, np.nan)
-
-
-def _at_places(step: Int64, site: Int64) -> Int64:
-    """Returns a number for the combination of each call's site and its place among the site's calls in its step."""
-    place = _places_in(numbered(site * (int(step.max()) + 1) + step))
-    return numbered(site * (int(place.max()) + 1) + place)

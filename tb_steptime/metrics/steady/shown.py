@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.step import excess_by_kind, excess_ns, steady_ns
 from tb_steptime.metrics.steady.trials import op_of_trial
 from tb_steptime.trace.groups import Groups

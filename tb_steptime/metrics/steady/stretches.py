@@ -8,6 +8,7 @@ stretch   l a    c        a           l            the time of a thread is the s
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -94,16 +95,11 @@ def find_stretches(trace: Trace) -> Stretches:
         return Stretches(*found)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
-    pieces = [_stretches_of(int(thread[first]), host, start, end, first, past) for first, past in _pairs(edges)]
-    return Stretches(*(_joined(pieces, name, of) for name, of in zip(Stretches.__struct_fields__, _TYPES, strict=True)))
-
-
-def _pairs(edges: Int64) -> list[tuple[int, int]]:
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-
-
-def _joined(pieces: list[Stretches], name: str, of: type) -> Any:
-    return np.concatenate([np.empty(0, of), *(getattr(piece, name) for piece in pieces)])
+    none: list[Any] = [np.empty(0, of) for of in _TYPES]
+    pieces = [Stretches(*none)]
+    for first, past in pairwise(edges.tolist()):
+        pieces.append(_stretches_of(int(thread[first]), host, start, end, first, past))
+    return Stretches(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:

@@ -54,7 +54,8 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
     if len(exchanging):
         on_host = Intervals.of_events(trace.events, exchanging)
-        may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | _is_range(trace, host))
+        is_range = trace.events.kind.take(host.row) == Kind.USER
+        may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | is_range)
         add(on_host, may)
     if autograd_threads(trace):
         add(backward_passes(trace), is_in(stretches.thread, training_threads(trace)))
@@ -63,11 +64,6 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
 
 def _in(host: HostEvents, inside: Int32, found: Bool) -> Bool:
     return (inside >= 0) & found.take(inside) if len(host) else np.zeros(len(inside), bool)
-
-
-def _is_range(trace: Trace, host: HostEvents) -> Bool:
-    is_range: Bool = trace.events.kind.take(host.row) == Kind.USER
-    return is_range
 
 
 def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:
