@@ -120,7 +120,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
-    if bound is Bound.UNKNOWN and facts.cpu_unrecorded:
+    if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
@@ -169,7 +169,7 @@ def _left_ns(facts: Facts) -> int | None:
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
     """Whether work that is not recorded is the main reason for which the trace does not show the cause."""
     largest = idle.unrecorded_work > max(idle.unknown, idle.tail)
-    return mostly_unrecorded(facts) or (largest and not facts.cpu_unrecorded)
+    return mostly_unrecorded(facts) or (largest and not facts.host.cpu_unrecorded)
 
 
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
@@ -183,7 +183,6 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    """Returns the values of all templates."""
     share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator

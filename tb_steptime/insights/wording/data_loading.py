@@ -10,7 +10,7 @@ from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, joined, label, ns, phrase, text
 
 #: In most machines and clusters a GPU has no more cores than this to itself.
 USUAL_CORES = 16
@@ -182,15 +182,12 @@ def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
         words = agreeing("{needed} (worker|workers) would keep up", curve.needed)
         return phrase(words, needed=count(curve.needed))
     if curve.recommended >= curve.needed and burst and burst.period == there and burst.long_wait_ns is not None:
-        words = _OFTEN.get(there, "one {which} in {{workers}}") + " waits {{wait}}"
-        words = words.format(which="step" if is_one_a_step(curve.batches) else "batch")
-        values = {"workers": count(there)} if "{workers}" in words else {}
-        return Phrase(words[0].upper() + words[1:], values | {"wait": ns(burst.long_wait_ns)})
+        words = _which_wait(curve)
+        return filled(words[0].upper() + words[1:], {"workers": count(there), "wait": ns(burst.long_wait_ns)})
     return phrase("Batches come late")
 
 
 def _pace_and_remedy(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
-    """Returns the pace, and how many workers would end the wait."""
     burst, there, needed = result.burst, curve.measured_workers, count(curve.needed)
     if curve.needed <= there:
         end = phrase("{needed} would keep up.", needed=needed)
@@ -198,16 +195,20 @@ def _pace_and_remedy(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
         words = "{needed} workers would keep up, if they had more than {cores} cores."
         end = phrase(words, needed=needed, cores=count(curve.cores))
     elif burst is not None and burst.period == there and burst.long_wait_ns is not None:
-        words = _OFTEN.get(there, "one {which} in {{workers}}") + " waits {{wait}}; {{needed}} workers would end it."
-        which = "step" if is_one_a_step(curve.batches) else "batch"
-        end = phrase(words.format(which=which), needed=needed, wait=ns(burst.long_wait_ns))
+        words = _which_wait(curve) + "; {needed} workers would end it."
+        end = phrase(words, needed=needed, wait=ns(burst.long_wait_ns))
     else:
         end = phrase("batches come late, {needed} workers would end it.", needed=needed)
     return joined(pace(result, curve, end=":"), end)
 
 
-#: Which steps wait, by the number of workers; or which batches, if a step takes several.
-_OFTEN = {1: "every {which}", 2: "every second {which}", 3: "every third {which}"}
+def _which_wait(curve: WorkerCurve) -> str:
+    """Says which steps wait, by the number of workers; or which batches, if a step takes several."""
+    which, often = "step" if is_one_a_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
+    return (f"{often} {which}" if often else f"one {which} in {{workers}}") + " waits {wait}"
+
+
+_OFTEN = {1: "every", 2: "every second", 3: "every third"}
 
 
 def is_one_a_step(batches: float) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -16,40 +18,26 @@ NAME_LENGTH, PLACE_LENGTH = 28, 36
 _FOLDER = expression(r"^.*[/\\]")
 
 
-def allocations(host: HostResult) -> list[BlockingRow]:
-    return [row for row in host.blocking if row.kind == "allocator"]
+#: The card of a group of calls. Calls inside the backward pass and the optimizer's step are not visible in the script.
+CallsOf = Literal["allocator", "backward", "optimizer", "pageable", "exchanged", "plain"]
 
 
-def hidden(host: HostResult, phase: str) -> list[BlockingRow]:
-    """Returns calls that are not visible in the training script: those inside a backward pass or an optimizer step."""
-    return [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) == phase]
+def calls_of(host: HostResult, job: JobKind, card: CallsOf) -> list[BlockingRow]:
+    return [row for row in host.blocking if _card_of(row, job) == card]
 
 
-def pageable(host: HostResult) -> list[BlockingRow]:
-    """Returns copies of pageable memory to the device. Copies back to the host are left out: they wait for the GPU's
-    results, whether the memory is pinned or not."""
-    return [row for row in host.blocking if _is_pageable(row)]
-
-
-def exchanged(host: HostResult, job: JobKind) -> list[BlockingRow]:
-    """Returns waits of a training script for data that the ranks exchange just before."""
-    return [row for row in _asked_for(host) if _is_exchanged(row, job)]
-
-
-def plain(host: HostResult, job: JobKind) -> list[BlockingRow]:
-    """Returns all other calls: waits that the training script itself makes."""
-    return [row for row in _asked_for(host) if not _is_exchanged(row, job)]
-
-
-def _asked_for(host: HostResult) -> list[BlockingRow]:
-    rows = [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) is None]
-    return [row for row in rows if not _is_pageable(row)]
-
-
-def _is_exchanged(row: BlockingRow, job: JobKind) -> bool:
-    """Whether the call waits for data that ranks exchange. False at inference: there the ranks agree on what to compute
-    next, and this exchange cannot be postponed."""
-    return row.collective is not None and job.purpose != "inference"
+def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
+    if row.kind == "allocator":
+        return "allocator"
+    if row.phase == "optimizer":
+        return "optimizer"
+    if row.phase == "backward" and row.site != "backward.loss":
+        return "backward"
+    # copies back to the host wait for the GPU's results, whether the memory is pinned or not
+    if row.kind == "pageable_copy" and row.direction == "HtoD" and waiting_op(row).id == "copy":
+        return "pageable"
+    # at inference ranks agree on what to compute next, and this exchange cannot be postponed
+    return "exchanged" if row.collective is not None and job.purpose != "inference" else "plain"
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:
@@ -75,14 +63,3 @@ def place_of(row: BlockingRow) -> str | None:
 def brief(name: str, length: int = NAME_LENGTH) -> str:
     """Returns the name as it fits a card: without folders and the engine's prefix, shortened in the middle."""
     return shortened(without_engine(_FOLDER.sub("", name)), length)
-
-
-def _hidden_in(row: BlockingRow) -> str | None:
-    if row.phase == "optimizer":
-        return "optimizer"
-    return "backward" if row.phase == "backward" and row.site != "backward.loss" else None
-
-
-def _is_pageable(row: BlockingRow) -> bool:
-    to_device = row.kind == "pageable_copy" and row.direction == "HtoD"
-    return to_device and _hidden_in(row) is None and waiting_op(row).id == "copy"

@@ -58,12 +58,9 @@ def in_series(host: HostResult) -> bool:
 
 
 def _why(several: SeveralDevices) -> Phrase:
-    mean = Quantity(several.concurrency, Unit.NUMBER)
-    values = {"number": count(len(several.devices)), "mean": mean}
-    if not several.blockers:
-        return Phrase("On average {mean} of {number} GPUs work at a time.", values)
-    worst = several.blockers[0]
-    values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
-    return Phrase(
-        "On average {mean} of {number} GPUs work at a time; {op} keeps GPU {waits} idle for {idle} a step.", values
-    )
+    values = {"number": count(len(several.devices)), "mean": Quantity(several.concurrency, Unit.NUMBER)}
+    words = "On average {mean} of {number} GPUs work at a time"
+    for worst in several.blockers[:1]:
+        words += "; {op} keeps GPU {waits} idle for {idle} a step"
+        values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
+    return Phrase(words + ".", values)

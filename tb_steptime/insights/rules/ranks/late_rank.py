@@ -200,7 +200,7 @@ def late_ranks(job: JobRanks) -> Insight | None:
     return job_card(
         job,
         id="late_ranks",
-        title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
+        title=_title_of_several(cause, ranks_name(group)),
         why=_why_together(group),
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
@@ -238,16 +238,18 @@ def imbalance(job: JobRanks) -> Insight | None:
     Left out: why work differs: sequences of different length, garbage collection at different times and pauses of
     shared machines are not told apart; stages of a pipeline, whose waits are its schedule's.
     """
-    if job.balance != "imbalance" or not (job.on_device or _loads(job)):
+    loads = any(cause.id == "data_loading" for cause in job.imbalance_causes)
+    if job.balance != "imbalance" or not (job.on_device or loads):
         return None
     if deciding := deciders(job):
         return _of_deciders(job, deciding)
+    how = _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SAME_WORK
     return job_card(
         job,
         id="imbalance",
         title=phrase("Give all ranks the same amount of work in each step"),
         why=_why_turns(job),
-        how=_how_turns(job),
+        how=None if always_latest(job) else how,
         gain_ns=job.imbalance_gain_ns,
         formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
         why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
@@ -266,7 +268,9 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     return job_card(
         job,
         id="imbalance",
-        title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
+        title=phrase(_TITLES[cause], rank=text(numbers))
+        if len(ranks) == 1 and not everyone
+        else _title_of_several(cause, "all ranks" if everyone else named),
         why=late,
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
@@ -276,21 +280,8 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     )
 
 
-def _title(cause: CauseId, ranks: str) -> Phrase:
-    """Returns the title. ranks: names of ranks; for a single rank only its number."""
-    if ranks.isdigit():
-        return phrase(_TITLES[cause], rank=text(ranks))
+def _title_of_several(cause: CauseId, ranks: str) -> Phrase:
     return phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks))
-
-
-def _how_turns(job: JobRanks) -> str | None:
-    if always_latest(job):
-        return None
-    return _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SAME_WORK
-
-
-def _loads(job: JobRanks) -> bool:
-    return any(cause.id == "data_loading" for cause in job.imbalance_causes)
 
 
 def _why_turns(job: JobRanks) -> Phrase:
