@@ -34,10 +34,8 @@ def cpu_sentence(facts: Facts) -> Phrase:
     if bound is Bound.CPU:
         return _computes(facts)
     if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
-        words = (
-            "The CPU waits for input data for {wait} of a step of {step}; this trace does not show whether the GPU "
-            "works then."
-        )
+        words = "The CPU waits for input data for {wait} of a step of {step}"
+        words += "; this trace does not show whether the GPU works then."
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
@@ -55,10 +53,10 @@ def _outside_ops(facts: Facts) -> Phrase:
     words = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
     values = {"step": step, "other": other, "time": ns(found.in_ns), "which": text(found.step)}
     values |= {"function": text(brief(placed(found.name), PLACE_LENGTH))}
-    if found.busiest is None:
-        return Phrase(words + ".", values)
-    values |= {"most": ns(found.busiest_ns), "busiest": text(brief(frame_function(found.busiest), CALL_LENGTH))}
-    return Phrase(words + ", {most} of it in {busiest}.", values)
+    if found.busiest is not None:
+        words += ", {most} of it in {busiest}"
+        values |= {"most": ns(found.busiest_ns), "busiest": text(brief(frame_function(found.busiest), CALL_LENGTH))}
+    return Phrase(words + ".", values)
 
 
 def _computes(facts: Facts) -> Phrase:
@@ -75,9 +73,8 @@ def _computes(facts: Facts) -> Phrase:
         return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
     values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
     values |= {"part": fraction(facts.share(_lasting_ns(longest)))}
-    if longest.usual_ns < longest.self_ns:
-        return Phrase("The CPU computes for {share} of a step of {step}; {op} usually takes most, {part}.", values)
-    return Phrase("The CPU computes for {share} of a step of {step}; {op} takes most, {part}.", values)
+    often = "usually " if longest.usual_ns < longest.self_ns else ""
+    return Phrase(f"The CPU computes for {{share}} of a step of {{step}}; {{op}} {often}takes most, {{part}}.", values)
 
 
 def _lasting_ns(row: CpuOpRow) -> int:

@@ -17,7 +17,7 @@ from tb_steptime.insights.facts import Facts, confidence, little_is_judged, most
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import main_wait
-from tb_steptime.insights.wording.unrecorded import unrecorded_sentence
+from tb_steptime.insights.wording.host import unrecorded_sentence
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -183,7 +183,8 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
+    share, pace = facts.share(idle.total_ns), _pace(facts.host, idle)._replace(exposed_communication_ns=0)
+    first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
     return {
@@ -206,12 +207,6 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "at": text(pause.worst_step if pause else ""),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns, DOING_LENGTH) or ""),
     }
-
-
-def _largest(host: HostResult, idle: IdleNs) -> list[tuple[Bound, int]]:
-    """Returns the two largest causes of idle time. Exposed communication does not count as a cause."""
-    pace = _pace(host, idle)._replace(exposed_communication_ns=0)
-    return sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]
 
 
 def _exchange_ns(host: HostResult) -> int:

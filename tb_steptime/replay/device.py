@@ -102,17 +102,12 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
     caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
+    sure = _how_sure(work, other, crossing, delay > stream_lag)
     parts = [
         edges_of(EdgeKind.LAUNCH, caller[known], number[known] + base, launch[known]),
         edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
         edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
-        edges_of(
-            EdgeKind.CROSSING,
-            other[crossing] + base,
-            number[crossing] + base,
-            np.full(int(crossing.sum()), lag, np.int64),
-            _how_sure(work, other, crossing, delay > stream_lag),
-        ),
+        edges_of(EdgeKind.CROSSING, other[crossing] + base, number[crossing] + base, lag, sure),
     ]
     unexplained = np.where(orphan, np.maximum(gap - stream_lag, 0), left)
     return Starts(joined(parts), np.where(shared, 0, unexplained), np.where(shared, left, 0))

@@ -129,12 +129,8 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     lag = round(float((back - ended)[holds].mean())) if holds.any() else 0
     waits = np.zeros(len(host), bool)
     waits[calls[holds]] = True
-    sure = np.full(int(holds.sum()), holds[~allocates[calls]].mean() if (~allocates[calls]).any() else 1.0)
-    base = 2 * len(host)
-    edges = edges_of(
-        EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), np.full(int(holds.sum()), lag, np.int64), sure
-    )
-    return waits, edges
+    sure = float(holds[~allocates[calls]].mean()) if (~allocates[calls]).any() else 1.0
+    return waits, edges_of(EdgeKind.RETURN, by[holds] + 2 * len(host), calls[holds] + len(host), lag, sure)
 
 
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
@@ -147,8 +143,7 @@ def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
     calls, by = calls[place >= 0], in_turn[place[place >= 0]]
     done = (host.lane[work.item[by]] == host.lane[calls]) & (work.end_ns[by] <= host.start_ns[calls])
     calls, by = calls[done], by[done]
-    base = 2 * len(host)
-    return edges_of(EdgeKind.DONE, by + base, calls + len(host), np.zeros(len(calls), np.int64))
+    return edges_of(EdgeKind.DONE, by + 2 * len(host), calls + len(host))
 
 
 def _room(host: Host, work: Activities) -> Edges:
@@ -159,8 +154,7 @@ def _room(host: Host, work: Activities) -> Edges:
     calls, found, by = calls[last >= 0], found[last >= 0], ends[last[last >= 0]]
     lag = found - work.end_ns[by]
     near = lag < RETURN_NS
-    base = 2 * len(host)
-    return edges_of(EdgeKind.QUEUE, by[near] + base, calls[near] + len(host), lag[near])
+    return edges_of(EdgeKind.QUEUE, by[near] + 2 * len(host), calls[near] + len(host), lag[near])
 
 
 def _numbered(graph: Graph) -> Graph:

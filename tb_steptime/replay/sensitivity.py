@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -100,9 +102,12 @@ def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
 
 def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
     """The step without edges of these kinds."""
+    return _only(step, lambda edges: ~is_in(edges.kind, kinds))
+
+
+def _only(step: SteadyStep, kept: Callable[[Edges], Bool]) -> SteadyStep:
     edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, kinds)))
-    return replace(step, graph=graph, links=links.where(~is_in(links.kind, kinds)))
+    return replace(step, graph=replace(step.graph, edges=edges.where(kept(edges))), links=links.where(kept(links)))
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -113,9 +118,7 @@ def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
     """The step in which these calls, a mask of its nodes, do not wait for a device."""
-    edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
-    return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
+    return _only(step, lambda edges: ~is_in(edges.kind, HOLDS) | ~calls[edges.after])
 
 
 def without_batches(step: SteadyStep) -> SteadyStep:

@@ -119,11 +119,10 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     number = np.arange(len(one))
     first[one.track[::-1]] = number[::-1]
     last[one.track] = number
-    none = np.zeros(len(tracks), np.int64)
     heads = first[tracks]
     stream = one.role[heads] == Role.ACTIVITY
     lags = np.sort(one.edges.lag_ns[(one.edges.kind == EdgeKind.STREAM) & (one.edges.lag_ns >= 0)])
-    lag = np.where(stream, lags[len(lags) // 2] if len(lags) else 0, none)
+    lag = np.where(stream, lags[len(lags) // 2] if len(lags) else 0, 0)
     parts = [edges_of(EdgeKind.LANE, last[tracks], heads, lag)]
     parts[0].kind[stream] = EdgeKind.STREAM
     # edges from the step before: their equivalent in this step starts at its last node on the same track
@@ -136,7 +135,7 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     loads = number[one.role == Role.LOADER]
     pace = _batch_ns(graph, near.where(entering)) if len(loads) else 0
     if pace:
-        parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], np.array([pace * len(loads)], np.int64)))
+        parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], pace * len(loads)))
     return one, joined(parts)
 
 

@@ -11,7 +11,6 @@ import msgspec
 
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts, mostly_unrecorded, waits_for_queue
-from tb_steptime.insights.wording.unrecorded import unrecorded_sentence
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -29,8 +28,8 @@ ONE_AFTER_ANOTHER = 1.2
 
 
 def host_titles(facts: Facts) -> Titles:
-    """Returns the titles of the view's pictures and tables, and "answer": is the CPU the limit? Empty without a
-    device."""
+    """Returns the titles of the view's pictures and tables that are not empty, and "answer": is the CPU the limit?
+    Empty without a device."""
     host, idle = facts.host, facts.idle
     if idle is None:
         return {}
@@ -41,11 +40,6 @@ def host_titles(facts: Facts) -> Titles:
         "sites": _sites_title(host.phases, host.bound),
         "blocking": _blocking_title(facts),
     }
-    return found | _titles_of_tables(facts)
-
-
-def _titles_of_tables(facts: Facts) -> Titles:
-    host, found = facts.host, dict[str, Phrase]()
     if host.blocking and facts.share(host.blocking_bubble_ns) < WORTH_SAYING:
         found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
     if host.copies:
@@ -53,8 +47,8 @@ def _titles_of_tables(facts: Facts) -> Titles:
     if host.several_devices:
         found["devices"] = _devices_title(host.several_devices)
     if host.pauses:
-        idle = ns(sum(pause.idle_ns for pause in host.pauses))
-        found["pauses"] = phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=idle)
+        paused = ns(sum(pause.idle_ns for pause in host.pauses))
+        found["pauses"] = phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=paused)
     return found
 
 
@@ -193,3 +187,27 @@ def _devices_title(several: SeveralDevices) -> Phrase:
         return phrase("{devices} GPUs work one after another", devices=devices)
     mean = Quantity(several.concurrency, Unit.NUMBER)
     return phrase("{mean} of {devices} GPUs work at the same time", devices=devices, mean=mean)
+
+
+_FOR = "For {unrecorded} of a step of {step}, "
+_IN_GRAPHS = _FOR + "the {gpu} must be busy with graphs, whose kernels this trace does not show."
+_BY_OTHERS = _FOR + "launched work waits while nothing is recorded on the {gpu}: usually another process uses it."
+_BY_ANYTHING = _FOR + "the {gpu} must be busy with work that this trace does not show: record again, after a warm-up."
+
+
+def hidden_in_graphs(facts: Facts) -> bool:
+    """Whether graphs are launched, and none of their kernels is recorded."""
+    return facts.job.execution == "graphs" and facts.job.graph_share is None
+
+
+def by_others(facts: Facts) -> bool:
+    """Whether graphs cannot be what the work waits for: the job launches none."""
+    launches = facts.host.launches
+    return launches is not None and not launches.graphs and facts.job.execution != "graphs"
+
+
+def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
+    """before: words in front of the sentence."""
+    words = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
+    gpu, waits, step = text(facts.job.accelerator), ns(facts.unrecorded_ns), ns(facts.step_ns)
+    return phrase(before + words, gpu=gpu, unrecorded=waits, step=step)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.metrics.idle.doing import MOSTLY
-from tb_steptime.metrics.idle.python_function import calls_by_name, recorded
+from tb_steptime.metrics.idle.outside_ops import calls_by_name, recorded
 from tb_steptime.metrics.idle.python_work import is_named, is_wait
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import module_frames, short_frame

@@ -270,11 +270,6 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
         end_ns=end,
         late_ns=late_ns,
         doing=doing.kind,
-        name=doing.name,
-        inside=doing.inside,
-        compiles=doing.compiles,
         compiled=compiled or doing.compiles,
-        unusual=doing.unusual,
-        busiest=doing.busiest,
-        busiest_ns=doing.busiest_ns,
+        **{field: value for field, value in doing._asdict().items() if field != "kind"},
     )

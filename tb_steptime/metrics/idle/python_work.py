@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.idle.python_function import recorded
+from tb_steptime.metrics.idle.outside_ops import recorded
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind

@@ -20,6 +20,7 @@ from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -133,7 +134,7 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
         queue_mean=mean,
         queue_max=peak,
         empty_share=empty_share,
-        graphs=_graphs(trace, calls) / steps,
+        graphs=int(are_named(trace, calls, GRAPH_CALL.search).sum()) / steps,
     )
 
 
@@ -176,14 +177,6 @@ def _queue_figures(trace: Trace, device: int) -> tuple[float, int, float]:
     mean = int(queue.integral_ns(edges)[0]) / (high - low)
     queued = queued_intervals(trace, device) & Intervals.of((low, high))
     return mean, int(queue.peaks(edges)[0]), 1 - queued.total_ns / (high - low)
-
-
-def _graphs(trace: Trace, calls: Int64) -> int:
-    """Returns how many of the calls launch a captured graph."""
-    names, count = np.unique(trace.events.name[calls], return_counts=True)
-    return sum(
-        n for name, n in zip(names.tolist(), count.tolist(), strict=True) if GRAPH_CALL.search(trace.strings[name])
-    )
 
 
 def _median(values: Int64) -> int | None:

@@ -143,17 +143,12 @@ def activity_sites(trace: Trace) -> Sites:
     copied[exchanged.event] = exchanged.elements >= 0
     shape = mixed(name, size[launches.activity], events.stream[launches.activity].astype(np.int64))
     shapes = events.shapes
-    around = _around(host, len(events), launches.call)
+    place = np.full(len(events), -1, np.int64)
+    place[host.row] = values_at(host.row, host.parent)
+    around = values_at(place, launches.call)  # the event around each launch call; -1 for none
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
     sites = [numbered(mixed(shape, of[0])), mixed(shape, of[1]), shape]
     return Sites(sites, Likeness(copied[launches.activity], shaped))
-
-
-def _around(host: HostEvents, events: int, call: Int32) -> Int64:
-    """Returns the event around each launch call; -1 for none."""
-    place = np.full(events, -1, np.int64)
-    place[host.row] = values_at(host.row, host.parent)
-    return values_at(place, call)
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.unrecorded import by_others, hidden_in_graphs
+from tb_steptime.insights.wording.host import by_others, hidden_in_graphs
 from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 

@@ -21,7 +21,7 @@ from tb_steptime.insights.wording.ranks import (
     shared_ns,
     turns_gain_ns,
 )
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, PathRank
 from tb_steptime.text import Phrase, agreeing, closed, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
@@ -110,6 +110,11 @@ _SHARED_CORES = phrase(
 )
 _SHARED = phrase("Its extra work is shared by all ranks, and each gets a part of it.")
 _IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
+_EACH_WAITS = (
+    "Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|{late} of "
+    "{steps} steps)."
+)
+_EACH_WAITS_TOGETHER = "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps)."
 _MEASURED = phrase("Waits are measured on all ranks: a collective takes longer on each rank that arrives earlier.")
 
 
@@ -141,7 +146,13 @@ def straggler(job: JobRanks) -> Insight | None:
         job,
         id="straggler",
         title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
-        why=_why(late),
+        why=phrase(  # the headline, beside which this card is shown, says why it is late
+            agreeing(_EACH_WAITS, late.steps),
+            wait=ns(late.wait_ns),
+            rank=rank_name(late.rank),
+            late=count(late.late_steps),
+            steps=count(late.steps),
+        ),
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, late.gain_ns, cause, 1),
         formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
@@ -160,18 +171,6 @@ def _sureness(causes: Sequence[Cause]) -> Confidence:
 
 def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
     return joined(formula, _SHARED) if cause in SHARED_WORK else formula
-
-
-def _why(late: LateRank) -> Phrase:
-    """The headline, beside which this card is shown, says why it is late."""
-    return phrase(
-        agreeing("Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|"
-                 "{late} of {steps} steps).", late.steps),
-        wait=ns(late.wait_ns),
-        rank=rank_name(late.rank),
-        late=count(late.late_steps),
-        steps=count(late.steps),
-    )  # fmt: skip
 
 
 def late_ranks(job: JobRanks) -> Insight | None:
@@ -201,22 +200,20 @@ def late_ranks(job: JobRanks) -> Insight | None:
         job,
         id="late_ranks",
         title=_title_of_several(cause, ranks_name(group)),
-        why=_why_together(group),
+        why=phrase(
+            agreeing(
+                "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps).", group.steps
+            ),
+            wait=ns(group.wait_ns),
+            ranks=text(ranks_name(group)),
+            late=count(group.late_steps),
+            steps=count(group.steps),
+        ),
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
         formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
         why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
         best=_sureness(group.causes),
-    )
-
-
-def _why_together(group: LateGroup) -> Phrase:
-    return phrase(
-        agreeing("Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps).", group.steps),
-        wait=ns(group.wait_ns),
-        ranks=text(ranks_name(group)),
-        late=count(group.late_steps),
-        steps=count(group.steps),
     )
 
 

@@ -1,4 +1,5 @@
-"""The Python function that takes most of a step's time outside of ops, and what it calls most: for jobs without a GPU.
+"""What takes most of a step's time outside of ops: the Python function, and what it calls most; or where no call stack
+names one, the named range of the host. For jobs without a GPU.
 
 step     [                                           ]
 frame      |------ data.py(41): preprocess ------|          the innermost call that holds half of it or more
@@ -18,11 +19,13 @@ from tb_steptime.metrics.idle.busiest import busiest_of
 from tb_steptime.metrics.idle.doing import MOSTLY
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
+from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import top_level
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
@@ -116,3 +119,38 @@ def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]
 def _within(trace: Trace, rows: Int64, outside: Intervals) -> Int64:
     ns: Int64 = outside.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
     return ns
+
+
+class OutsideRange(msgspec.Struct, frozen=True):
+    """The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
+    is open on the training thread."""
+
+    name: str
+    ns: int
+
+
+def outside_range(trace: Trace) -> OutsideRange | None:
+    """Returns the range; None where no name holds half of that time.
+
+    step     [                                           ]
+    range     |----------------- advance ---------------|        holds most of it, too, but so does a range inside it
+    range       |------ training_step ------| |- step -|         the innermost range that holds half of it or more
+    op           |mm| |add|                    |add|
+    outside  oooo    o     oooooooooooooooooooo     oooooo
+    """
+    threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
+    if not threads:
+        return None
+    outside = steps.intervals - loader_intervals(trace) - recorded(trace, threads[0])
+    rows = events.rows(Kind.USER)  # named ranges, without marks of steps and of loaders
+    rows = rows[(events.thread[rows] == threads[0]) & ~loader_names(trace)[events.name[rows]]]
+    rows = rows[is_in(rows, step_marks(trace), invert=True)]
+    found = [
+        (int(events.dur_ns[calls].sum()), -int(calls[0]), name, ns)
+        for name, calls, ns in calls_by_name(trace, rows, outside)
+        if ns >= max(MOSTLY * outside.total_ns, 1)
+    ]
+    if not found:
+        return None
+    _, _, name, ns = min(found)  # the shortest is the innermost; of equal ones, the later in the table
+    return OutsideRange(short_range(trace.strings[name]), ns // len(steps.steps))
