@@ -119,8 +119,7 @@ def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
-    found: Bool = ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS)
-    return found
+    return np.asarray(ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS), bool)
 
 
 def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:

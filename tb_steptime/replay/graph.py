@@ -53,14 +53,12 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def on_device(self) -> Bool:
-        found: Bool = self.role == Role.ACTIVITY
-        return found
+        return np.asarray(self.role == Role.ACTIVITY, bool)
 
     @property
     def waits(self) -> Bool:
         """Calls that wait for a device."""
-        found: Bool = self.role == Role.WAIT
-        return found
+        return np.asarray(self.role == Role.WAIT, bool)
 
     @property
     def recorded_ns(self) -> int:

@@ -110,5 +110,4 @@ def _launches(trace: Trace) -> Int64:
 
 
 def _within(when: Intervals, found: Excess) -> Bool:
-    within: Bool = 2 * when.overlap_ns(found.start_ns, found.end_ns) > found.dur_ns
-    return within
+    return np.asarray(2 * when.overlap_ns(found.start_ns, found.end_ns) > found.dur_ns, bool)

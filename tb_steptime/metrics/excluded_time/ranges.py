@@ -13,8 +13,7 @@ import numpy as np
 
 from tb_steptime.metrics.excluded_time.one_time import LEAST_FRACTION, once
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.steady.after_recording import after_recording
-from tb_steptime.metrics.steady.before_recording import before_recording
+from tb_steptime.metrics.steady.edges import after_recording, before_recording
 from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals
 from tb_steptime.text import Finding, fraction, ns

@@ -66,8 +66,7 @@ def _before_updates(trace: Trace, ends: Int64) -> Bool:
     launches = find_launches(trace)
     begun = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
     following = np.append(begun, ends.max(initial=find_steps(trace).window[1]))[np.searchsorted(begun, ends)]
-    found: Bool = 2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends
-    return found
+    return np.asarray(2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends, bool)
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:

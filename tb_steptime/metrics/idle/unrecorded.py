@@ -152,12 +152,10 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
     """Says which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     begun = trace.events.start_ns[calls]
-    found: Bool = (calls >= 0) & (begun >= gaps.start) & (begun < gaps.end)
-    return found
+    return np.asarray((calls >= 0) & (begun >= gaps.start) & (begun < gaps.end), bool)
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
     """Says which gaps end with work that a blocking call of these kinds launched."""
     calls = blocking_calls(trace)
-    launched: Bool = is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)])
-    return launched
+    return np.asarray(is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)]), bool)

@@ -153,8 +153,7 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
 
 def _in_steps(trace: Trace, device: int) -> Bool:
     """Marks the rows of `find_launches` that are of the device and start within a step."""
-    inside: Bool = _all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device)
-    return inside
+    return np.asarray(_all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device), bool)
 
 
 def _ahead(trace: Trace, call: Int32, activity: Int32) -> Int64:

@@ -6,8 +6,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.steady.after_recording import cut_off_intervals
-from tb_steptime.metrics.steady.before_recording import before_recording
+from tb_steptime.metrics.steady.edges import before_recording, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
 from tb_steptime.metrics.steady.host import on_host, step_at
 from tb_steptime.metrics.steady.repeats import judge

@@ -15,13 +15,12 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.metrics.steady.after_recording import cut_off_intervals
+from tb_steptime.metrics.steady.edges import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, Judged, judge, ranked_in_groups
 from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
-from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events
-from tb_steptime.metrics.steady.waits import waits_ns
+from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events, waits_ns
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -165,8 +164,7 @@ def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
         only[1:] & (thread[1:] == thread[:-1]), False
     )
     calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
-    found: Bool = only | near & calls
-    return found
+    return np.asarray(only | near & calls, bool)
 
 
 def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
@@ -283,8 +281,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
     inside = stretches.inside
     alone = np.bincount(site)[site] == 1
-    found: Bool = (inside >= 0) & (loads.take(host.row).take(inside) | alone & in_op.take(inside))
-    return found
+    return np.asarray((inside >= 0) & (loads.take(host.row).take(inside) | alone & in_op.take(inside)), bool)
 
 
 def firsts(values: Int64) -> Int64:

@@ -93,14 +93,13 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
     examined."""
     if found := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
-        may: Bool = found[0]
-        return may
+        return np.asarray(found[0], bool)
     sites = int(site.max(initial=-1)) + 1
     least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
     np.minimum.at(least, site, length)
     np.minimum.at(first, site, turn)
     over = length - least[site]
-    may = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
+    may: Bool = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
     may &= (turn == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
     alone = fixed & (np.bincount(site, minlength=1)[site] < FEWEST)
     may |= alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
@@ -187,8 +186,7 @@ def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     np.minimum.at(short, site[~long], rank[~long])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
-    begins: Bool = long & (rank < short[site])
-    return begins
+    return np.asarray(long & (rank < short[site]), bool)
 
 
 def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:

@@ -117,8 +117,7 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
     names = np.zeros(len(trace.strings), bool)
     for each in distinct_in(trace.events.name[host.row[kind == Kind.CPU_OP]]).tolist():
         names[each] |= _DESCRIBES.fullmatch(trace.strings[each]) is not None
-    fixed: Bool = calls | ((kind == Kind.CPU_OP) & (above | names[trace.events.name[host.row]]))
-    return fixed
+    return np.asarray(calls | ((kind == Kind.CPU_OP) & (above | names[trace.events.name[host.row]])), bool)
 
 
 def activity_sites(trace: Trace) -> Sites:

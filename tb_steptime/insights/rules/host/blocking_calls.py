@@ -10,10 +10,9 @@ from typing import Literal
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, name_of, place_of
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, name_of, place_of, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.insights.rules.host.model_launches import model_late
-from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, filled, ns, phrase, text
 
