@@ -33,7 +33,7 @@ from tb_steptime.comparison.gates import judge_gate, parse_gate
 from tb_steptime.comparison.sides import COMPARED_VIEWS, ComparedSpan, Side
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.metrics.steady.undisturbed import UNDISTURBED_HOST_TIME
+from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
 
 RESULTS = Path(__file__).with_name("gates.jsonl")
 PAIRS = 100

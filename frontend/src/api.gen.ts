@@ -1701,27 +1701,11 @@ export interface HostStep {
 }
 
 /**
- * Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture.
- * While the launch call had not begun, by what the launching thread did then:
- * data_loading       it waited for a batch
- * blocking_call      it waited in a blocking call; also while the launching call itself waits
- * allocator          it waited for memory
- * cpu_work           it ran ops or calls
- * nothing_recorded   it did nothing that is recorded
- * After the launch call had begun:
- * launch_latency     it returned at most 50 us ago
+ * Idle time by reason, in ns; the sum is the whole idle time. The order is that of every picture: first those while
+ * the launch call had not begun, by what the launching thread did then, then those after it had begun, then those left
+ * out of judgement (`excluded_time`). `IDLE_MEANINGS` says what each one is.
+ * launch_latency     the call returned at most 50 us ago; later the work waits: `dependency`, `collective_wait`
  * queued             the work was launched before the gap began, and the gap is at most 10 us
- * dependency         the work was launched before a longer gap began, or its call returned more than 50 us ago
- * collective_wait    as dependency, and the work is a collective
- * unrecorded_work    the device is busy with work that the trace does not show, since a launch, a synchronize or a
- * copy takes far longer than on an idle device
- * unknown            the launch is not recorded
- * tail               no work follows in this recording
- * Left out of judgement (`excluded_time`):
- * before_recording   the device runs work from before the recording
- * once               the host does one-time work
- * after_recording    the end of the recording hides the work that follows
- * profiler           the profiler itself works
  */
 export interface IdleNs {
   data_loading: number;

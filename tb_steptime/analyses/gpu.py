@@ -220,7 +220,7 @@ def _permille(bins: Bins) -> list[int | None]:
 def _idle_time(trace: Trace, device: int) -> IdleTime:
     partition = idle_partition(trace)[device]
     by_reason = {key: int(ns.sum()) for key, ns in partition.per_step_ns.items() if key not in HOST_LATE}
-    by_reason["host_late"] = int(partition.host_late_ns.sum())
+    by_reason["host_late"] = int(partition.sum_ns(HOST_LATE).sum())
     low, high = find_steps(trace).window
     idle_ns = sum(by_reason.values())
     share = idle_ns / (high - low) if high > low else 0.0

@@ -19,12 +19,10 @@ from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_check
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
-from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter, held_interpreter
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
-from tb_steptime.metrics.idle.outside_range import OutsideRange, outside_range
-from tb_steptime.metrics.idle.python_function import PythonFunction, python_function
-from tb_steptime.metrics.idle.python_work import PythonWork, python_work
+from tb_steptime.metrics.idle.outside_ops import OutsideRange, PythonFunction, outside_range, python_function
+from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, held_interpreter, python_work
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity

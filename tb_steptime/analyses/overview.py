@@ -10,8 +10,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import TILES, main_device, measure
 from tb_steptime.metrics.communication.summary import Communication, communication
 from tb_steptime.metrics.data_loading.waits import device_busy
-from tb_steptime.metrics.excluded_time.findings import findings
-from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, findings, judged_ns
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 
@@ -17,11 +19,11 @@ from tb_steptime.insights.facts import (
     ONLY_LAUNCHES,
     UNRECORDED,
     Facts,
+    NotComputed,
     little_is_judged,
     mostly_unrecorded,
     one_time_is_unknown,
 )
-from tb_steptime.insights.guarded import Guarded
 from tb_steptime.insights.headlines import HEADLINES
 from tb_steptime.insights.host_verdict import judge_span, notes_of_verdict
 from tb_steptime.insights.largest import largest_pieces
@@ -44,6 +46,34 @@ from tb_steptime.insights.wording.trends import judge_trends
 
 __all__ = ["judge", "judge_trends"]
 
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Guarded(msgspec.Struct, frozen=True):
+    """One sentence that cannot be made takes only its own place: a rule that raises its card, a headline its view.
+    failed: names of what raised anything but that a result is missing; the log has the exception."""
+
+    failed: list[str] = msgspec.field(default_factory=list)
+
+    def made(self, name: str, make: Callable[[], T], otherwise: T) -> T:
+        """Returns what `make` makes, or `otherwise` where that fails. Raises MemoryError."""
+        try:
+            return make()
+        except NotComputed:
+            return otherwise
+        except MemoryError:
+            raise
+        except Exception:
+            logger.exception("tb_steptime: %s could not be computed", name)
+            self.failed.append(name)
+            return otherwise
+
+    def ask(self, name: str, of: Callable[[Facts], T], facts: Facts, otherwise: T) -> T:
+        """Returns what `of` returns for the facts, or `otherwise` where that fails. Raises MemoryError."""
+        return self.made(name, lambda: of(facts), otherwise)
+
 
 def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None = None) -> Judgement:
     """Returns what all rules say of the results of one span. results: by view id. gaps: views whose analysis failed,
@@ -54,8 +84,12 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
     """
     facts, guarded = Facts(dict(results), gaps or {}), Guarded()
     insights, addable = _cards(facts, guarded)
-    failed = list(guarded.failed)
-    made = guarded.made
+    failed = failed_rules(guarded.failed)
+    notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
+    if failed:  # the overview has every card
+        notes |= {"overview": [*notes.get("overview", ()), *failed]}
+    made, first = guarded.made, most_gain(insights)
+    shown = [*(range.step for range in first.evidence), *first.steps] if first else []
     return Judgement(
         verdict=guarded.ask("the verdict", judge_span, facts, UNKNOWN_VERDICT),
         job=guarded.ask("the kind of job", job_text, facts, UNKNOWN_JOB),
@@ -70,8 +104,8 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
             view: made(f"the bar of {view}", partial(of, facts), UNKNOWN_SHARE) for view, of in shares(facts).items()
         },
         titles={view: guarded.ask(f"titles of {view}", of, facts, {}) for view, of in TITLES.items()},
-        notes=_notes(facts, guarded, failed),
-        shown_step=_shown_step(insights),
+        notes=notes,
+        shown_step=next(iter(shown), None),
         quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
         excess=guarded.ask("what is no part of the steady step", excess_sentences, facts, {}),
         said=guarded.ask("the notes that the verdict says", notes_of_verdict, facts, frozenset()),
@@ -105,18 +139,6 @@ def _asked(rule: Rule, facts: Facts, guarded: Guarded) -> Insight | None:
     insight = guarded.ask(rule.__name__, rule, facts, None)
     no_card: Insight | None = None
     return no_card if insight is None else guarded.made(rule.__name__, lambda: weighed(facts, insight), no_card)
-
-
-def _notes(facts: Facts, guarded: Guarded, failed: list[str]) -> dict[str, list[NoteText]]:
-    """Returns the notes by view; notes about rules that failed go to the overview, which has every card."""
-    notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
-    return notes | {"overview": [*notes.get("overview", ()), *failed_rules(failed)]} if failed else notes
-
-
-def _shown_step(insights: list[Insight]) -> str | None:
-    """Returns the step that holds the longest evidence of the headline's card."""
-    first = most_gain(insights)
-    return next(iter([*(range.step for range in first.evidence), *first.steps]), None) if first else None
 
 
 #: Views whose headline states no share of a step.

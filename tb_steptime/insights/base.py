@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import NamedTuple
 
 import msgspec
 
@@ -152,6 +153,16 @@ class Verdict(msgspec.Struct, frozen=True):
     text: Phrase
     confidence: Confidence
     why_confidence: Phrase
+
+
+class NoteWords(NamedTuple):
+    """Templates. Of each pair (one|many) the word that agrees with the note's `count` is taken. code: text to type;
+    more: what is not needed at first sight."""
+
+    cause: str
+    effect: str
+    code: str = ""
+    more: str = ""
 
 
 class NoteText(msgspec.Struct, frozen=True):

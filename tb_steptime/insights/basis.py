@@ -15,35 +15,30 @@ VISIBLE_FRACTION = 0.005
 
 def basis_of(facts: Facts) -> Phrase | None:
     """None where all shares are of the mean step, and of the one device."""
-    said = [*_partial(facts), *_without_left_out(facts), *_of_several(facts)]
+    overview, said = facts.overview, list[Phrase]()
+    if overview.cut_short:
+        words = "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
+        number = len(overview.steps)
+        said.append(phrase(agreeing(words, number), steps=count(number)))
+    if leaves_out(facts) and not little_is_judged(facts):
+        words = (
+            "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left "
+            "out."
+        )
+        mean_ns, what = overview.mean_duration_ns, text(_what_is_left_out(facts))
+        judged, left = ns(facts.step_ns), ns(mean_ns - facts.step_ns)
+        said.append(phrase(words, judged=judged, left=left, mean=ns(mean_ns), what=what))
+    if (number := len(facts.host.devices)) > 1:
+        words = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
+        device, main = text(facts.job.accelerator), text(str(overview.device))
+        works = fraction(facts.share_as_recorded(overview.works_ns))
+        said.append(phrase(words, device=device, main=main, number=text(str(number)), works=works))
     return joined(*said) if said else None
-
-
-def _partial(facts: Facts) -> list[Phrase]:
-    if not facts.overview.cut_short:
-        return []
-    words = "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
-    number = len(facts.overview.steps)
-    return [Phrase(agreeing(words, number), {"steps": count(number)})]
 
 
 def leaves_out(facts: Facts) -> bool:
     """Whether the judged step is visibly shorter than the mean step."""
     return facts.share_as_recorded(facts.overview.mean_duration_ns - facts.step_ns) >= VISIBLE_FRACTION
-
-
-def _without_left_out(facts: Facts) -> list[Phrase]:
-    if not leaves_out(facts) or little_is_judged(facts):
-        return []
-    mean_ns = facts.overview.mean_duration_ns
-    said = phrase(
-        "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left out.",
-        judged=ns(facts.step_ns),
-        left=ns(mean_ns - facts.step_ns),
-        mean=ns(mean_ns),
-        what=text(_what_is_left_out(facts)),
-    )
-    return [said]
 
 
 def _what_is_left_out(facts: Facts) -> str:
@@ -55,18 +50,3 @@ def _what_is_left_out(facts: Facts) -> str:
     kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
     *others, last = [name for name, left_ns in kinds.items() if left_ns]
     return f"{', '.join(others)} and {last}" if others else last
-
-
-def _of_several(facts: Facts) -> list[Phrase]:
-    overview, number = facts.overview, len(facts.host.devices)
-    if number < 2:
-        return []
-    device = facts.job.accelerator
-    said = phrase(
-        "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works.",
-        device=text(device),
-        main=text(str(overview.device)),
-        number=text(str(number)),
-        works=fraction(facts.share_as_recorded(overview.works_ns)),
-    )
-    return [said]

@@ -15,6 +15,7 @@ import msgspec
 from tb_steptime.analyses.overview import StepRow
 from tb_steptime.insights.base import Confidence, Evidence, FindingText, Insight, Severity, Verdict
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.card_text import listed
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Affected, Finding, Note, Phrase, Trust, code, joined, phrase, text
@@ -95,7 +96,7 @@ def _trust(findings: Iterable[Finding]) -> FindingText | None:
         return None
     named = {level: [each for each in _WORDS if worst.get(each) == level] for level in _LEVELS}
     said = [
-        Phrase(f"[{level}] for what rests on {{{level}}}", {level: text(_listed(_WORDS[each] for each in affected))})
+        Phrase(f"[{level}] for what rests on {{{level}}}", {level: text(listed([_WORDS[each] for each in affected]))})
         for level, affected in named.items()
         if affected
     ]
@@ -108,11 +109,6 @@ def _trust(findings: Iterable[Finding]) -> FindingText | None:
 
 _ENDS_EARLY = ("end_missing", "work_not_recorded")
 _SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
-
-
-def _listed(words: Iterable[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _worst(findings: Iterable[Finding]) -> dict[Affected, Trust]:

@@ -194,11 +194,6 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return self.idle.unrecorded_work + (self.idle.dependency if len(self.host.devices) == 1 else 0)
 
     @property
-    def cpu_unrecorded(self) -> bool:
-        """Whether launch calls are all that the recording has of the CPU."""
-        return self.host.cpu_unrecorded
-
-    @property
     def idle(self) -> IdleNs | None:
         """Returns the mean step's idle time of the span's main device by reason, as far as it is judged; None without a
         device."""
@@ -274,7 +269,7 @@ def mostly_unrecorded(facts: Facts) -> bool:
 def one_time_is_unknown(facts: Facts) -> bool:
     """Whether what the CPU does may come once: nothing shows first calls, and there are not even a few steps to
     compare."""
-    return facts.cpu_unrecorded and len(facts.overview.steps) < FEW_STEPS
+    return facts.host.cpu_unrecorded and len(facts.overview.steps) < FEW_STEPS
 
 
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:

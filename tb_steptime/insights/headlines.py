@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit
@@ -124,19 +125,17 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
             phrase("Wrap a loader that is not torch's in {call}.", call=_RECORD_FUNCTION),
         )
     first = most_gain([insight for insight in insights if insight.view == "data_loading"])
+    if first is None and facts.overview.has_device:
+        words = "The loader keeps up: the GPU waits {exposed} a step for data."
+        return Headline(phrase(words, exposed=ns(result.mean.exposed_ns)))
     if first is None:
-        return Headline(_kept_up(facts, result.mean))
+        words = "The loader keeps up: a step waits {wait} for its batch."
+        return Headline(phrase(words, wait=ns(result.mean.wait_ns)))
     return Headline(_loader_verdict(facts, result.mean, first), _gain(first), None, _loader_code(facts, first))
 
 
 _RECORD = phrase("Two lines in the script record how fast its batches are produced.")
 _RECORD_FUNCTION = code('record_function("enumerate(DataLoader)#mine.__next__")')
-
-
-def _kept_up(facts: Facts, mean: LoaderStep) -> Phrase:
-    if not facts.overview.has_device:
-        return phrase("The loader keeps up: a step waits {wait} for its batch.", wait=ns(mean.wait_ns))
-    return phrase("The loader keeps up: the GPU waits {exposed} a step for data.", exposed=ns(mean.exposed_ns))
 
 
 #: Sentences by the card that names the cause, or else by whether the loader has worker processes (None: unknown).
@@ -182,7 +181,6 @@ def _loader_code(facts: Facts, first: Insight) -> str | None:
 #: Rules that move work to the tensor cores.
 _TENSOR_CORE_RULES = ("tensor_cores_unused", "alignment")
 
-
 _LATER = "After the first fix: [up to {later} a step]."
 _WHEN_BUSY = "[Up to {later} a step], once the GPU limits the step."
 
@@ -208,31 +206,23 @@ def _tensor_verdict(device: DeviceSplit, vendor: Vendor | None) -> Phrase:
         "low": fraction(low), "high": fraction(high), "eligible": fraction(eligible), "cores": matrix_units(vendor),
     }  # fmt: skip
     more = eligible is not None and eligible >= WARNING_FRACTION
+    if not high and more:
+        return filled("{eligible} of kernel time could use {cores}, and none of it does.", values)
     if not high:
-        return filled(_NO_TENSOR_CORES[more], values)
+        return filled("No kernel runs on {cores}, and almost none could.", values)
     if device.unclassified is not None:
         return filled(_UNCLASSIFIED[more], values | {"unknown": fraction(device.unclassified)})
-    bounded = low is not None and high - low >= TELL_APART_FRACTION
-    return filled(_ON_TENSOR_CORES[bounded, more], values)
+    share = "{low} to {high}" if low is not None and high - low >= TELL_APART_FRACTION else "{low}"
+    rest = "another {eligible} could" if more else "almost none of the rest could"
+    return filled(f"{share} of kernel time runs on {{cores}}, and {rest}.", values)
 
 
-#: Sentences without tensor cores, by whether a good part of kernel time could use them.
-_NO_TENSOR_CORES = {
-    True: "{eligible} of kernel time could use {cores}, and none of it does.",
-    False: "No kernel runs on {cores}, and almost none could.",
-}
-#: The same where kernel names reveal too little for useful bounds of the share.
+#: Sentences where kernel names reveal too little for useful bounds of the share, by whether a good part of kernel time
+#: could use tensor cores.
 _UNCLASSIFIED = {
     True: "{unknown} of kernel time is unclassified, because kernel names do not tell; another {eligible} could use "
     "{cores}, and does not.",
     False: "{unknown} of kernel time is unclassified: kernel names do not tell whether they run on {cores}.",
-}
-#: The same with tensor cores, by whether only bounds of the share are known.
-_ON_TENSOR_CORES = {
-    (True, True): "{low} to {high} of kernel time runs on {cores}, and another {eligible} could.",
-    (True, False): "{low} to {high} of kernel time runs on {cores}, and almost none of the rest could.",
-    (False, True): "{low} of kernel time runs on {cores}, and another {eligible} could.",
-    (False, False): "{low} of kernel time runs on {cores}, and almost none of the rest could.",
 }
 
 
@@ -274,29 +264,20 @@ def operators(facts: Facts, insights: list[Insight]) -> Headline:
     return Headline(verdict, _gain(first), _elsewhere(first) or "overview")
 
 
-def memory(facts: Facts, insights: list[Insight]) -> Headline:
-    return memory_headline(facts)
-
-
-def timeline(facts: Facts, insights: list[Insight]) -> Headline:
-    return Headline(judge_span(facts).text)
-
-
-HEADLINES = {
+HEADLINES: dict[str, Callable[[Facts, list[Insight]], Headline]] = {
     "overview": overview,
     "data_loading": data_loading,
     "tensor_cores": tensor_cores,
     "gpu": gpu,
     "host": host,
     "operators": operators,
-    "memory": memory,
-    "timeline": timeline,
+    "memory": lambda facts, _: memory_headline(facts),
+    "timeline": lambda facts, _: Headline(judge_span(facts).text),
 }
 
 
 #: From this share on, advice treats a GPU as busy all the time, or as having work for all its SMs.
 NEARLY_ALL = 0.90
-
 
 #: The advice where nothing about a GPU is recorded.
 SEE_HOST = phrase("The Host view shows what the CPU does.")
@@ -315,20 +296,17 @@ def _gpu_verdict(device: DeviceGpu, several: bool, vendor: Vendor | None) -> Phr
     works, efficiency = figures["gpu_utilization"], figures["est_sm_efficiency"]
     if not works:
         return phrase("No kernel runs within the steps.")
-    filled_share = efficiency / works if efficiency is not None else None
+    filled_share, template = None, "Kernels run on {gpu} for {works} of the recorded time."
+    if efficiency is not None:
+        filled_share = efficiency / works
+        template = _GPU_TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
     values = {
         "works": fraction(works),
         "filled": fraction(filled_share),
         "gpu": text(f"GPU {device.device}" if several else "the GPU"),
         "units": processors_short(vendor),
     }
-    return filled(_gpu_template(works, filled_share), values)
-
-
-def _gpu_template(works: float, filled_share: float | None) -> str:
-    if filled_share is None:
-        return "Kernels run on {gpu} for {works} of the recorded time."
-    return _GPU_TEMPLATES[works >= NEARLY_ALL, filled_share >= NEARLY_ALL]
+    return filled(template, values)
 
 
 #: Sentences, by whether kernels run nearly all the time, and whether they have blocks for nearly all SMs.

@@ -18,7 +18,6 @@ from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confide
 from tb_steptime.insights.severity import severity, severity_of_gain
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
-from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Phrase, phrase
 
@@ -161,19 +160,3 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     first, others = [each for of in gaps for each in of[:1]], [each for of in gaps for each in of[1:]]
     others.sort(key=lambda each: each.start_ns - each.end_ns)
     return [*first, *others][:EVIDENCE]
-
-
-def row_of_sites(rows: Sequence[SiteRow]) -> EvidenceRow | None:
-    """Returns the row with most late time among those sites."""
-    worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
-    return EvidenceRow("sites", worst.site) if worst else None
-
-
-def row_of_call(rows: Sequence[BlockingRow]) -> EvidenceRow | None:
-    """Returns the row of the first of these calls."""
-    return EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None
-
-
-def evidence_of_calls(rows: Iterable[BlockingRow]) -> list[Evidence]:
-    """Returns the costliest of each kind of call, in the order given: most idle time first."""
-    return [Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE]

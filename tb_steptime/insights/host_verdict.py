@@ -2,6 +2,7 @@
 
 a replayed step -> what it is sensitive to (replay/sensitivity.py)       -> bound -> sentence and confidence
                    else idle of the main device (metrics/idle/bottleneck.py)
+a step without recorded GPU work -> what its time is spent on (the bound of the Host view)
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ import msgspec
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
-from tb_steptime.insights.cpu_verdict import cpu_sentence, cpu_sureness
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import Facts, confidence, little_is_judged, mostly_unrecorded, waits_for_queue
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
-from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.insights.rules.host.long_waits import main_wait
-from tb_steptime.insights.wording.unrecorded import unrecorded_sentence
+from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
+from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
+from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
+from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
+from tb_steptime.insights.wording.host import unrecorded_sentence
+from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
+from tb_steptime.text.frames import frame_function
 
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
 _SENTENCES = {
@@ -94,7 +98,7 @@ def _sentence(facts: Facts) -> Phrase:
     if little_is_judged(facts):
         return sentence_of_little(facts)
     if facts.idle is None:
-        said = cpu_sentence(facts)
+        said = _cpu_sentence(facts)
     elif facts.bound is Bound.UNKNOWN and _waits_for_unrecorded(facts, facts.idle):
         said = unrecorded_sentence(facts)
     else:
@@ -120,7 +124,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
-    if bound is Bound.UNKNOWN and facts.cpu_unrecorded:
+    if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
@@ -169,7 +173,7 @@ def _left_ns(facts: Facts) -> int | None:
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
     """Whether work that is not recorded is the main reason for which the trace does not show the cause."""
     largest = idle.unrecorded_work > max(idle.unknown, idle.tail)
-    return mostly_unrecorded(facts) or (largest and not facts.cpu_unrecorded)
+    return mostly_unrecorded(facts) or (largest and not facts.host.cpu_unrecorded)
 
 
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
@@ -183,8 +187,8 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    """Returns the values of all templates."""
-    share, (first, second) = facts.share(idle.total_ns), _largest(facts.host, idle)
+    share, pace = facts.share(idle.total_ns), _pace(facts.host, idle)._replace(exposed_communication_ns=0)
+    first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
     return {
@@ -209,12 +213,6 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     }
 
 
-def _largest(host: HostResult, idle: IdleNs) -> list[tuple[Bound, int]]:
-    """Returns the two largest causes of idle time. Exposed communication does not count as a cause."""
-    pace = _pace(host, idle)._replace(exposed_communication_ns=0)
-    return sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]
-
-
 def _exchange_ns(host: HostResult) -> int:
     """Returns the time a step in which the device only communicates, in ns."""
     return sum(segment.ns for segment in host.segments if segment.id == "communication")
@@ -229,7 +227,7 @@ def _pace(host: HostResult, idle: IdleNs) -> Pace:
 def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
-        return cpu_sureness(facts)
+        return _cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION:
         return Confidence.LOW, phrase("Many launches are missing in this trace.")
     if facts.bound is Bound.UNKNOWN:
@@ -297,3 +295,95 @@ def sentence_of_little(facts: Facts) -> Phrase:
         longest=ns(longest_ns),
         name=text(costs[0].place.format(name=brief(costs[0].where))),
     )
+
+
+#: Minimum share of the step for an op to be named.
+_WORTH_NAMING = 0.05
+#: Code of torch.compile has the name of its graph, which does not describe what it computes.
+_COMPILED = "CompiledFxGraph"
+
+
+def _cpu_sentence(facts: Facts) -> Phrase:
+    """Returns a sentence that says what takes most of the step, and how much."""
+    step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
+    bound = facts.host.bound
+    if bound is Bound.INPUT:
+        words = "The CPU waits for input data for {wait} of a step of {step}."
+        return phrase(words, step=step, wait=ns(parts.data_loader))
+    if bound is Bound.COMMUNICATION:
+        words = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        exchanged = facts.overview.communication
+        alone_ns = exchanged.exposed_ns if exchanged else parts.communication
+        return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
+    if bound is Bound.CPU:
+        return _computes(facts)
+    if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
+        words = "The CPU waits for input data for {wait} of a step of {step}"
+        words += "; this trace does not show whether the GPU works then."
+        return phrase(words, step=step, wait=ns(parts.data_loader))
+    if facts.job.device == "gpu":
+        return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
+    if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
+        return _outside_ops(facts)
+    return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+
+
+def _outside_ops(facts: Facts) -> Phrase:
+    step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
+    found = facts.host.python_function
+    if found is None:
+        words = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
+        return phrase(words, step=step, other=other)
+    words = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
+    values = {"step": step, "other": other, "time": ns(found.in_ns), "which": text(found.step)}
+    values |= {"function": text(brief(placed(found.name), PLACE_LENGTH))}
+    if found.busiest is not None:
+        words += ", {most} of it in {busiest}"
+        values |= {"most": ns(found.busiest_ns), "busiest": text(brief(frame_function(found.busiest), CALL_LENGTH))}
+    return Phrase(words + ".", values)
+
+
+def _computes(facts: Facts) -> Phrase:
+    parts = facts.overview.mean_parts_ns
+    not_computing_ns = facts.overview.mean_duration_ns - facts.step_ns + facts.host.between_ops_ns
+    computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
+    compiles = compiling(facts)
+    if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
+        words = "torch.compile is at work for {part} of a step of {step}."
+        return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
+    ops = facts.host.cpu.ops if facts.host.cpu else []
+    longest = max(ops, key=_lasting_ns, default=None)
+    if longest is None or facts.share(_lasting_ns(longest)) < _WORTH_NAMING:
+        return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
+    values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
+    values |= {"part": fraction(facts.share(_lasting_ns(longest)))}
+    often = "usually " if longest.usual_ns < longest.self_ns else ""
+    return Phrase(f"The CPU computes for {{share}} of a step of {{step}}; {{op}} {often}takes most, {{part}}.", values)
+
+
+def _lasting_ns(row: CpuOpRow) -> int:
+    """Returns the time of an op in a step, without calls that were interrupted, but no more than its mean: the tables
+    beside the sentence give the mean."""
+    return min(row.usual_ns, row.self_ns)
+
+
+def op_name(row: CpuOpRow) -> str:
+    """
+    >>> op_name(CpuOpRow("## Call CompiledFxGraph fsbktop ##", 1.0, 100, 100, None))
+    'compiled code'
+    """
+    return "compiled code" if _COMPILED in row.op else row.op
+
+
+def _cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
+    """Returns how sure the bound is."""
+    bound = facts.host.bound
+    if bound is Bound.INPUT:
+        return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+    if bound is Bound.COMMUNICATION:
+        return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
+    if bound is Bound.CPU:
+        if any(shown.code == "cpu_ops" for shown in facts.job.evidence):
+            return confidence(facts, Confidence.HIGH, phrase("Its ops are those of CPU libraries."))
+        return confidence(facts, Confidence.MEDIUM, phrase("The trace names no GPU and has no ops of one."))
+    return Confidence.LOW, phrase("Without GPU activity the cause is not known.")

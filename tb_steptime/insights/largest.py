@@ -14,7 +14,7 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.insights.base import EvidenceRow, Insight, Largest, Piece, Severity
 from tb_steptime.insights.facts import FEW_STEPS, Facts, little_is_judged
 from tb_steptime.insights.severity import most_gain
-from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, phrase
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, phrase
 
 #: Maximum number of parts that are named; the linked view has all of them.
 PIECES = 5
@@ -41,18 +41,14 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
         ]
         return Largest(_OF_THE_CPU, phrase("share of the step"), throughput(facts), ops, leads, _threads(facts))
     kernels = largest_kernels(facts) if quiet else []
-    title = _NOTHING_BIG if leads and nothing_waits(facts) and not _communicates(facts) else _KERNELS
+    communicates = facts.share(facts.overview.mean_parts_ns.communication) >= IDLE_FRACTION  # something big, too
+    title = _NOTHING_BIG if leads and nothing_waits(facts) and not communicates else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
 
 
 def nothing_waits(facts: Facts) -> bool:
     """Whether the GPU is busy for most of the step: where it idles something big is left, though no card knows what."""
     return facts.idle is not None and facts.share(facts.idle.total_ns) < IDLE_FRACTION
-
-
-def _communicates(facts: Facts) -> bool:
-    """Whether the GPU does nothing but communicate for a good part of the step: that is something big, too."""
-    return facts.share(facts.overview.mean_parts_ns.communication) >= IDLE_FRACTION
 
 
 def largest_kernels(facts: Facts) -> list[Piece]:
@@ -67,15 +63,9 @@ def _threads(facts: Facts) -> Phrase:
     """Words the number of threads. A trace does not show the threads of OpenMP, which share the work of one op."""
     work = facts.host.cpu
     assert work is not None
-    number = {"threads": count(work.threads)}
-    if work.cores is None:
-        words = (
-            "Ops run on {threads} (thread|threads), not counting those of OpenMP; how many cores there are is not "
-            "recorded."
-        )
-        return Phrase(agreeing(words, work.threads), number)
-    words = "Ops run on {threads} (thread|threads), not counting those of OpenMP, of {cores} usable cores."
-    return Phrase(agreeing(words, work.threads), number | {"cores": count(work.cores)})
+    words = "Ops run on {threads} (thread|threads), not counting those of OpenMP"
+    words += "; how many cores there are is not recorded." if work.cores is None else ", of {cores} usable cores."
+    return filled(agreeing(words, work.threads), {"threads": count(work.threads), "cores": count(work.cores)})
 
 
 def throughput(facts: Facts) -> Phrase:

@@ -40,7 +40,6 @@ def shares(facts: Facts) -> dict[str, Callable[[Facts], SidebarShare]]:
 
 
 def _loader(facts: Facts) -> SidebarShare:
-    """Returns the share of exposed data loading."""
     mean = facts.data_loading.mean
     if mean is None:
         return SidebarShare(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
@@ -48,7 +47,6 @@ def _loader(facts: Facts) -> SidebarShare:
 
 
 def _tensor_cores(facts: Facts) -> SidebarShare:
-    """Returns the share of kernel time that could move to the tensor cores."""
     eligible = facts.figure("matmul_like_time")
     if eligible is None:
         reason = facts.tensor_cores.unknown or Reason("no_kernels_in_steps")
@@ -67,7 +65,6 @@ def _host(facts: Facts) -> SidebarShare:
 
 
 def _gpu(facts: Facts) -> SidebarShare:
-    """Returns the share in which a GPU works."""
     overview = facts.overview
     if not overview.has_device or not overview.mean_duration_ns:
         return SidebarShare(None, "kernel", reason=NO_DEVICE)

@@ -69,18 +69,17 @@ def tickable(facts: Facts, insights: Sequence[Insight]) -> list[Insight]:
     found = facts.replayed
     if found is None or _differs(facts, found):
         return []
-    cards = [each for each in insights if _replayable(found, each)]
+    cards = [
+        card
+        for card in insights
+        if (card.gain_ns or card.later_ns)
+        and (_change(found, card) is not None or (card.less_work_ns and found.device_ns))
+    ]
     return [each for each in cards if _confirmed(found, each, cards)][:MOST_TRIED]
 
 
 def _differs(facts: Facts, found: WhatIf) -> bool:
     return abs(found.steady_step_ns - facts.step_ns) > DIFFERS * facts.step_ns
-
-
-def _replayable(found: WhatIf, card: Insight) -> bool:
-    """Says whether the card gains something, now or later, by a change that is replayed."""
-    gains = bool(card.gain_ns or card.later_ns)
-    return gains and (_change(found, card) is not None or bool(card.less_work_ns and found.device_ns))
 
 
 def _confirmed(found: WhatIf, card: Insight, cards: Sequence[Insight]) -> bool:

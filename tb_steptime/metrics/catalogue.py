@@ -11,11 +11,11 @@ from tb_steptime.metrics.gpu import utilization as gpu
 from tb_steptime.metrics.idle import figures as idle
 from tb_steptime.metrics.idle import host_floor
 from tb_steptime.metrics.idle import sums as idle_sums
-from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.launches import per_step as launches
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, devices_by_activity
+from tb_steptime.metrics.launches import run_ahead as launches
 from tb_steptime.metrics.memory import peak as memory
 from tb_steptime.metrics.roofline import utilization as roofline
-from tb_steptime.metrics.steady import undisturbed
+from tb_steptime.metrics.steady import host as steady_host
 from tb_steptime.metrics.steps import parts
 from tb_steptime.metrics.tensor_cores import usage as tensor_cores
 from tb_steptime.text import Reason
@@ -56,7 +56,7 @@ OF_PROCESS: Mapping[str, tuple[Metric, Measure]] = {
         (data_loading.STEP_WITHOUT_WAIT, data_loading.step_without_wait),
         (data_loading.NEEDED_WORKERS, data_loading.needed_workers),
         (host_floor.HOST_FLOOR, host_floor.host_floor),
-        (undisturbed.UNDISTURBED_HOST_TIME, undisturbed.undisturbed_host_time),
+        (steady_host.UNDISTURBED_HOST_TIME, steady_host.undisturbed_host_time),
         *((metric, parts.part_time(metric.id.removesuffix("_time"))) for metric in parts.PART_METRICS),
         (memory.PEAK_ALLOCATED, memory.peak_allocated),
         (memory.PEAK_RESERVED, memory.peak_reserved),
@@ -80,8 +80,8 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (roofline.MODEL_FLOPS, roofline.model_gflop),
     (roofline.KNOWN_FLOPS_SHARE, roofline.known_flops_share),
     (idle.HOST_BOUND_SHARE, idle.host_bound_share),
-    (idle.HOST_BOUND_TIME, idle.host_bound_time),
-    (idle.HOST_LATE_TIME, idle.host_late_time),
+    (idle.HOST_BOUND_TIME, idle.idle_time(*HOST_BOUND)),
+    (idle.HOST_LATE_TIME, idle.idle_time(*HOST_LATE)),
     *((metric, idle.idle_time(reason)) for reason, metric in idle.REASON_METRICS.items()),
     (idle.LAUNCHES, idle.launches),
     (launches.QUEUE_MEAN, launches.queue_mean),

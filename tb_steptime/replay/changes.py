@@ -6,7 +6,6 @@ launch_graphs(trace, step)      several compose: overlapped(trace, launch_graphs
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -33,25 +32,19 @@ WORKERS = 4
 Change = Callable[[SteadyStep], SteadyStep]
 
 
-class Named(NamedTuple):
-    """A change with its id, which equals that of the card that recommends it, if there is one."""
-
-    id: str
-    apply: Change
-
-
-def changes(trace: Trace) -> list[Named]:
-    """All changes, whether or not they affect this recording."""
-    return [
-        Named("launch_graphs", lambda step: launch_graphs(trace, step)),
-        Named("between_graphs", between_graphs),
-        Named("sync_bubble", lambda step: without_calls(step, step.graph.waits & ~hands_out(trace, step))),
-        Named("input_bound", lambda step: without_batches(free(step, step.graph.role == Role.LOADER))),
-        Named("more_workers", lambda step: more_workers(trace, step)),
-        Named("tensor_cores_unused", lambda step: on_tensor_cores(trace, step)),
-        Named("exposed_communication", lambda step: overlapped(trace, step)),
-        Named("needless_checkpoints", lambda step: without_checkpoints(trace, step)),
-    ]
+def changes(trace: Trace) -> dict[str, Change]:
+    """All changes, whether or not they affect this recording, by id: that of the card that recommends it, if there is
+    one."""
+    return {
+        "launch_graphs": lambda step: launch_graphs(trace, step),
+        "between_graphs": between_graphs,
+        "sync_bubble": lambda step: without_calls(step, step.graph.waits & ~hands_out(trace, step)),
+        "input_bound": lambda step: without_batches(free(step, step.graph.role == Role.LOADER)),
+        "more_workers": lambda step: more_workers(trace, step),
+        "tensor_cores_unused": lambda step: on_tensor_cores(trace, step),
+        "exposed_communication": lambda step: overlapped(trace, step),
+        "needless_checkpoints": lambda step: without_checkpoints(trace, step),
+    }
 
 
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -151,6 +144,6 @@ def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> Ste
     """The step in which these nodes take no time, and which lasts at least the period, as something beside it takes
     that long."""
     last = np.flatnonzero(nodes)[-1:]
-    link = edges_of(kind, last, last, np.array([period_ns], np.int64))
+    link = edges_of(kind, last, last, period_ns)
     changed = free(step, nodes)
     return replace(changed, links=joined([changed.links, link]))

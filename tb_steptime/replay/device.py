@@ -96,22 +96,18 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     inside = known & follows & (work.item[work.previous] == work.item)
     orphan = ~known & follows
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
-    shared = _beside_others(work) & (left > 0)
+    reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]  # on its own stream an earlier one has ended
+    shared = (reach > begun) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
     caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
+    sure = _how_sure(work, other, crossing, delay > stream_lag)
     parts = [
         edges_of(EdgeKind.LAUNCH, caller[known], number[known] + base, launch[known]),
         edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
         edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
-        edges_of(
-            EdgeKind.CROSSING,
-            other[crossing] + base,
-            number[crossing] + base,
-            np.full(int(crossing.sum()), lag, np.int64),
-            _how_sure(work, other, crossing, delay > stream_lag),
-        ),
+        edges_of(EdgeKind.CROSSING, other[crossing] + base, number[crossing] + base, lag, sure),
     ]
     unexplained = np.where(orphan, np.maximum(gap - stream_lag, 0), left)
     return Starts(joined(parts), np.where(shared, 0, unexplained), np.where(shared, left, 0))
@@ -123,8 +119,7 @@ def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
     if not len(host):
         return np.zeros(len(work), bool)
     ahead = np.where(work.item >= 0, returned - work.start_ns, 0)
-    found: Bool = ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS)
-    return found
+    return np.asarray(ahead > np.where(host.role[work.item] == Role.WAIT, 0, EARLY_NS), bool)
 
 
 def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> Int64:
@@ -184,10 +179,3 @@ def _how_sure(work: Activities, other: Int64, crossing: Bool, late: Bool) -> Flo
     delayed = np.bincount(work.track[late], minlength=size)
     sure: Float64 = fits[pair] / np.maximum(delayed[work.track[crossing]], 1)
     return np.minimum(sure, 1.0)
-
-
-def _beside_others(work: Activities) -> Bool:
-    """Which activities begin while an earlier one is running. An earlier one on the same stream has ended by then."""
-    reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]
-    found: Bool = reach > work.start_ns
-    return found

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.replay.device import Activities, find_activities, start_edges
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
-from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
+from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int64, UInt8, is_in
 
@@ -53,14 +53,12 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def on_device(self) -> Bool:
-        found: Bool = self.role == Role.ACTIVITY
-        return found
+        return np.asarray(self.role == Role.ACTIVITY, bool)
 
     @property
     def waits(self) -> Bool:
         """Calls that wait for a device."""
-        found: Bool = self.role == Role.WAIT
-        return found
+        return np.asarray(self.role == Role.WAIT, bool)
 
     @property
     def recorded_ns(self) -> int:
@@ -129,12 +127,8 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     lag = round(float((back - ended)[holds].mean())) if holds.any() else 0
     waits = np.zeros(len(host), bool)
     waits[calls[holds]] = True
-    sure = np.full(int(holds.sum()), holds[~allocates[calls]].mean() if (~allocates[calls]).any() else 1.0)
-    base = 2 * len(host)
-    edges = edges_of(
-        EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), np.full(int(holds.sum()), lag, np.int64), sure
-    )
-    return waits, edges
+    sure = float(holds[~allocates[calls]].mean()) if (~allocates[calls]).any() else 1.0
+    return waits, edges_of(EdgeKind.RETURN, by[holds] + 2 * len(host), calls[holds] + len(host), lag, sure)
 
 
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
@@ -147,8 +141,7 @@ def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
     calls, by = calls[place >= 0], in_turn[place[place >= 0]]
     done = (host.lane[work.item[by]] == host.lane[calls]) & (work.end_ns[by] <= host.start_ns[calls])
     calls, by = calls[done], by[done]
-    base = 2 * len(host)
-    return edges_of(EdgeKind.DONE, by + base, calls + len(host), np.zeros(len(calls), np.int64))
+    return edges_of(EdgeKind.DONE, by + 2 * len(host), calls + len(host))
 
 
 def _room(host: Host, work: Activities) -> Edges:
@@ -159,8 +152,7 @@ def _room(host: Host, work: Activities) -> Edges:
     calls, found, by = calls[last >= 0], found[last >= 0], ends[last[last >= 0]]
     lag = found - work.end_ns[by]
     near = lag < RETURN_NS
-    base = 2 * len(host)
-    return edges_of(EdgeKind.QUEUE, by[near] + base, calls[near] + len(host), lag[near])
+    return edges_of(EdgeKind.QUEUE, by[near] + 2 * len(host), calls[near] + len(host), lag[near])
 
 
 def _numbered(graph: Graph) -> Graph:
@@ -176,3 +168,33 @@ def _numbered(graph: Graph) -> Graph:
     edges = replace(graph.edges, before=number[graph.edges.before], after=number[graph.edges.after])
     edges = joined([edges.where(edges.before < edges.after)])
     return replace(graph, **{name: getattr(graph, name).take(order) for name in COLUMNS}, edges=edges)
+
+
+def unlinked(graph: Graph) -> float:
+    """Share of the devices' work whose launch is not recorded. On each stream, work before the first one with a launch
+    is from before the recording and does not count."""
+    linked = np.zeros(len(graph), bool)
+    linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
+    if not linked.any():
+        return 1.0
+    begun = graph.start_ns[linked]
+    first = np.full(int(graph.track.max()) + 1, int(begun.min()))
+    track = graph.track[linked]
+    first[track[::-1]] = begun[::-1]  # nodes are sorted by start, and the first one is written last
+    counts = graph.on_device & (graph.start_ns >= first[graph.track])
+    missing = int(graph.own_ns[counts & ~linked].sum())
+    return missing / max(int(graph.own_ns[counts].sum()), 1)
+
+
+def wait_error(trace: Trace, graph: Graph) -> float | None:
+    """The relative difference between the replayed and the recorded lengths of waiting calls; None without such
+    calls."""
+    began = starts(graph.own_ns, graph.release_ns, graph.edges)
+    before, after = graph.edges.before, graph.edges.after
+    held = np.zeros(len(graph), bool)
+    held[after[graph.edges.kind == EdgeKind.RETURN]] = True
+    arrives = held[after] & (graph.edges.kind == EdgeKind.LANE)
+    arrived, call = before[arrives], after[arrives]
+    replayed = began[call] - (began + graph.own_ns)[arrived]
+    recorded = trace.events.dur_ns[graph.event[call]]
+    return float(np.abs(replayed - recorded).sum() / recorded.sum()) if recorded.sum() else None

@@ -85,17 +85,11 @@ def find_host(trace: Trace) -> Host:
     role[is_in(row, waiting)] = Role.WAIT
     role[is_in(row, loads)] = Role.LOADER
     start = np.maximum(events.start_ns[row], begin)
-    queue = _queue_ns(trace, row)
-    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs), queue)
-
-
-def _queue_ns(trace: Trace, row: Int64) -> Int64:
-    """How long the calls of these rows wait for room in a full queue."""
-    wait = np.zeros(len(trace.events), np.int64)
+    waits = np.zeros(len(events), np.int64)
     for device in devices_with_activity(trace):
         stalled = stalled_launches(trace, device)
-        wait[stalled.call] = stalled.wait_ns
-    return wait[row]
+        waits[stalled.call] = stalled.wait_ns
+    return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs), waits[row])
 
 
 def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:
@@ -111,13 +105,8 @@ def host_edges(host: Host) -> Edges:
     """The order of lanes: stretches are numbered from 0 on, items after all stretches."""
     count = len(host)
     item, later = np.arange(count, 2 * count), np.flatnonzero(~host.first)
-    none = np.zeros(count, np.int64)
-    return joined(
-        [
-            edges_of(EdgeKind.LANE, np.arange(count), item, none),
-            edges_of(EdgeKind.LANE, item[later - 1], later, none[later]),
-        ]
-    )
+    before, after = np.append(np.arange(count), item[later - 1]), np.append(item, later)
+    return joined([edges_of(EdgeKind.LANE, before, after)])
 
 
 def batch_edges(host: Host, of_workers: bool) -> tuple[Int64, Edges]:

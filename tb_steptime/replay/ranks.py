@@ -28,7 +28,9 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
     time."""
     graph = step.graph
     nodes, group = _collectives(trace, graph)
-    wait = np.minimum(_waits_ns(trace, graph, nodes), graph.own_ns[nodes])
+    longer = np.zeros(len(trace.events), np.int64)
+    longer[find_collectives(trace).event] = longer_than_best_ns(trace)
+    wait = np.minimum(longer[graph.event[nodes]], graph.own_ns[nodes])
     if not wait.any():
         return step
     copies = COPIES if step.repeats else 1
@@ -62,9 +64,3 @@ def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
     group = np.where(graph.on_device, place[graph.event], -1)
     nodes = np.flatnonzero(group >= 0)
     return nodes, group[nodes]
-
-
-def _waits_ns(trace: Trace, graph: Graph, nodes: Int64) -> Int64:
-    wait = np.zeros(len(trace.events), np.int64)
-    wait[find_collectives(trace).event] = longer_than_best_ns(trace)
-    return wait[graph.event[nodes]]

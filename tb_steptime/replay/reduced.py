@@ -21,10 +21,9 @@ from msgspec.structs import replace
 from tb_steptime.metrics.communication.collectives import find_collectives
 from tb_steptime.metrics.communication.exchanges import kept_collectives
 from tb_steptime.metrics.communication.packed import PackedColumn, packed, unpacked
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
-from tb_steptime.replay.gates import unlinked
-from tb_steptime.replay.graph import Graph, build_graph
+from tb_steptime.replay.graph import Graph, build_graph, unlinked
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import free, without_batches
 from tb_steptime.replay.steady import SteadyStep, less_excess, step_of_nodes
@@ -99,7 +98,9 @@ def reduced(trace: Trace) -> Reduced:
     if not len(rows) or not len(trace.events.rows(Kind.CPU_OP)):
         return Reduced()
     graph = build_graph(trace)
-    nodes = _nodes_of(graph, rows, len(trace.events))
+    nodes, on_device = np.full(len(trace.events), -1, np.int64), np.flatnonzero(graph.on_device)
+    nodes[graph.event[on_device]] = on_device
+    nodes = nodes[rows]
     if (nodes < 0).any() or len(graph) > _MOST_NODES:
         return Reduced()
     cut = _cut(trace, graph, nodes)
@@ -118,14 +119,6 @@ def reduced(trace: Trace) -> Reduced:
         if len(interrupts)
         else Paths(),
     )
-
-
-def _nodes_of(graph: Graph, rows: Int64, events: int) -> Int64:
-    """The node of each of these events, -1 for none."""
-    node = np.full(events, -1, np.int64)
-    on_device = np.flatnonzero(graph.on_device)
-    node[graph.event[on_device]] = on_device
-    return node[rows]
 
 
 class _Cut(msgspec.Struct, frozen=True, eq=False):
@@ -151,7 +144,7 @@ def _cut(trace: Trace, graph: Graph, collectives: Int64) -> _Cut:
     graph = _tied(graph, step, begins)
     in_step = np.flatnonzero(step >= 0)
     last = _last_of(graph.track[in_step], step[in_step], steps)
-    closing = edges_of(EdgeKind.LANE, in_step[last], size + step[in_step[last]], np.zeros(len(last), np.int64))
+    closing = edges_of(EdgeKind.LANE, in_step[last], size + step[in_step[last]])
     chosen = np.full(size + steps, -1, np.int64)
     chosen[begins[begins >= 0]] = np.flatnonzero(begins >= 0)
     chosen[collectives] = steps + np.arange(len(collectives))

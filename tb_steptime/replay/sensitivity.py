@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -100,27 +102,23 @@ def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
 
 def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
     """The step without edges of these kinds."""
+    return _only(step, lambda edges: ~is_in(edges.kind, kinds))
+
+
+def _only(step: SteadyStep, kept: Callable[[Edges], Bool]) -> SteadyStep:
     edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, kinds)))
-    return replace(step, graph=graph, links=links.where(~is_in(links.kind, kinds)))
-
-
-def without_waits(step: SteadyStep) -> SteadyStep:
-    """The step in which no call waits for a device."""
-    return without(step, *HOLDS)
+    return replace(step, graph=replace(step.graph, edges=edges.where(kept(edges))), links=links.where(kept(links)))
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step in which no call waits for a device, unless what follows depends on what it waits for."""
     needed = in_token_waits(trace, step.graph.event)
-    return without_calls(step, step.graph.waits & ~needed) if needed.any() else without_waits(step)
+    return without_calls(step, step.graph.waits & ~needed) if needed.any() else without(step, *HOLDS)
 
 
 def without_calls(step: SteadyStep, calls: Bool) -> SteadyStep:
     """The step in which these calls, a mask of its nodes, do not wait for a device."""
-    edges, links = step.graph.edges, step.links
-    graph = replace(step.graph, edges=edges.where(~is_in(edges.kind, HOLDS) | ~calls[edges.after]))
-    return replace(step, graph=graph, links=links.where(~is_in(links.kind, HOLDS) | ~calls[links.after]))
+    return _only(step, lambda edges: ~is_in(edges.kind, HOLDS) | ~calls[edges.after])
 
 
 def without_batches(step: SteadyStep) -> SteadyStep:
@@ -175,10 +173,6 @@ def verdict(step_ns: int, lengths: Sensitivity, step: SteadyStep) -> Bound:
         return best
     if step_ns - lengths.host_and_device <= CHAIN * step_ns:
         return Bound.UNKNOWN
-    return Bound.GPU if _busiest_ns(step) > BUSY * step_ns else Bound.DEPENDENCY
-
-
-def _busiest_ns(step: SteadyStep) -> int:
-    """The work per step of the stream with the most work."""
     graph = step.graph
-    return int(np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max())
+    busiest_ns = np.bincount(graph.track[graph.on_device], graph.own_ns[graph.on_device], minlength=1).max()
+    return Bound.GPU if busiest_ns > BUSY * step_ns else Bound.DEPENDENCY

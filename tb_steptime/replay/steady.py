@@ -120,10 +120,10 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     number = np.arange(len(one))
     first[one.track[::-1]] = number[::-1]
     last[one.track] = number
-    none = np.zeros(len(tracks), np.int64)
     heads = first[tracks]
     stream = one.role[heads] == Role.ACTIVITY
-    lag = np.where(stream, _usual_lag(one, EdgeKind.STREAM), none)
+    lags = np.sort(one.edges.lag_ns[(one.edges.kind == EdgeKind.STREAM) & (one.edges.lag_ns >= 0)])
+    lag = np.where(stream, lags[len(lags) // 2] if len(lags) else 0, 0)
     parts = [edges_of(EdgeKind.LANE, last[tracks], heads, lag)]
     parts[0].kind[stream] = EdgeKind.STREAM
     # edges from the step before: their equivalent in this step starts at its last node on the same track
@@ -136,7 +136,7 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     loads = number[one.role == Role.LOADER]
     pace = _batch_ns(graph, near.where(entering)) if len(loads) else 0
     if pace:
-        parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], np.array([pace * len(loads)], np.int64)))
+        parts.append(edges_of(EdgeKind.BATCH, loads[-1:], loads[-1:], pace * len(loads)))
     return one, joined(parts)
 
 
@@ -153,12 +153,6 @@ def _batch_ns(graph: Graph, entering: Edges) -> int:
     return 0
 
 
-def _usual_lag(graph: Graph, kind: EdgeKind) -> int:
-    lags = graph.edges.lag_ns[graph.edges.kind == kind]
-    lags = lags[lags >= 0]
-    return int(np.sort(lags)[len(lags) // 2]) if len(lags) else 0
-
-
 def step_length(step: SteadyStep) -> int:
     """Length of a step in ns: the larger of the periods of host and device once it repeats; if no steps are known, from
     the first start to the last end of the recording."""
@@ -171,3 +165,17 @@ def step_length(step: SteadyStep) -> int:
     earlier = began[half - 1] + graph.own_ns
     parts = [part for part in (on_device, ~on_device) if part.any()]
     return max(int(ended[part].max() - earlier[part].max()) // (copies - half) for part in parts)
+
+
+def recorded_length(trace: Trace, step: SteadyStep) -> int:
+    """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
+    marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
+    few of them wait for all batches; if no steps are known, it is the recording."""
+    if not step.repeats:
+        return max(step.graph.recorded_ns, 1)
+    steps, place = find_steps(trace), step.number
+    last = len(steps.steps) - 1
+    if (step.links.kind == EdgeKind.BATCH).any() and last:
+        return max(int(steps.end_ns[last] - steps.start_ns[0]) // (last + 1), 1)
+    until = steps.end_ns[place] if place == last else steps.start_ns[place + 1]
+    return max(int(until - steps.start_ns[place]), 1)

@@ -69,10 +69,13 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         return Edges(*(column.take(rows) for column in columns))
 
 
-def edges_of(kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64, sure: Float64 | None = None) -> Edges:
-    """Edges of one kind, in any order."""
+def edges_of(
+    kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64 | int = 0, sure: Float64 | float = 1.0
+) -> Edges:
+    """Edges of one kind, in any order. lag_ns, sure: of each, or of all."""
     size = len(before)
-    return Edges(before, after, lag_ns, np.full(size, kind, np.uint8), np.ones(size) if sure is None else sure)
+    lags, sures = np.full(size, lag_ns, np.int64), np.full(size, sure, np.float64)
+    return Edges(before, after, lags, np.full(size, kind, np.uint8), sures)
 
 
 def joined(parts: list[Edges]) -> Edges:

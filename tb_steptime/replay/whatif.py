@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations
 
@@ -12,15 +12,14 @@ import numpy as np
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.shown import steady_step_ns
-from tb_steptime.replay.changes import Named, changes
-from tb_steptime.replay.gates import recorded_length, unlinked, wait_error
-from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.changes import Change, changes
+from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
-from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
+from tb_steptime.replay.steady import SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
@@ -137,7 +136,7 @@ def replayed_step(trace: Trace) -> WhatIf | None:
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
     device, or no step with such work. Raises ValueError for an unknown id."""
-    known = {each.id: each for each in changes(trace)}
+    known = changes(trace)
     if missing := [each for each in ids if each not in known]:
         raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known)}.")
     graph = build_graph(trace)
@@ -154,10 +153,13 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
+    judged = float(judged_ns(trace, main_device(trace)).mean())  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
-    trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, _judged_ns(trace))
-    chosen = [known[each] for each in dict.fromkeys(ids)] if ids else list(known.values())
+    trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
+    chosen = {each: known[each] for each in ids} if ids else known
     gains, combined = _gains(held, length, unexplained, error, chosen, keep_all=bool(ids))
+    # device numbers may be arbitrary, as the file writes them
+    _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
         recorded_step_ns=recorded,
         steady_step_ns=length,
@@ -167,7 +169,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         wait_error=wait_error(trace, graph),
         unexplained=unexplained,
         unlinked=unseen,
-        device_ns=_of_busiest_ns(trace, step, compute),
+        device_ns=int(np.bincount(device.reshape(-1), step.graph.own_ns[compute], minlength=1).max()),
         device_curve=_device_curve(held, compute, PARTS_LEFT),
         trusted=trusted,
         holds_unprofiled=half_pace is pace,
@@ -178,11 +180,6 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
         half_host_ns=half,
     )
-
-
-def _judged_ns(trace: Trace) -> float:
-    """Mean judged length of all steps, including long delays in a few of them."""
-    return float(judged_ns(trace, main_device(trace)).mean())
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
@@ -198,54 +195,46 @@ def _device_curve(step: SteadyStep, compute: Bool, parts: Sequence[float]) -> li
 
 
 def _sets(
-    step: SteadyStep, compute: Bool, chosen: Sequence[Named], combined: Sequence[Combined]
+    step: SteadyStep, compute: Bool, chosen: Mapping[str, Change], combined: Sequence[Combined]
 ) -> Iterator[ChangedStep]:
     """The changes that help most, and then those that help once these are made."""
-    known = {each.id: each for each in chosen}
-    helpful = [known[each] for each in combined[-1].ids] if combined else []
-    after = _changed(step, helpful)
-    later = [each for each in chosen if each not in helpful and step_length(each.apply(after)) < step_length(after)]
+    helpful = combined[-1].ids if combined else []
+    after = _changed(step, chosen, helpful)
+    later = [id for id in chosen if id not in helpful and step_length(chosen[id](after)) < step_length(after)]
     kept = [*helpful, *later][:MOST_IN_SETS]
     for number in range(1, len(kept) + 1):
-        for changes_made in combinations(kept, number):
-            curve = _device_curve(_changed(step, changes_made), compute, PARTS_LEFT[1::2])
-            yield ChangedStep([each.id for each in changes_made], curve)
+        for ids in combinations(kept, number):
+            curve = _device_curve(_changed(step, chosen, ids), compute, PARTS_LEFT[1::2])
+            yield ChangedStep(list(ids), curve)
 
 
-def _changed(step: SteadyStep, made: Iterable[Named]) -> SteadyStep:
-    return reduce(lambda now, change: change.apply(now), made, step)
-
-
-def _of_busiest_ns(trace: Trace, step: SteadyStep, nodes: Bool) -> int:
-    """The most work of any device. Device numbers may be arbitrary, as the file writes them."""
-    own = step.graph.own_ns[nodes]
-    _, device = np.unique(trace.events.device[step.graph.event[nodes]], return_inverse=True)
-    return int(np.bincount(device.reshape(-1), own, minlength=1).max())
+def _changed(step: SteadyStep, chosen: Mapping[str, Change], ids: Iterable[str]) -> SteadyStep:
+    return reduce(lambda now, id: chosen[id](now), ids, step)
 
 
 def _gains(
-    step: SteadyStep, length: int, unexplained: float, error: float, chosen: list[Named], keep_all: bool
+    step: SteadyStep, length: int, unexplained: float, error: float, chosen: Mapping[str, Change], keep_all: bool
 ) -> tuple[list[Gain], list[Combined]]:
     """Gains by a greedy choice: first the change that helps most, then the one that helps most after that."""
     if unexplained > NO_GAIN:
-        return [Gain(each.id, None, None, None, None, []) for each in chosen], []
+        return [Gain(id, None, None, None, None, []) for id in chosen], []
     bases = {kind: without(step, kind) for kind in INFERRED}
     base_ns = {kind: step_length(base) for kind, base in bases.items()}
     found, combined, now, now_ns = list[Gain](), list[Combined](), step, length
-    alone = {each: each.apply(step) for each in chosen}
-    gains = {each: length - step_length(changed) for each, changed in alone.items()}
-    left = [each for each in chosen if gains[each] > 0 or keep_all]
+    alone = {id: change(step) for id, change in chosen.items()}
+    gains = {id: length - step_length(changed) for id, changed in alone.items()}
+    left = [id for id in chosen if gains[id] > 0 or keep_all]
     while left:
-        changed = [each.apply(now) if found else alone[each] for each in left]
+        changed = [chosen[id](now) if found else alone[id] for id in left]
         after = [step_length(each) for each in changed]
         best = after.index(min(after))
-        change = left.pop(best)
+        id = left.pop(best)
         others = {
-            kind: base_ns[kind] - step_length(change.apply(base))
+            kind: base_ns[kind] - step_length(chosen[id](base))
             for kind, base in bases.items()
-            if (change.id, kind) != ("sync_bubble", EdgeKind.RETURN)  # this change only affects such edges
+            if (id, kind) != ("sync_bubble", EdgeKind.RETURN)  # this change only affects such edges
         }
-        found.append(_gain(change.id, gains[change], now_ns - after[best], others, length, unexplained, error))
+        found.append(_gain(id, gains[id], now_ns - after[best], others, length, unexplained, error))
         now, now_ns = changed[best], after[best]
         combined.append(Combined([each.id for each in found], now_ns))
     return found, combined

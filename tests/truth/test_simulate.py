@@ -13,6 +13,7 @@ import pytest
 
 from tb_steptime.metrics.data_loading.waits import loader_iterators, loader_waits
 from tb_steptime.metrics.gpu.utilization import busy_intervals, est_sm_efficiency, gpu_utilization
+from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.metrics.steps.parts import step_breakdown
@@ -112,7 +113,7 @@ def test_reasons_for_idleness_are_the_declared_ones(simulated):
     assert ours["data_loading"].tolist() == [idle["data_loading"] for idle in expected]
     assert (ours["queued"] + ours["dependency"]).tolist() == [idle["queued"] for idle in expected]
     assert ours["blocking_call"].tolist() == [idle["blocking"] for idle in expected]
-    assert partition.host_bound_ns.tolist() == [
+    assert partition.sum_ns(HOST_BOUND).tolist() == [
         idle["host_late"] + idle["launch_latency"] + idle["blocking"] for idle in expected
     ]
 

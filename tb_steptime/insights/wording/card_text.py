@@ -6,6 +6,8 @@ aten::_local_scalar_dense in training/loops…er.py(1054): step leaves the GPU i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tb_steptime.insights.base import FindingText, Insight, Severity
 from tb_steptime.text import Phrase, Quantity, Unit, joined, phrase, shortened, text
 from tb_steptime.text.printer import duration, plain, render
@@ -26,12 +28,8 @@ _LENGTHS = {
 }
 
 
-_SEVERITY = {Severity.MAJOR: "Major", Severity.WARNING: "Warning", Severity.MINOR: "Minor"}
-
-
 def severity_word(severity: Severity) -> str:
-    """Returns the word that cards show."""
-    return _SEVERITY[severity]
+    return severity.value.capitalize()
 
 
 def why_lowered(insight: Insight) -> Phrase | None:
@@ -72,6 +70,15 @@ def as_one(line: FindingText) -> Phrase:
     return joined(label, Phrase(f"[{cause}]", line.cause.values), line.effect)
 
 
+def listed(words: Sequence[str]) -> str:
+    """
+    >>> listed(["3"]), listed(["0", "2", "6"])
+    ('3', '0, 2 and 6')
+    """
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
 #: Beginning of the title of a card that gains nothing yet.
 LATER = "After the first fix: "
 
@@ -84,7 +91,8 @@ def later_title(title: Phrase) -> Phrase:
 def fitted(said: Phrase) -> Phrase:
     """Returns the sentence with its names as short as a card asks for."""
     values, over = dict(said.values), length(said) - CARD_LENGTH
-    for key in sorted(_names(said), key=lambda key: -len(str(values[key].value))):
+    names = [key for key, value in values.items() if value.unit is Unit.TEXT and f"{{{key}}}" in said.template]
+    for key in sorted(names, key=lambda key: -len(str(values[key].value))):
         name = str(values[key].value)
         most = max(LEAST_NAME, len(name) - max(0, over))
         over -= len(name) - len(shortened(name, most))
@@ -94,13 +102,9 @@ def fitted(said: Phrase) -> Phrase:
 
 def length(said: Phrase) -> int:
     """Returns the number of letters of the sentence as it is shown."""
-    shown = {key: value for key, value in said.values.items() if "{" + key + "}" in said.template}
+    shown = {key: value for key, value in said.values.items() if f"{{{key}}}" in said.template}
     places = sum(len(key) + len("{}") for key in shown)
     return len(said.template) - places + sum(map(_letters, shown.values()))
-
-
-def _names(said: Phrase) -> list[str]:
-    return [key for key, value in said.values.items() if value.unit is Unit.TEXT and "{" + key + "}" in said.template]
 
 
 def _letters(value: Quantity) -> int:

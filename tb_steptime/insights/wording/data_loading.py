@@ -10,7 +10,7 @@ from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.text import Phrase, agreeing, code, count, fraction, joined, label, ns, phrase, text
+from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, joined, label, ns, phrase, text
 
 #: In most machines and clusters a GPU has no more cores than this to itself.
 USUAL_CORES = 16
@@ -110,7 +110,8 @@ def _split_title(recorded: Recorded) -> Phrase:
 
 def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
     each = "a batch" if is_one_a_step(curve.batches) else "batches of a step"
-    found = {"curve": _curve_title(curve), "burst": _late(result, curve), "burst_pace": _pace_and_remedy(result, curve)}
+    late, pace_and_remedy = _late(result, curve)
+    found = {"curve": _curve_title(curve), "burst": late, "burst_pace": pace_and_remedy}
     if main := main_label(result):
         found = {key: of_loader(main, said) for key, said in found.items()}
     found["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))
@@ -175,39 +176,29 @@ def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phras
     return Phrase(words + rest + end, values | {"batch": ns(result.batch_ns), "rest": ns(result.consumer_ns)})
 
 
-def _late(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
-    """Says how often and how long a step waits, or how many workers would keep up."""
-    burst, there = result.burst, curve.measured_workers
-    if curve.needed <= there:
-        words = agreeing("{needed} (worker|workers) would keep up", curve.needed)
-        return phrase(words, needed=count(curve.needed))
-    if curve.recommended >= curve.needed and burst and burst.period == there and burst.long_wait_ns is not None:
-        words = _OFTEN.get(there, "one {which} in {{workers}}") + " waits {{wait}}"
-        words = words.format(which="step" if is_one_a_step(curve.batches) else "batch")
-        values = {"workers": count(there)} if "{workers}" in words else {}
-        return Phrase(words[0].upper() + words[1:], values | {"wait": ns(burst.long_wait_ns)})
-    return phrase("Batches come late")
-
-
-def _pace_and_remedy(result: DataLoadingResult, curve: WorkerCurve) -> Phrase:
-    """Returns the pace, and how many workers would end the wait."""
+def _late(result: DataLoadingResult, curve: WorkerCurve) -> tuple[Phrase, Phrase]:
+    """Returns how often and how long a step waits, or how many workers would keep up; and the pace, with how many
+    workers would end the wait."""
     burst, there, needed = result.burst, curve.measured_workers, count(curve.needed)
+    title, end = "Batches come late", "batches come late, {needed} workers would end it."
+    values = {"needed": needed, "workers": count(there), "cores": count(curve.cores)}
     if curve.needed <= there:
-        end = phrase("{needed} would keep up.", needed=needed)
+        title, end = agreeing("{needed} (worker|workers) would keep up", curve.needed), "{needed} would keep up."
     elif curve.recommended < curve.needed:
-        words = "{needed} workers would keep up, if they had more than {cores} cores."
-        end = phrase(words, needed=needed, cores=count(curve.cores))
+        end = "{needed} workers would keep up, if they had more than {cores} cores."
     elif burst is not None and burst.period == there and burst.long_wait_ns is not None:
-        words = _OFTEN.get(there, "one {which} in {{workers}}") + " waits {{wait}}; {{needed}} workers would end it."
-        which = "step" if is_one_a_step(curve.batches) else "batch"
-        end = phrase(words.format(which=which), needed=needed, wait=ns(burst.long_wait_ns))
-    else:
-        end = phrase("batches come late, {needed} workers would end it.", needed=needed)
-    return joined(pace(result, curve, end=":"), end)
+        words, values["wait"] = _which_wait(curve), ns(burst.long_wait_ns)
+        title, end = words[0].upper() + words[1:], words + "; {needed} workers would end it."
+    return filled(title, values), joined(pace(result, curve, end=":"), filled(end, values))
 
 
-#: Which steps wait, by the number of workers; or which batches, if a step takes several.
-_OFTEN = {1: "every {which}", 2: "every second {which}", 3: "every third {which}"}
+def _which_wait(curve: WorkerCurve) -> str:
+    """Says which steps wait, by the number of workers; or which batches, if a step takes several."""
+    which, often = "step" if is_one_a_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
+    return (f"{often} {which}" if often else f"one {which} in {{workers}}") + " waits {wait}"
+
+
+_OFTEN = {1: "every", 2: "every second", 3: "every third"}
 
 
 def is_one_a_step(batches: float) -> bool:

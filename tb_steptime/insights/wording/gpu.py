@@ -44,7 +44,8 @@ def gpu_titles(facts: Facts) -> Titles:
     for each in facts.gpu.devices:
         titles[f"time_bins.{each.device}"] = _idle(each)
         titles[f"split.{each.device}"] = split_title(each.split, each.device in with_tensor_cores, facts.job.vendor)
-        titles[f"kernels.{each.device}"] = _kernels(each)
+        rows = next((table.rows for table in each.tables if table.by == "name"), [])
+        titles[f"kernels.{each.device}"] = kernels_title([(row.share, row.tensor_core_reason) for row in rows])
         titles[f"roofline.{each.device}"] = roofline_title(facts, each)
         titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.split.kernel_ns)
     return titles
@@ -82,11 +83,6 @@ def _idle(device: DeviceGpu) -> Phrase:
     return phrase(IDLE_WHEN[idle.reason], idle=fraction(idle.share))
 
 
-def _kernels(device: DeviceGpu) -> Phrase:
-    rows = next((table.rows for table in device.tables if table.by == "name"), [])
-    return kernels_title([(row.share, row.tensor_core_reason) for row in rows])
-
-
 #: Below this share of kernel time the ops that are known say nothing about the GPU's limits.
 _KNOWN_FRACTION = 0.01
 
@@ -114,15 +110,12 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
 
 def tensor_core_titles(facts: Facts) -> Titles:
     """ "split.<device>", "kernels.<device>" and "kernel_time.<device>"."""
-    devices = facts.tensor_cores.devices
-    times = {f"kernel_time.{each.device}": kernel_time(facts, each.device, each.total.kernel_ns) for each in devices}
-    splits = {
-        f"split.{each.device}": split_title(each.total, each.share_low is not None, facts.job.vendor)
-        for each in devices[1:]
-    }
-    if devices:  # the headline has the figures of the device that is busy longest
-        splits[f"split.{devices[0].device}"] = phrase("Use of {cores}", cores=matrix_units(facts.job.vendor))
-    kernels = {
-        f"kernels.{each.device}": kernels_title([(row.share, row.reason) for row in each.kernels]) for each in devices
-    }
-    return splits | times | kernels
+    titles: Titles = {}
+    for place, each in enumerate(facts.tensor_cores.devices):
+        split = split_title(each.total, each.share_low is not None, facts.job.vendor)
+        if not place:  # the headline has the figures of the device that is busy longest
+            split = phrase("Use of {cores}", cores=matrix_units(facts.job.vendor))
+        titles[f"split.{each.device}"] = split
+        titles[f"kernel_time.{each.device}"] = kernel_time(facts, each.device, each.total.kernel_ns)
+        titles[f"kernels.{each.device}"] = kernels_title([(row.share, row.reason) for row in each.kernels])
+    return titles

@@ -11,11 +11,9 @@ import msgspec
 
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts, mostly_unrecorded, waits_for_queue
-from tb_steptime.insights.wording.unrecorded import unrecorded_sentence
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.metrics.steps.sites import PhaseRow
@@ -30,8 +28,8 @@ ONE_AFTER_ANOTHER = 1.2
 
 
 def host_titles(facts: Facts) -> Titles:
-    """Returns the titles of the view's pictures and tables, and "answer": is the CPU the limit? Empty without a
-    device."""
+    """Returns the titles of the view's pictures and tables that are not empty, and "answer": is the CPU the limit?
+    Empty without a device."""
     host, idle = facts.host, facts.idle
     if idle is None:
         return {}
@@ -42,12 +40,6 @@ def host_titles(facts: Facts) -> Titles:
         "sites": _sites_title(host.phases, host.bound),
         "blocking": _blocking_title(facts),
     }
-    return found | _titles_of_tables(facts)
-
-
-def _titles_of_tables(facts: Facts) -> Titles:
-    """Returns the titles of the tables that are not empty."""
-    host, found = facts.host, dict[str, Phrase]()
     if host.blocking and facts.share(host.blocking_bubble_ns) < WORTH_SAYING:
         found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
     if host.copies:
@@ -55,7 +47,8 @@ def _titles_of_tables(facts: Facts) -> Titles:
     if host.several_devices:
         found["devices"] = _devices_title(host.several_devices)
     if host.pauses:
-        found["pauses"] = _pauses_title(host.pauses)
+        paused = ns(sum(pause.idle_ns for pause in host.pauses))
+        found["pauses"] = phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=paused)
     return found
 
 
@@ -127,7 +120,8 @@ def _queue_title(facts: Facts) -> Phrase:
 def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
     """idle: what is judged of it; the picture shows what is left out as well."""
     reasons = msgspec.structs.asdict(idle)
-    left_ns = _idle_left_out_ns(facts)
+    mean = next(each.mean for each in facts.host.devices if each.device == facts.host.device)
+    left_ns = mean.total_ns - mean.judged.total_ns
     if not idle.total_ns + left_ns:
         return phrase("The GPU is never idle")
     if left_ns > idle.total_ns:
@@ -135,15 +129,8 @@ def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
         return phrase("{left} of the GPU's idle time is left out of the verdict", left=left)
     largest = max(IDLE_MEANINGS, key=lambda meaning: reasons[meaning.id])
     values = {"reason": text(largest.label), "share": fraction(reasons[largest.id] / idle.total_ns)}
-    if left_ns > WORTH_SAYING * idle.total_ns:
-        return Phrase("{reason} is {share} of the GPU's idle time in the verdict", values)
-    return Phrase("{reason} is {share} of the GPU's idle time", values)
-
-
-def _idle_left_out_ns(facts: Facts) -> int:
-    """Returns the idle time of the main device's mean step that is left out."""
-    mean = next(each.mean for each in facts.host.devices if each.device == facts.host.device)
-    return mean.total_ns - mean.judged.total_ns
+    judged = " in the verdict" if left_ns > WORTH_SAYING * idle.total_ns else ""
+    return Phrase("{reason} is {share} of the GPU's idle time" + judged, values)
 
 
 def _blocking_title(facts: Facts) -> Phrase:
@@ -153,20 +140,17 @@ def _blocking_title(facts: Facts) -> Phrase:
     return phrase("Blocking calls leave the GPU idle for {bubble} a step", bubble=ns(bubble_ns))
 
 
-_ONE_CALL = (
-    "{calls} (call|calls) of {call} a step (takes|take) {blocked} on the CPU and (leaves|leave) the GPU idle for "
-    "{bubble}."
-)
-_CALLS = "{calls} blocking calls a step take {blocked} on the CPU and leave the GPU idle for {bubble}."
-
-
 def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
     calls, blocked_ns = sum(row.count for row in rows), sum(row.blocked_ns for row in rows)
-    names = {row.call for row in rows}
     values = {"calls": Quantity(calls, Unit.NUMBER), "blocked": ns(blocked_ns), "bubble": ns(bubble_ns)}
-    if len(names) > 1:
-        return Phrase(_CALLS, values)
-    return Phrase(agreeing(_ONE_CALL, calls), {**values, "call": text(rows[0].call)})
+    if len({row.call for row in rows}) > 1:
+        words = "{calls} blocking calls a step take {blocked} on the CPU and leave the GPU idle for {bubble}."
+        return Phrase(words, values)
+    words = (
+        "{calls} (call|calls) of {call} a step (takes|take) {blocked} on the CPU and (leaves|leave) the GPU idle for "
+        "{bubble}."
+    )
+    return Phrase(agreeing(words, calls), {**values, "call": text(rows[0].call)})
 
 
 def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
@@ -205,6 +189,25 @@ def _devices_title(several: SeveralDevices) -> Phrase:
     return phrase("{mean} of {devices} GPUs work at the same time", devices=devices, mean=mean)
 
 
-def _pauses_title(pauses: Sequence[Pause]) -> Phrase:
-    idle = sum(pause.idle_ns for pause in pauses)
-    return phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=ns(idle))
+_FOR = "For {unrecorded} of a step of {step}, "
+_IN_GRAPHS = _FOR + "the {gpu} must be busy with graphs, whose kernels this trace does not show."
+_BY_OTHERS = _FOR + "launched work waits while nothing is recorded on the {gpu}: usually another process uses it."
+_BY_ANYTHING = _FOR + "the {gpu} must be busy with work that this trace does not show: record again, after a warm-up."
+
+
+def hidden_in_graphs(facts: Facts) -> bool:
+    """Whether graphs are launched, and none of their kernels is recorded."""
+    return facts.job.execution == "graphs" and facts.job.graph_share is None
+
+
+def by_others(facts: Facts) -> bool:
+    """Whether graphs cannot be what the work waits for: the job launches none."""
+    launches = facts.host.launches
+    return launches is not None and not launches.graphs and facts.job.execution != "graphs"
+
+
+def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
+    """before: words in front of the sentence."""
+    words = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
+    gpu, waits, step = text(facts.job.accelerator), ns(facts.unrecorded_ns), ns(facts.step_ns)
+    return phrase(before + words, gpu=gpu, unrecorded=waits, step=step)

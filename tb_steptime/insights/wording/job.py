@@ -11,7 +11,7 @@ from tb_steptime.metrics.job.execution import ExecutionId
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.job.machine import Vendor
 from tb_steptime.metrics.job.purpose import Purpose
-from tb_steptime.text import Phrase, agreeing, count, fraction, joined, phrase, shortened, text
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, phrase, shortened, text
 
 _PURPOSES: dict[Purpose, str] = {"training": "training", "inference": "inference", "unknown": ""}
 _EXECUTIONS: dict[ExecutionId, str] = {
@@ -53,7 +53,9 @@ _WORTH_SAYING = 0.01
 def job_text(facts: Facts) -> JobText:
     """ "training · eager · NVIDIA A100-SXM4-80GB · rank 0 of 8"; what is not known is left out."""
     job = facts.job
-    words = [text(word) for word in (_PURPOSES[job.purpose], _execution(job), _where(facts)) if word]
+    graphs = job.execution == "mixed" and (job.graph_share or 0.0) > (job.compiled_share or 0.0)
+    execution = "partly in graphs" if graphs else _EXECUTIONS[job.execution]
+    words = [text(word) for word in (_PURPOSES[job.purpose], execution, _where(facts)) if word]
     parts = [Phrase(f"{{part_{n}}}", {f"part_{n}": word}) for n, word in enumerate(words)]
     shown_by = [*_shares(job), *map(_evidence, job.evidence)]
     return JobText(
@@ -68,28 +70,20 @@ def _machine(facts: Facts) -> Phrase:
         return phrase("{names}", names=text(_where(facts)))
     if job.device == "cpu":
         return phrase("CPU only")
+    words = "{device} work not recorded" if job.device == "gpu" else "No {device} activity recorded"
     if facts.overview.cut_short:
-        return phrase("{device} part of the file cut off", device=text(job.accelerator))
-    if job.device == "gpu":
-        return phrase("{device} work not recorded", device=text(job.accelerator))
-    return phrase("No {device} activity recorded", device=text(job.accelerator))
+        words = "{device} part of the file cut off"
+    return phrase(words, device=text(job.accelerator))
 
 
 def _units(facts: Facts) -> Phrase | None:
-    """Names the units of the busiest device."""
     device = facts.gpu.devices[0] if facts.gpu and facts.gpu.devices else None
     if device is None or device.sm_count is None:
         return None
     return phrase("{count} {units}", count=count(device.sm_count), units=processors_short(facts.job.vendor))
 
 
-def _execution(job: JobKind) -> str:
-    graphs = job.execution == "mixed" and (job.graph_share or 0.0) > (job.compiled_share or 0.0)
-    return "partly in graphs" if graphs else _EXECUTIONS[job.execution]
-
-
 def _where(facts: Facts) -> str:
-    """Returns the GPUs by name, where they are named."""
     if facts.job.device != "gpu":
         return "CPU" if facts.job.device == "cpu" else ""
     names = [_named(each, facts.job) for each in facts.overview.devices]
@@ -107,26 +101,18 @@ def _named(device: DeviceFigures, job: JobKind) -> str:
 
 def _ranks(job: JobKind) -> list[Phrase]:
     if job.world_size is not None and job.world_size > 1:
-        ranks = count(job.world_size)
-        return [
-            phrase("{ranks} ranks", ranks=ranks)
-            if job.rank is None
-            else phrase("rank {rank} of {ranks}", rank=count(job.rank), ranks=ranks)
-        ]
+        words = "{ranks} ranks" if job.rank is None else "rank {rank} of {ranks}"
+        return [filled(words, {"rank": count(job.rank), "ranks": count(job.world_size)})]
     return [phrase("several ranks")] if job.ranks == "many" else []
 
 
 def _shares(job: JobKind) -> list[Phrase]:
     if max(job.compiled_share or 0.0, job.graph_share or 0.0) < _WORTH_SAYING:
         return []
+    words = "{compiled} of kernel time is compiled code, and {graphs} runs in graphs."
     if job.device == "cpu":
-        return [phrase("{compiled} of the time in ops is compiled code.", compiled=fraction(job.compiled_share))]
-    compiled, graphs = fraction(job.compiled_share), fraction(job.graph_share)
-    return [
-        phrase(
-            "{compiled} of kernel time is compiled code, and {graphs} runs in graphs.", compiled=compiled, graphs=graphs
-        )
-    ]
+        words = "{compiled} of the time in ops is compiled code."
+    return [filled(words, {"compiled": fraction(job.compiled_share), "graphs": fraction(job.graph_share)})]
 
 
 def _evidence(shown: JobEvidence) -> Phrase:

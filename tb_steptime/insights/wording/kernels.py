@@ -60,12 +60,8 @@ def kernels_title(rows: Sequence[tuple[float, str]]) -> Phrase:
     named = next((name for value, name in NAMED_SHARES if abs(share - value) <= NEAR_FRACTION), "{share}")
     values = {"share": fraction(share)} if named == "{share}" else {}
     verb = "kernel takes" if few == 1 else "kernels take"
-    return Phrase(f"{FEW_KERNELS[few - 1]} {_kind(rows[:few])}{verb} {named} of kernel time", values)
-
-
-def _kind(rows: Sequence[tuple[float, str]]) -> str:
-    """Returns the word for what all these kernels do; empty where they differ."""
-    return next((word for key, word in KINDS.items() if all(key in family for _, family in rows)), "")
+    kind = next((word for key, word in KINDS.items() if all(key in family for _, family in rows[:few])), "")
+    return Phrase(f"{FEW_KERNELS[few - 1]} {kind}{verb} {named} of kernel time", values)
 
 
 def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
@@ -75,11 +71,8 @@ def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
     runs_ns = _any_runs_ns(facts, device)
     if runs_ns is None or kernel_ns <= OVERLAP_RATIO * runs_ns:
         return phrase("{total} of kernel time a step", total=total)
-    return phrase(
-        "{total} of kernel time a step; at least one kernel runs for {runs}",
-        total=total,
-        runs=ns(runs_ns / max(1, len(facts.overview.steps))),
-    )
+    runs = ns(runs_ns / max(1, len(facts.overview.steps)))
+    return phrase("{total} of kernel time a step; at least one kernel runs for {runs}", total=total, runs=runs)
 
 
 def _any_runs_ns(facts: Facts, device: int) -> float | None:
@@ -100,28 +93,16 @@ def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> 
     values = {"low": fraction(low), "high": fraction(high), "eligible": fraction(eligible)} | cores
     worth_saying = eligible >= WORTH_SAYING_FRACTION
     if split.unclassified is not None:
-        return filled(_SPLIT_TITLES["unclassified", worth_saying], values | {"unknown": fraction(split.unclassified)})
+        more = ", another {eligible} could use {cores}" if worth_saying else ": its kernels' names do not tell"
+        values["unknown"] = fraction(split.unclassified)
+        return filled("{unknown} of kernel time is unclassified" + more, values)
     if not high and not worth_saying:
         return Phrase("No kernel runs on {cores}, and almost none could", cores)
-    return filled(_SPLIT_TITLES[_use(low, high), worth_saying], values)
-
-
-def _use(low: float, high: float) -> str:
     if not high:
-        return "none"
-    return "bounds" if high - low >= TELL_APART_FRACTION else "share"
-
-
-#: Titles by what is known about the time on tensor cores, and whether much more could move there.
-_SPLIT_TITLES = {
-    ("none", True): "{eligible} of kernel time could use {cores}, and none of it does",
-    ("share", False): "{low} of kernel time runs on {cores}",
-    ("share", True): "{low} of kernel time runs on {cores}, another {eligible} could",
-    ("bounds", False): "{low} to {high} of kernel time runs on {cores}",
-    ("unclassified", False): "{unknown} of kernel time is unclassified: its kernels' names do not tell",
-    ("unclassified", True): "{unknown} of kernel time is unclassified, another {eligible} could use {cores}",
-    ("bounds", True): "{low} to {high} of kernel time runs on {cores}, another {eligible} could",
-}
+        return filled("{eligible} of kernel time could use {cores}, and none of it does", values)
+    share = "{low} to {high}" if high - low >= TELL_APART_FRACTION else "{low}"
+    more = ", another {eligible} could" if worth_saying else ""
+    return filled(share + " of kernel time runs on {cores}" + more, values)
 
 
 def site_phrase(site: KernelSite) -> Phrase:

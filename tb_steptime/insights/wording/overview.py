@@ -5,22 +5,26 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.wording.kernels import WORTH_SAYING_FRACTION
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, fraction, phrase, text
 
 #: A part is called steady if its range over the steps is below this share of the mean step.
 STEADY_FRACTION = 0.03
 
-#: Minimum share of kernel time that could use tensor cores for it to be mentioned.
-WORTH_SAYING_FRACTION = 0.05
-
 
 def overview_titles(facts: Facts) -> Titles:
     """ "steps", and "tile.<metric>" where a tile says more than the change since the previous span."""
-    return {"steps": _steps(facts.overview)} | _tensor_core_tile(facts.kernel_split)
+    titles, device = {"steps": _steps(facts.overview)}, facts.kernel_split
+    eligible = device.matmul_like_share if device else None
+    if device and device.unclassified is not None:
+        said = phrase("{unknown} unclassified", unknown=fraction(device.unclassified))
+        return titles | {"tile.tensor_core_share": said}
+    if eligible is None or eligible < WORTH_SAYING_FRACTION:
+        return titles
+    return titles | {"tile.tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}
 
 
 def _steps(result: OverviewResult) -> Phrase:
@@ -37,12 +41,3 @@ def _steps(result: OverviewResult) -> Phrase:
     if widest != longest and ranges[longest] < steady_ns:
         return phrase("{steady} is steady; {widest} makes steps differ", steady=labels[longest], widest=labels[widest])
     return phrase("{widest} makes steps differ most", widest=labels[widest])
-
-
-def _tensor_core_tile(device: DeviceSplit | None) -> Titles:
-    if device and device.unclassified is not None:
-        return {"tile.tensor_core_share": phrase("{unknown} unclassified", unknown=fraction(device.unclassified))}
-    eligible = device.matmul_like_share if device else None
-    if eligible is None or eligible < WORTH_SAYING_FRACTION:
-        return {}
-    return {"tile.tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
+from tb_steptime.insights.wording.card_text import listed
 from tb_steptime.insights.wording.pipeline import pipeline_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
@@ -46,11 +47,7 @@ CAUSE_WORDS: Mapping[CauseId, str] = {
 }
 
 #: Causes that name a kernel or an op.
-_NAMED: Mapping[CauseId, str] = {
-    "more_work": ", most in {name}",
-    "slower_kernels": ", most in {name}",
-    "gpu_interrupted": ", most in {name}",
-}
+_NAMED: tuple[CauseId, ...] = ("more_work", "slower_kernels", "gpu_interrupted")
 
 
 def ranks_headline(job: JobRanks) -> Headline:
@@ -72,7 +69,8 @@ def ranks_headline(job: JobRanks) -> Headline:
         why = why_late(deciding[0]) if deciding else None
         gain = _gain(job, turns_gain_ns(job), deciding[0].causes if deciding else [], len(deciding))
         return Headline(_taking_turns(job), _both(why, gain))
-    return Headline(_balanced(job))
+    waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
+    return Headline(phrase(waits, **_mean_wait(job)))
 
 
 def ranks_sentences(job: JobRanks) -> list[Phrase]:
@@ -102,8 +100,8 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
 
 def first_cause(group: LateGroup) -> Phrase:
     """Says why the first of them is late, as a sentence."""
-    why = _why(group.causes, group.wait_ns) if group.causes else phrase(CAUSE_WORDS["unknown"])
-    return joined(phrase("Rank {rank}, most of all:", rank=rank_name(group.first)), closed(why))
+    who = phrase("Rank {rank}, most of all:", rank=rank_name(group.first))
+    return joined(who, closed(_why(group.causes, group.wait_ns)))
 
 
 #: Up to _FEW_RANKS ranks are all named; of more ranks, _SOME are.
@@ -122,7 +120,7 @@ def ranks_name(group: LateGroup) -> str:
     if number > 2 and last - first == number - 1:
         return f"ranks {first} to {last}"
     if number <= _FEW_RANKS:
-        return f"ranks {', '.join(map(str, group.ranks[:-1]))} and {last}"
+        return f"ranks {numbers_of(group.ranks)}"
     return f"{number} ranks ({', '.join(map(str, group.ranks[:_SOME]))}, …)"
 
 
@@ -137,12 +135,14 @@ EXPLAINED = 0.5
 
 def cause_text(late: LateRank) -> Phrase:
     """Says why this rank is late, without a full stop."""
-    return _why(late.causes, late.wait_ns) if late.causes else phrase(CAUSE_WORDS["unknown"])
+    return _why(late.causes, late.wait_ns)
 
 
 def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
     """Words the first of the causes, and how much of the delay none of them explains. late_ns: the delay of the
     rank."""
+    if not causes:
+        return phrase(CAUSE_WORDS["unknown"])
     first, rest = cause_words(causes[0]), late_ns - sum(cause.own_ns - cause.others_ns for cause in causes)
     if rest <= (1 - EXPLAINED) * late_ns:
         return first
@@ -161,7 +161,7 @@ def cause_words(cause: Cause) -> Phrase:
         return phrase(CAUSE_WORDS[cause.id], more=more, factor=text(f"{cause.factor or 0:.1f}"))
     if cause.name is None or cause.id not in _NAMED:
         return phrase(CAUSE_WORDS[cause.id], more=more)
-    return phrase(CAUSE_WORDS[cause.id] + _NAMED[cause.id], more=more, name=code(cause.name))
+    return phrase(CAUSE_WORDS[cause.id] + ", most in {name}", more=more, name=code(cause.name))
 
 
 def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late: int = 1) -> Phrase | None:
@@ -184,21 +184,16 @@ def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late: int = 1) -
 
 def _both(why: Phrase | None, gain: Phrase | None) -> Phrase | None:
     """Says what stands below the verdict: why the first of the ranks is late, and what a step takes without."""
-    said = [each for each in (why, gain) if each is not None]
-    return joined(*said) if said else None
+    return joined(why, gain) if why and gain else why or gain
 
 
 def _taking_turns(job: JobRanks) -> Phrase:
     if deciding := deciders(job):
         return _deciding(job, deciding)
-    always = always_latest(job)
-    if always is not None:
-        who = phrase("[Ranks wait {wait} a step for each other] ({share} of it).", **_mean_wait(job))
-        return joined(who, closed(always))
-    return phrase(
-        "[Ranks wait {wait} a step for each other] ({share} of it), and it is not always the same one that is late.",
-        **_mean_wait(job),
-    )
+    words = "[Ranks wait {wait} a step for each other] ({share} of it)"
+    if always := always_latest(job):
+        return joined(phrase(words + ".", **_mean_wait(job)), closed(always))
+    return phrase(words + ", and it is not always the same one that is late.", **_mean_wait(job))
 
 
 def deciders(job: JobRanks) -> list[PathRank]:
@@ -262,18 +257,12 @@ def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
 
 def why_late(rank: PathRank) -> Phrase:
     """Returns a sentence about the rank that is late most."""
-    return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)),
-                  closed(_why(rank.causes, rank.late_ns)))  # fmt: skip
+    return joined(phrase("Rank {rank}:", rank=rank_name(rank.rank)), closed(_why(rank.causes, rank.late_ns)))
 
 
 def numbers_of(ranks: Sequence[int]) -> str:
-    """Lists numbers in ascending order.
-
-    >>> numbers_of([6, 0]), numbers_of([3])
-    ('0 and 6', '3')
-    """
-    *others, last = sorted(ranks)
-    return f"{', '.join(map(str, others))} and {last}" if others else str(last)
+    """Lists numbers in ascending order."""
+    return listed([str(rank) for rank in sorted(ranks)])
 
 
 #: Maximum number of ranks that a sentence about the deciding path names.
@@ -292,11 +281,11 @@ def path_text(job: JobRanks) -> Phrase | None:
     for place, each in enumerate(named):
         late.append(f"rank {{rank{place}}} {{late{place}}}")
         values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
+    said = "A step of {step} is {work} of work, {transfer} of transfers"
     if not late:
-        return filled("A step of {step} is {work} of work, {transfer} of transfers and {rest} of late ranks.", values)
+        return filled(said + " and {rest} of late ranks.", values)
     late += ["others {rest}"] if rest else []
-    said = "A step of {step} is {work} of work, {transfer} of transfers, and waits for late ranks: "
-    return filled(f"{said}{', '.join(late)}.", values)
+    return filled(f"{said}, and waits for late ranks: {', '.join(late)}.", values)
 
 
 #: Minimum share of the path for a part to be named; smaller parts count as the others.
@@ -314,10 +303,6 @@ def always_latest(job: JobRanks) -> Phrase | None:
         rank=rank_name(late.rank),
         steps=count(late.steps),
     )  # fmt: skip
-
-
-def _balanced(job: JobRanks) -> Phrase:
-    return phrase("[No rank delays the others:] a rank waits {wait} a step ({share} of it).", **_mean_wait(job))
 
 
 def _mean_wait(job: JobRanks) -> dict[str, Quantity]:
@@ -356,12 +341,10 @@ def experts_texts(job: JobRanks) -> list[Phrase]:
     exchanged = any(each.role == "expert_parallel" and each.kind == "all_to_all" for each in job.collectives)
     said = []
     if exchanged and job.tokens_reason is not None:
-        unknown = phrase("How many tokens the experts of each rank receive is not known.")
-        said.append(joined(unknown, explain(job.tokens_reason)))
+        said.append((phrase("How many tokens the experts of each rank receive is not known."), job.tokens_reason))
     if job.experts_reason is not None:
-        unknown = phrase("How many tokens each expert of a rank computes is not known.")
-        said.append(joined(unknown, explain(job.experts_reason)))
-    return said
+        said.append((phrase("How many tokens each expert of a rank computes is not known."), job.experts_reason))
+    return [joined(unknown, explain(reason)) for unknown, reason in said]
 
 
 def ranks_titles(job: JobRanks) -> Titles:
@@ -389,17 +372,10 @@ def _waits_title(job: JobRanks) -> Phrase:
             late=count(job.late_group.late_steps),
             steps=count(job.late_group.steps),
         )
+    words = "Rank {rank} arrives last at {share} of the collectives"
     if job.balance == "imbalance" and late.last_share < 1:
-        return phrase(
-            "Different ranks arrive last, most often rank {rank}: at {share} of the collectives",
-            rank=rank_name(late.rank),
-            share=fraction(late.last_share),
-        )
-    return phrase(
-        "Rank {rank} arrives last at {share} of the collectives",
-        rank=rank_name(late.rank),
-        share=fraction(late.last_share),
-    )
+        words = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
+    return phrase(words, rank=rank_name(late.rank), share=fraction(late.last_share))
 
 
 def _clocks(job: JobRanks) -> Phrase:
@@ -427,11 +403,11 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
             phrase("[These recordings do not say which rank of a job they are of.]"),
             phrase("Name files for their ranks, such as {name}.", name=text("rank3_trace.json.gz")),
         )
-    record = phrase("Record every rank at the same steps, into one folder, to see which one the others wait for.")
-    several = phrase("Record every rank at the same steps, into one folder.")
+    record = "Record every rank at the same steps, into one folder"
     if world_size is None or world_size < 2:
-        return Headline(phrase("[One process was recorded,] so no ranks can be compared."), several)
-    return Headline(phrase("[One of {all} ranks was recorded here.]", all=count(world_size)), record)
+        return Headline(phrase("[One process was recorded,] so no ranks can be compared."), phrase(record + "."))
+    one = phrase("[One of {all} ranks was recorded here.]", all=count(world_size))
+    return Headline(one, phrase(record + ", to see which one the others wait for."))
 
 
 def held_text(found: Scaling) -> Phrase:

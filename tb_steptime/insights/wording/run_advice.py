@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.run_advice import RunAdvice
 from tb_steptime.insights.wording.card_text import gain_words, severity_word
 from tb_steptime.text import Phrase, Quantity, count, ns
@@ -14,7 +14,11 @@ _SAME_GAIN = 1.1
 
 def first_card_words(advice: RunAdvice) -> str:
     """`Major: Use 2 workers, up to 20 ms a step (38 %) (2 spans: 2 to 3 workers)`."""
-    said, how_far = _in_short(advice.card) if advice.card else "no card", agreement(advice)
+    card, how_far, said = advice.card, agreement(advice), "no card"
+    if card:
+        share = f" ({percent(card.gain_fraction)})" if card.gain_ns else ""
+        unsure = ", confidence low" if card.confidence is Confidence.LOW else ""
+        said = f"{severity_word(card.severity)}: {render(card.title)}, {gain_words(card)}{share}{unsure}"
     return f"{said} ({render(how_far)})" if how_far else said
 
 
@@ -37,9 +41,3 @@ def agreement(advice: RunAdvice) -> Phrase | None:
     if not ranges and advice.saying == advice.spans:
         return None
     return Phrase(": ".join([of, ", ".join(ranges)] if ranges else [of]), values)
-
-
-def _in_short(card: Insight) -> str:
-    share = f" ({percent(card.gain_fraction)})" if card.gain_ns else ""
-    unsure = ", confidence low" if card.confidence is Confidence.LOW else ""
-    return f"{severity_word(card.severity)}: {render(card.title)}, {gain_words(card)}{share}{unsure}"

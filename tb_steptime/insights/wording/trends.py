@@ -11,7 +11,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.outliers import OUTLIER_Z, SLOW_FRACTION
-from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.printer import quantity
 
 #: A mean is called steady if it changes by less than this share.
@@ -46,13 +46,15 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
         return Headline(phrase("No span is read yet.")), {}
     groups = _groups(spans)
     focused = next((group for group in groups if group.name == focus), None)
-    chosen = focused or _last_run(spans)
+    chosen = focused or _means(spans[-1][0], [result for run, _, _, result in spans if run == spans[-1][0]])
     several = len({run for run, *_ in spans}) > 1
     named = focused is not None or several
     titles = {metric.id: _metric_title(metric, spans, chosen.name) for metric in METRICS}
     titles |= {
         "steps": _steps_title(chosen, several, named),
-        "slow": _slow_title(chosen),
+        "slow": phrase(agreeing("{slow} slow (step|steps)", chosen.slow_count), slow=count(chosen.slow_count))
+        if chosen.slow_count
+        else phrase("No step is slow"),
         "slow_rule": phrase(
             "A step is slow if it stands out (modified z-score over {limit}) and takes {share} longer than the median "
             "step.",
@@ -71,11 +73,6 @@ def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
         return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
     numbers = dict.fromkeys(number for _, _, number, _ in spans)
     return [_means(f"span {number}", [result for *_, at, result in spans if at == number]) for number in numbers]
-
-
-def _last_run(spans: Sequence[TrendFacts]) -> Means:
-    last = spans[-1][0]
-    return _means(last, [result for run, _, _, result in spans if run == last])
 
 
 def _means(name: str, results: list[TrendsResult]) -> Means:
@@ -121,10 +118,6 @@ def _range(groups: list[Means]) -> Phrase:
     )
 
 
-def _slow(group: Means) -> dict[str, Quantity]:
-    return {"slow": count(group.slow_count)}
-
-
 def _one_span(group: Means, results: list[TrendsResult]) -> Phrase:
     steps = [step.judged_ns for result in results for step in result.steps]
     if len(steps) == 1:
@@ -137,41 +130,22 @@ def _one_span(group: Means, results: list[TrendsResult]) -> Phrase:
     )
 
 
-def _worth_investigating(group: Means) -> bool:
-    return bool(group.slow_count) and group.mean - group.median > WORTH_FRACTION * group.mean
-
-
 def _action(group: Means, named: bool) -> Phrase | None:
     """named: whether other runs or spans are shown, so that this one is named."""
-    if not _worth_investigating(group):
-        return None
     gain = group.mean - group.median
-    values = {"name": text(group.name), "gain": ns(gain), "share": fraction(gain / group.mean)} | _slow(group)
-    return Phrase(agreeing(_INVESTIGATE[named], group.slow_count), values)
-
-
-#: What to do about slow steps, by whether the run or span is named.
-_INVESTIGATE = {
-    True: "Investigate the (slow step|{slow} slow steps) of {name}: [up to {gain} a step ({share})], the mean less the "
-    "median.",
-    False: "Investigate the (slow step|{slow} slow steps): [up to {gain} a step ({share})], the mean less the median.",
-}
+    if not group.slow_count or gain <= WORTH_FRACTION * group.mean:
+        return None
+    which = "Investigate the (slow step|{slow} slow steps)" + (" of {name}" if named else "")
+    words = which + ": [up to {gain} a step ({share})], the mean less the median."
+    values = {"name": text(group.name), "gain": ns(gain), "share": fraction(gain / group.mean)}
+    values["slow"] = count(group.slow_count)
+    return Phrase(agreeing(words, group.slow_count), values)
 
 
 def _steps_title(group: Means, several: bool, named: bool) -> Phrase:
     """several: whether there are several runs, which the legend names."""
-    values = {"median": ns(group.recorded)}
-    if several:
-        return Phrase("The median step of the run in focus is {median}", values)
-    if not named:
-        return Phrase("The median step is {median}", values)
-    return Phrase("The median step of {name} is {median}", values | {"name": text(group.name)})
-
-
-def _slow_title(group: Means) -> Phrase:
-    if not group.slow_count:
-        return phrase("No step is slow")
-    return Phrase(agreeing("{slow} slow (step|steps)", group.slow_count), _slow(group))
+    which = " of the run in focus" if several else " of {name}" if named else ""
+    return filled(f"The median step{which} is {{median}}", {"median": ns(group.recorded), "name": text(group.name)})
 
 
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:

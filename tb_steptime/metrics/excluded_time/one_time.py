@@ -15,8 +15,8 @@ import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.step import on_host_once
 from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals, trials
@@ -110,5 +110,4 @@ def _launches(trace: Trace) -> Int64:
 
 
 def _within(when: Intervals, found: Excess) -> Bool:
-    within: Bool = 2 * when.overlap_ns(found.start_ns, found.end_ns) > found.dur_ns
-    return within
+    return np.asarray(2 * when.overlap_ns(found.start_ns, found.end_ns) > found.dur_ns, bool)

@@ -11,15 +11,17 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.excluded_time.one_time import once
+from tb_steptime.metrics.excluded_time.one_time import LEAST_FRACTION, once
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.metrics.steady.after_recording import after_recording
-from tb_steptime.metrics.steady.before_recording import before_recording
+from tb_steptime.metrics.host.profiler_cost import observed_ops
+from tb_steptime.metrics.steady.edges import after_recording, before_recording
 from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals
-from tb_steptime.trace.intervals import Intervals
+from tb_steptime.text import Finding, fraction, ns
+from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
@@ -78,3 +80,18 @@ def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
     """Returns the place of the step that contains each instant; -1 outside the wanted steps."""
     place = find_steps(trace).holding(instants)
     return np.where(wanted[place], place, -1)
+
+
+def findings(trace: Trace, device: int | None) -> list[Finding]:
+    """Returns the faults of the recording, and how much of its steps is the profiler's own time: repaired ones first,
+    then exclusions, then mere remarks. device: the one that is judged."""
+    steps, own = find_steps(trace), excluded_time(trace, device).profiler
+    taken = int(steps.overlap_ns(own).sum())
+    share = taken / max(1, int(steps.duration_ns.sum()))
+    found = list(recording_findings(trace))
+    if share >= LEAST_FRACTION:
+        values, ranges = {"time": ns(taken), "share": fraction(share)}, longest_ranges(own.start, own.end)
+        profiler = Finding("profiler_time", "left_out", (), share=share, values=values, ranges=ranges)
+        found.insert(sum(each.done != "said" for each in found), profiler)
+    observed = observed_ops(trace)
+    return [*found, observed] if observed else found

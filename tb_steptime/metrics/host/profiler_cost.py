@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.text import Finding, Trust, fraction, ns
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
@@ -42,6 +43,9 @@ FEWEST = 50
 OBSERVED_NS, OBSERVED_SHARE = 5_000, 0.6
 #: How many of the shortest empty ops are left out: the 5th percentile is not lengthened by interruptions.
 _SHORTEST = 0.05
+
+#: Share of the steps from which on what observes the ops makes conclusions about the host unsure, and very unsure.
+OBSERVED_FRACTION, MOSTLY_OBSERVED = 0.05, 0.2
 
 
 class ProfilerCost(NamedTuple):
@@ -96,3 +100,18 @@ def observed_op_ns(trace: Trace) -> int:
     took = int(np.quantile(self_times(trace, empty), _SHORTEST, method="lower"))
     usual = median(calls)
     return took if took >= OBSERVED_NS and took >= OBSERVED_SHARE * usual else 0
+
+
+def observed_ops(trace: Trace) -> Finding | None:
+    """Returns the finding that something besides the profiler observes each op, where that takes a good part of the
+    steps."""
+    cost, each_ns = profiler_cost(trace), observed_op_ns(trace)
+    if cost is None or not each_ns:
+        return None
+    steps_ns = find_steps(trace).duration_ns
+    share = cost.low_ns * len(steps_ns) / max(1, int(steps_ns.sum()))
+    if share < OBSERVED_FRACTION:
+        return None
+    values = {"each": ns(each_ns), "cost": ns(cost.low_ns), "share": fraction(share)}
+    trust: Trust = "low" if share >= MOSTLY_OBSERVED else "medium"
+    return Finding("ops_observed", "said", ("host_time", "launches"), trust, share=share, values=values)

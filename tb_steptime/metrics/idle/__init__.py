@@ -8,24 +8,11 @@ Decisions and their reasons:
 - The bubble of a blocking call is no longer than the call. After a short call the GPU may idle for long because it had
   nothing to do before either, and would have idled without the call. Otherwise a synchronize of 14 µs at the start of a
   recording would cost 218 ms of an H100. A host that had not stopped would be ahead by only the length of the call.
-- One thread runs at a time. The training thread waits while the autograd engine's threads run, and vice versa. So if
-  the launching thread has nothing recorded, a gap is attributed to the work of the other thread.
-- A launch that returned 50 µs ago is no longer latency. On an idle device work starts 2 µs after its launch call
-  returned, and within 8 µs in all of 11 119 launches of V100, A100, H100, B200 and MI250; a synchronize of an idle
-  device returns within 68 µs, a copy begins within 318 µs. Anything that takes far longer is waiting: for a collective,
-  for other work (dependency), or for work that the trace does not show (`metrics/idle/unrecorded.py`). The last is
-  certain if the host is blocked too and no other GPU of the process works. No gain is claimed there, as it is unknown
-  what the device does.
 - Idle time is a wait for other ranks only before a collective of the same device. A collective's kernel that waits is
   busy time, exposed or not; a large share of collectives in the busy time explains nothing about a gap elsewhere.
-- Gaps of at most 10 µs between queued work are the GPU's own time. A graph of 300 kernels is idle for a sixth of the
-  time between them, and only fewer kernels would change that. So these gaps count as work where the verdict weighs idle
-  time.
 - Graphs do not help against a few long waits. A gap of at least a millisecond and ten times the median is attributed to
   what the host does in it, and its card names that: the innermost call, op, function or range that lasts for most of it
   (`metrics/idle/doing.py`). An inference job that prepares its images for 216 ms launches 534 kernels and has no launch
   problem. Host work that takes ten times its own median is a first call or an accident, and gets no card; nor do long
   gaps that occur in one step of many.
-- Named ranges are not CPU work in the idle partition: they also contain the Python between ops, which is the meaning of
-  "nothing recorded".
 """

@@ -82,7 +82,8 @@ def judge(pace: Pace) -> Bound:
     if not idle_ns + works_ns:
         return Bound.UNKNOWN
     if idle_ns < IDLE_FRACTION * (idle_ns + works_ns):
-        return Bound.COMMUNICATION if _communicates(pace) else Bound.GPU
+        communicates = pace.exposed_communication_ns >= COMMUNICATION_FRACTION * pace.device_ns > 0
+        return Bound.COMMUNICATION if communicates else Bound.GPU
     by_cause = causes(pace)
     bound, most_ns = max(by_cause.items(), key=lambda cause: cause[1])
     leads = most_ns >= LEADING_FRACTION * sum(by_cause.values())
@@ -109,10 +110,6 @@ def sync_ns(pace: Pace) -> int:
     """Idle time that blocking calls cause: their bubbles extend beyond the calls, to the next work that follows."""
     inside_ns = pace.idle.blocking_call + pace.idle.allocator
     return min(max(pace.bubble_ns, inside_ns), pace.idle.late_ns)
-
-
-def _communicates(pace: Pace) -> bool:
-    return pace.device_ns > 0 and pace.exposed_communication_ns >= COMMUNICATION_FRACTION * pace.device_ns
 
 
 class CpuPace(NamedTuple):

@@ -16,7 +16,6 @@ or time after the device's last activity. A wait for the tokens of a decoding st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -29,7 +28,7 @@ from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.idle.token_waits import token_waits
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, site_of
-from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.phases.marks import PhaseId, Site
 from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -43,7 +42,7 @@ from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, UInt8, values_at
+from tb_steptime.trace.table import Int64, Kind, values_at
 
 
 class BlockingRow(msgspec.Struct, frozen=True):
@@ -168,75 +167,65 @@ def blocking_rows(trace: Trace, device: int, collective: Words | None = None) ->
     if not len(groups):
         return []
     blocked = blocked_ns(trace, device)
-    around = _surroundings(trace, groups, collective or Words(np.full(len(groups), -1, np.int32), ()))
-    alike = Groups.of(*around.keys(groups))
+    around, site = _around(trace, groups), site_of(trace, groups.call)
+    around["collective"] = collective or Words(np.full(len(groups), -1, np.int32), ())
+    columns = (site, groups.kind, *groups.names.T, *(words.number for words in around.values()))
+    alike = Groups.of(*(np.asarray(column, np.int64) for column in columns))
     sums = (alike.sum(values) for values in (blocked, bubble.idle_ns, np.maximum(groups.bytes, 0)))
     totals = np.stack((alike.count(), *sums), axis=1)
     worst = np.lexsort((groups.start, -blocked, -bubble.idle_ns))
     worst = worst[np.unique(alike.place[worst], return_index=True)[1]]
     order = np.lexsort((groups.start[worst], -totals[:, 1], -totals[:, 2]))
     ends = np.maximum(groups.end, np.where(bubble.idle_ns > 0, bubble.end, 0))
-    return [_row(trace, around, int(worst[i]), totals[i].tolist(), int(ends[worst[i]]), device) for i in order]
+    found = []
+    for row, sums_of_row in zip(worst[order].tolist(), totals[order].tolist(), strict=True):
+        place, texts = SITES[int(site[row])], {name: words[row] for name, words in around.items()}
+        found.append(_row(trace, device, row, place, texts, sums_of_row, int(ends[row])))
+    return found
 
 
-class _Surroundings(NamedTuple):
-    """What surrounds each group. The columns op to reads are rows of the string table, -1 for none."""
-
-    op: Int64
-    outer_op: Int64
-    user_range: Int64
-    forward_op: Int64
-    reads: Int64
-    site: UInt8
-    direction: Words
-    collective: Words
-    module: Words
-    source: Words
-    forward_module: Words
-    forward_source: Words
-
-    def keys(self, groups: BlockingGroups) -> list[Int64]:
-        """Returns columns of (groups,) each. Groups that agree in all of them are alike."""
-        columns = (*self[:6], groups.kind, *groups.names.T, *(words.number for words in self[6:]))
-        return [np.asarray(column, np.int64) for column in columns]
-
-
-def _surroundings(trace: Trace, groups: BlockingGroups, collective: Words) -> _Surroundings:
+def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
+    """Returns what surrounds each group, by the field of `BlockingRow`. Groups that agree in all of them are alike."""
     forward = forward_of(trace, groups.call).astype(np.int64)
     outer_op = outermost(trace, op_rows, groups.op)
     reading = rows_named(trace, (Kind.CPU_OP,), _READS.match)
-    reader = outermost(trace, reading, innermost(trace, reading, groups.call))
-    rows = (groups.op, outer_op, innermost(trace, user_ranges, groups.call), forward, reader)
-    names = (values_at(trace.events.name, row) for row in rows)
-    op, outer, user_range, made_by, reads = names
-    words = [
-        of(trace, np.concatenate((groups.call, forward))) for of in (modules, sources)
-    ]  # looked up once, as it is slow
-    here, there = (
-        [Words(each.number[part], each.texts) for each in words]
-        for part in (slice(0, len(groups)), slice(len(groups), None))
-    )
-    return _Surroundings(
-        op, outer, user_range, made_by, reads, site_of(trace, groups.call), directions(trace, groups.copy), collective,
-        *here, *there,
-    )  # fmt: skip
+    rows = {
+        "op": groups.op,
+        "outer_op": outer_op,
+        "user_range": innermost(trace, user_ranges, groups.call),
+        "forward_op": forward,
+        "reads": outermost(trace, reading, innermost(trace, reading, groups.call)),
+    }
+    names = {
+        field: Words(values_at(trace.events.name, row).astype(np.int32), trace.strings.strings)
+        for field, row in rows.items()
+    }
+    names["direction"] = directions(trace, groups.copy)
+    for field, of in (("module", modules), ("source", sources)):
+        words = of(trace, np.concatenate((groups.call, forward)))  # looked up once, as it is slow
+        names[field] = Words(words.number[: len(groups)], words.texts)
+        names[f"forward_{field}"] = Words(words.number[len(groups) :], words.texts)
+    return names
 
 
 def _row(
-    trace: Trace, around: _Surroundings, worst: int, totals: Sequence[int], worst_end_ns: int, device: int
+    trace: Trace, device: int, row: int, site: Site, around: dict[str, str | None], totals: list[int], end_ns: int
 ) -> BlockingRow:
-    groups, site, steps = blocking_groups(trace), SITES[int(around.site[worst])], find_steps(trace).steps
-    op, outer_op, user_range, forward_op, reads = (trace.strings.get(int(names[worst])) for names in around[:5])
+    groups, steps = blocking_groups(trace), find_steps(trace).steps
     count, blocked, bubble, nbytes = totals
-    start = int(groups.start[worst])
+    user_range = around["user_range"]
     return BlockingRow(
-        op, outer_op, site.phase, site.id,
-        groups.calls(trace, worst),
-        KINDS[int(groups.kind[worst])], around.direction[worst], short_range(user_range) if user_range else None,
-        around.module[worst], around.source[worst],
-        forward_op, around.forward_module[worst], around.forward_source[worst],
-        count / len(steps), whole_mean(blocked, len(steps)), whole_mean(bubble, len(steps)),
-        whole_mean(nbytes, len(steps)) if nbytes else None, device,
-        steps[int(step_at(trace, groups.start[worst : worst + 1])[0])].name, start, worst_end_ns,
-        around.collective[worst], reads,
-    )  # fmt: skip
+        **around | {"user_range": short_range(user_range) if user_range else None},
+        phase=site.phase,
+        site=site.id,
+        call=groups.calls(trace, row),
+        kind=KINDS[int(groups.kind[row])],
+        count=count / len(steps),
+        blocked_ns=whole_mean(blocked, len(steps)),
+        bubble_ns=whole_mean(bubble, len(steps)),
+        bytes=whole_mean(nbytes, len(steps)) if nbytes else None,
+        device=device,
+        worst_step=steps[int(step_at(trace, groups.start[row : row + 1])[0])].name,
+        worst_start_ns=int(groups.start[row]),
+        worst_end_ns=end_ns,
+    )

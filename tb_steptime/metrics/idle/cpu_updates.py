@@ -77,7 +77,12 @@ def _unmarked(trace: Trace) -> Intervals:
     among = lasting(trace, MOSTLY * (end - start).min(initial=LEAST_UPDATE_NS))
     threads = trace.events.thread[groups.call[rows]]
     places = zip(threads.tolist(), start.tolist(), end.tolist(), strict=True)
-    found = np.array([_may_update(trace, *each, among) for each in places], bool)
+    doing = [doing_in(trace, *each, among) for each in places]
+    # nothing is recorded of the CPU for most of the time, or a function of an optimizer
+    found = np.array([
+        each.kind == "nothing" or (each.kind == "frame" and _OF_OPTIMIZER.search(each.name or "") is not None)
+        for each in doing
+    ], bool)  # fmt: skip
     return Intervals.union(start[found], end[found])
 
 
@@ -106,9 +111,3 @@ def _copied(trace: Trace, activity: Int32, direction: str) -> Int64:
     mine = are_named(trace, activity, lambda name: way(name).direction == direction)
     mine &= trace.events.kind[activity] == Kind.MEMCPY
     return np.append(0, np.cumsum(np.where(mine, np.maximum(trace.events.bytes[activity], 0), 0)))
-
-
-def _may_update(trace: Trace, thread: int, start: int, end: int, among: Int64) -> bool:
-    """Whether nothing is recorded of the CPU for most of the time, or a function of an optimizer."""
-    doing = doing_in(trace, thread, start, end, among)
-    return doing.kind == "nothing" or (doing.kind == "frame" and bool(_OF_OPTIMIZER.search(doing.name or "")))

@@ -14,17 +14,83 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.idle.busiest import busiest_call
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
+
+#: Kinds of calls that a frame may make; its own marks and ranges of the user are not calls.
+_CALLED = (Kind.PYTHON, Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)
+
+
+class Busiest(NamedTuple):
+    """The calls of one name in which most of a frame's time within a range is spent. ns: their time within the range
+    together; never more than the frame's own."""
+
+    name: str
+    ns: int
+
+
+def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | None:
+    """Returns the busiest call in successive frames of one thread (rows of the event table) together, between two
+    instants, in ns; None if no single name takes most of the time. Each call on the way takes most of the one around
+    it; the innermost one that a user knows is returned.
+
+    range           [                                        ]
+    frame      |----------- data.py(41): preprocess ------------------|
+                 |--_one--|  |crop|  |-----_one-----|    |-- save --|
+                  |-norm-|               |-norm-|
+    ns               nnnnn                nnnnnn                        -> norm: its two calls, cut to the range
+    """
+    found, rows = None, frames
+    whole_ns = int(_within(trace, rows, start, end).sum())
+    calls = _calls(trace, frames, end)
+    while len(inner := _busiest(trace, _called(trace, calls, rows), start, end)):
+        ns, name = int(_within(trace, inner, start, end).sum()), trace.name_of(inner[0])
+        if 2 * ns <= whole_ns or (found is not None and not is_source(name)):
+            break
+        found, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns
+    return found
+
+
+def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
+    """Returns how long each row lasts between the two instants; 0 or less if it is outside."""
+    within: Int64 = np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
+    return within
+
+
+def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
+    rows = rows[_within(trace, rows, start, end) > 0]
+    names, place = np.unique(trace.events.name[rows], return_inverse=True)
+    if not len(names):
+        return rows
+    busiest: Int64 = rows[place == np.bincount(place, _within(trace, rows, start, end)).argmax()]
+    return busiest
+
+
+def _calls(trace: Trace, frames: Int64, end: int) -> Int64:
+    """Returns the rows of all calls on the frames' thread from the first frame to an instant, in time order."""
+    events, first = trace.events, int(frames[0]) + 1
+    some = slice(first, int(np.searchsorted(events.start_ns, end)))
+    calls: Int64 = np.flatnonzero((events.thread[some] == events.thread[first - 1]) & is_in(events.kind[some], _CALLED))
+    calls += first
+    return calls
+
+
+def _called(trace: Trace, calls: Int64, frames: Int64) -> Int64:
+    """Returns the calls that these frames, successive ones of one thread, make directly, in time order."""
+    events = trace.events
+    rows = calls[np.searchsorted(calls, frames[0], side="right") :]
+    around = frames[np.searchsorted(frames, rows) - 1]
+    return top_level(trace, rows[(events.ends(rows) <= events.ends(around)) & ~is_in(rows, frames)])
+
 
 #: An event that lasts for at least this share of a range is what the range is spent on.
 MOSTLY = 0.5
@@ -64,7 +130,7 @@ class Doing(NamedTuple):
     unusual      other events like this op or call are far shorter, so it is not a cost of every step: a first call, or
                  a thread without a core
     busiest, busiest_ns   for a frame, the name of the calls that take most of its time in the range, and their time
-                 (`busiest_call`); None and 0 if no single name does
+                 (`busiest_of`); None and 0 if no single name does
     """
 
     kind: Kinds
@@ -106,7 +172,7 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     events = trace.events
     low, high = np.searchsorted(events.start_ns, (start, end))
     rows = low + np.flatnonzero((events.thread[low:high] == thread) & (events.kind[low:high] == Kind.CPU_OP))
-    rows = rows[_outermost(trace, rows)]
+    rows = top_level(trace, rows)
     within = np.minimum(events.ends(rows), end) - events.start_ns[rows]
     if within.sum() <= MOSTLY * (end - start):
         return NOTHING._replace(compiles=compiles)
@@ -116,14 +182,6 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     long = sums[most] >= max(MOSTLY * (end - start), LEAST_NAMED_NS * np.count_nonzero(place == most))
     name = trace.strings[int(names[most])] if long else None
     return Doing("op", name, None, compiles)
-
-
-def _outermost(trace: Trace, rows: Int64) -> Bool:
-    """Which of these rows of one thread, in time order, are in none of the others."""
-    ends = trace.events.ends(rows)
-    outer: Bool = np.ones(len(rows), bool)
-    outer[1:] = trace.events.start_ns[rows[1:]] >= np.maximum.accumulate(ends)[:-1]
-    return outer
 
 
 def lasting(trace: Trace, least_ns: float) -> Int64:
@@ -173,24 +231,18 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
             name = trace.name_of(row)
             ops = rows[events.kind[rows] == Kind.CPU_OP]
             inside = trace.name_of(ops[-1]) if kind == "call" and len(ops) else None
-            unusual = kind in ("op", "call") and _is_unusual(trace, row)
-            busiest = busiest_call(trace, row, start, end) if kind == "frame" else None
+            alike = events.dur_ns[_alike(trace, row)] if kind in ("op", "call") else ()
+            unusual = len(alike) >= ENOUGH_ALIKE and bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(alike))
+            busiest = busiest_of(trace, np.array([row], np.int64), start, end) if kind == "frame" else None
             return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))
     return Doing("nothing", None, None, compiles)
-
-
-def _is_unusual(trace: Trace, row: int) -> bool:
-    alike, ns = _alike(trace, row), trace.events.dur_ns
-    return len(alike) >= ENOUGH_ALIKE and bool(ns[row] >= UNUSUAL_TIMES * median(ns[alike]))
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
     """Says which rows name the activity exactly. Ops and calls do at any length; a frame or a range may contain the
     whole training."""
     events = trace.events
-    around = is_in(events.kind[rows], _NAMES_CODE) & (events.dur_ns[rows] > AROUND_TIMES * length_ns)
-    exact: Bool = ~around
-    return exact
+    return ~is_in(events.kind[rows], _NAMES_CODE) | (events.dur_ns[rows] <= AROUND_TIMES * length_ns)
 
 
 def _named(trace: Trace, rows: Int64) -> int:
@@ -217,8 +269,7 @@ def _contains_begin(trace: Trace, rows: Int64) -> Bool:
     """Says which rows contain the beginning of a step that is not their own."""
     begins = np.sort(find_steps(trace).host_start_ns)
     start, end = trace.events.start_ns[rows], trace.events.ends(rows)
-    contains: Bool = np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right")
-    return contains
+    return np.asarray(np.searchsorted(begins, end) > np.searchsorted(begins, start, side="right"), bool)
 
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:

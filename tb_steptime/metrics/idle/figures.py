@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, share_of_step
-from tb_steptime.metrics.idle.reasons import starts_per_step
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, starts_per_step
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.text import Unit
 from tb_steptime.trace.model import Trace
@@ -78,25 +78,13 @@ LAUNCHES = Metric(
 )  # fmt: skip
 
 
-def host_bound_time(trace: Trace, device: int) -> Figure:
-    return mean_figure(idle_partition(trace)[device].host_bound_ns)
-
-
 def host_bound_share(trace: Trace, device: int) -> Figure:
-    return share_of_step(trace, idle_partition(trace)[device].host_bound_ns)
+    return share_of_step(trace, idle_partition(trace)[device].sum_ns(HOST_BOUND))
 
 
-def host_late_time(trace: Trace, device: int) -> Figure:
-    return mean_figure(idle_partition(trace)[device].host_late_ns)
-
-
-def idle_time(reason: str) -> Callable[[Trace, int], Figure]:
-    """Returns the function that measures the metric of one reason."""
-
-    def measured(trace: Trace, device: int) -> Figure:
-        return mean_figure(idle_partition(trace)[device].per_step_ns[reason])
-
-    return measured
+def idle_time(*reasons: str) -> Callable[[Trace, int], Figure]:
+    """Returns the function that measures the time of these reasons together."""
+    return lambda trace, device: mean_figure(idle_partition(trace)[device].sum_ns(reasons))
 
 
 def launches(trace: Trace, device: int) -> Figure:

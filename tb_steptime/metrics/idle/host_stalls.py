@@ -22,13 +22,13 @@ from tb_steptime.metrics.idle.doing import is_explained
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.memory_calls import allocation_retries
-from tb_steptime.trace.steps import Step, find_steps
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.stops import garbage_collections
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
@@ -134,30 +134,18 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
     steps = find_steps(trace)
     worst = int((own.end - own.start).argmax())
     start, end = int(own.start[worst]), int(own.end[worst])
+    shared_ns = np.minimum(stops.end, end) - np.maximum(stops.start, start)
     return Pause(
         cause=stops.cause,
         sure=stops.sure,
-        name=_name(trace, stops, start, end),
+        name=None if stops.rows is None else trace.name_of(stops.rows[int(shared_ns.argmax())]),
         count=len(own),
         total_ns=own.total_ns,
         idle_ns=whole_mean(idle.total_ns, len(steps.steps)),
-        worst_step=_step_at(trace, start).name,
+        worst_step=find_steps(trace).at(start).name,
         worst_start_ns=start,
         worst_end_ns=end,
     )
-
-
-def _name(trace: Trace, stops: _Stops, start: int, end: int) -> str | None:
-    """Returns the name of the stop that fills most of [start, end)."""
-    if stops.rows is None:
-        return None
-    share = np.minimum(stops.end, end) - np.maximum(stops.start, start)
-    return trace.name_of(stops.rows[int(share.argmax())])
-
-
-def _step_at(trace: Trace, instant: int) -> Step:
-    steps = find_steps(trace)
-    return steps.steps[int(np.searchsorted(steps.start_ns, instant, side="right")) - 1]
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
@@ -175,7 +163,5 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
     if len(distinct_in(step)) > max(1, RARE_FRACTION * len(steps.steps)):
         return none, none
-    unknown = np.array(
-        [not is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool
-    )
-    return start[unknown], end[unknown]
+    known = np.array([is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool)
+    return start[~known], end[~known]

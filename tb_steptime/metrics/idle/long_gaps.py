@@ -10,6 +10,7 @@ calls and pauses with a cause of their own. A gap is long both absolutely and co
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 import msgspec
@@ -23,10 +24,10 @@ from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in, lasti
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
-from tb_steptime.metrics.idle.undivided import undivided_ns
 from tb_steptime.metrics.job.execution import compiled_ranges
 from tb_steptime.metrics.job.kind import job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -34,7 +35,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
 #: Minimum late time of a long gap. A hundred launches take this long; a shorter gap may be ordinary work of the host.
 LONG_NS = 1_000_000
@@ -112,6 +113,10 @@ class LongGaps(msgspec.Struct, frozen=True):
     names: list[WaitName] = []
 
 
+#: What gaps of one `WaitName` have in common: name, compiled, unusual.
+_Key = tuple[str | None, bool, bool]
+
+
 class LateGaps(NamedTuple):
     """The gaps of a device in time order. late_ns: the late part of each; long: whether it counts as a long gap."""
 
@@ -139,9 +144,35 @@ def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late: In
     rows = np.flatnonzero(may & (late_ns < LONG_NS))
     if len(rows):
         launching = trace.events.thread[find_launches(trace).call[gaps.launch[rows]]]
-        longest = undivided_ns(trace, launching, gaps.start[rows], late & Intervals(gaps.start[rows], gaps.end[rows]))
+        longest = _undivided_ns(trace, launching, gaps.start[rows], late & Intervals(gaps.start[rows], gaps.end[rows]))
         found[rows] = longest >= np.maximum(PIECE_NS, MOSTLY * late_ns[rows])
     return found
+
+
+def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals) -> Int64:
+    """Returns the longest time of each gap, ns, within `when`, in which the CPU begins no op and makes no call: one
+    piece of work.
+
+    threads    [l]--op--[l]--op--[l]                 [l]     [l] ---------------- op ---------------- [l]
+    gap           ggggg    ggggg    ggggggggggggggggg           gggggggggggggggggggggggggggggggggggggg
+    undivided      ..        ..      uuuuuuuuuuuuuuu             uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu
+
+    start: of the gaps, in time order, to which all of `when` belongs. launching: the thread of the launch that ends
+    each gap. Its events divide the gap, and so do those of the threads that train and of the autograd engine, which
+    work in turns. Calls are left out: a graph saves the launches.
+    """
+    events = trace.events
+    threads = np.array([*training_threads(trace), *autograd_threads(trace), *launching], np.int32)
+    ops, calls = (
+        rows[is_in(events.thread[rows], threads)] for rows in (events.rows(Kind.CPU_OP), events.rows(*CALL_KINDS))
+    )
+    when = when - Intervals.of_events(events, calls)
+    edges = distinct(np.concatenate((when.start, when.end, events.start_ns[ops], events.ends(ops))))
+    begun, length = edges[:-1], np.diff(edges)
+    inside = np.flatnonzero(when.overlap_ns(begun, edges[1:]) == length)
+    longest = np.zeros(len(start), np.int64)
+    np.maximum.at(longest, np.searchsorted(start, begun[inside], side="right") - 1, length[inside])
+    return longest
 
 
 def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
@@ -149,10 +180,9 @@ def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
     gaps, (late, is_long) = find_gaps(trace, device), late_gaps(trace, device)
     long = np.flatnonzero(is_long)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
-    found = []
-    for number in distinct_in(site).tolist():
-        mine = site == number
-        found.append(_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], _not_late(trace, device)))
+    not_late = _claimed(trace, device) | excluded_time(trace, device).total  # it has another cause, or comes once
+    places = [site == number for number in distinct_in(site).tolist()]
+    found = [_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], not_late) for mine in places]
     return sorted(found, key=lambda row: -row.late_ns)
 
 
@@ -175,20 +205,14 @@ def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool,
 
 
 def _names(gaps: list[LongGap]) -> list[WaitName]:
-    sums: dict[tuple[str | None, bool, bool], tuple[int, int]] = {}
+    ns, kept = Counter[_Key](), dict[_Key, list[int]]()
     for gap in gaps:
-        _add(sums, (gap.name, gap.compiled, gap.unusual), 1, gap.late_ns)
-    kept: dict[tuple[str | None, bool, bool], tuple[int, int]] = {}
-    for place, (key, (count, ns)) in enumerate(sorted(sums.items(), key=lambda each: -each[1][1])):
-        _add(kept, key if place < NAMES else (None, *key[1:]), count, ns)
-    return [WaitName(*key, *of) for key, of in kept.items()]
-
-
-def _add(
-    sums: dict[tuple[str | None, bool, bool], tuple[int, int]], key: tuple[str | None, bool, bool], count: int, ns: int
-) -> None:
-    before = sums.get(key, (0, 0))
-    sums[key] = (before[0] + count, before[1] + ns)
+        ns[gap.name, gap.compiled, gap.unusual] += gap.late_ns
+    named = {key for key, _ in ns.most_common(NAMES)}
+    for gap in sorted(gaps, key=lambda gap: -ns[gap.name, gap.compiled, gap.unusual]):
+        key = gap.name, gap.compiled, gap.unusual
+        kept.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
+    return [WaitName(*key, len(late), sum(late)) for key, late in kept.items()]
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
@@ -204,11 +228,6 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
 def _claimed(trace: Trace, device: int) -> Intervals:
     """Idle time that blocking calls and pauses explain."""
     return Intervals.union(*bubbles(trace, device)[:2]) | pause_intervals(trace, device)
-
-
-def _not_late(trace: Trace, device: int) -> Intervals:
-    """Idle time that says nothing about late launches: it has another cause, or comes once."""
-    return _claimed(trace, device) | excluded_time(trace, device).total
 
 
 def _late_ns(trace: Trace, device: int) -> tuple[Int64, Intervals]:
@@ -251,11 +270,6 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
         end_ns=end,
         late_ns=late_ns,
         doing=doing.kind,
-        name=doing.name,
-        inside=doing.inside,
-        compiles=doing.compiles,
         compiled=compiled or doing.compiles,
-        unusual=doing.unusual,
-        busiest=doing.busiest,
-        busiest_ns=doing.busiest_ns,
+        **{field: value for field, value in doing._asdict().items() if field != "kind"},
     )

@@ -1,5 +1,5 @@
-"""Python functions of the training loop that compute no ops, such as metrics, logging and checkpoints. For jobs without
-a GPU that were recorded with call stacks.
+"""Python functions of the training loop that compute no ops, such as metrics, logging and checkpoints, and another
+thread that runs Python meanwhile. For jobs without a GPU that were recorded with call stacks.
 
 step     [                                    ]
 frame     |-------------- train.py: main ------------...    most of it is ops
@@ -16,19 +16,21 @@ itself; only what it calls may be listed.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.idle.python_function import recorded
+from tb_steptime.metrics.idle.doing import MOSTLY
+from tb_steptime.metrics.idle.outside_ops import calls_by_name, recorded
 from tb_steptime.metrics.phases.marks import training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame, source_frames
+from tb_steptime.trace.frames import is_outside_torch, is_source, module_frames, short_frame, source_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
@@ -92,14 +94,17 @@ def python_work(trace: Trace) -> list[PythonWork]:
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return []
     events, steps = trace.events, find_steps(trace)
-    busy, waits = recorded(trace, threads[0]) | loader_intervals(trace), _waits(trace, threads[0])
+    busy = recorded(trace, threads[0]) | loader_intervals(trace)
+    waits = top_level(trace, _frames_on(trace, threads[0], _WAITS))
     waited = Intervals.of_events(events, waits)
     judged = steps.intervals - excluded_time(trace, None).total - busy
-    judged = judged - _locks(trace, threads[0])
+    judged = judged - Intervals.of_events(events, _frames_on(trace, threads[0], _LOCKS))
     interrupted = find_excess(trace).on(threads[0]).intervals(ExcessKind.INTERRUPTED, ExcessKind.PROFILER)
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
     alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
-    alone &= _in_a_step(trace, chosen.row)
+    start, end = _ranges(trace, chosen.row)
+    begun = np.searchsorted(steps.host_start_ns, start, side="right")
+    alone &= begun == np.searchsorted(steps.host_start_ns, end, side="left")  # no step begins in it: it is not the loop
     waiting, found = _timed(trace, waits, judged, interrupted), []
     every_wait = np.arange(len(waiting.row))
     for every, used, are_waits in ((chosen, _what_they_do(trace, chosen, alone), False), (waiting, every_wait, True)):
@@ -157,7 +162,9 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     events, rows = trace.events, trace.events.rows(Kind.PYTHON)
     rows = rows[events.thread[rows] == thread]
     parent = parent_places(trace, rows)
-    own, any_call, waits = (are_named(trace, rows, wanted) for wanted in (is_source, _is_library, is_wait))
+    own, waits = are_named(trace, rows, is_source), are_named(trace, rows, is_wait)
+    # of Python and its library, or one of torch's functions that a loop chooses to call
+    any_call = are_named(trace, rows, lambda frame: _LIBRARY.match(frame) is not None or is_outside_torch(frame))
     calls_own = np.zeros(len(rows), bool)
     calls_own[parent[own & (parent >= 0)]] = True
     by_own = (parent >= 0) & own[parent]
@@ -166,21 +173,9 @@ def _chosen(trace: Trace, thread: int) -> Int64:
     return chosen
 
 
-def _is_library(frame: str) -> bool:
-    """Whether code belongs to Python and its library, or is one of torch's functions that a loop chooses to call."""
-    return _LIBRARY.match(frame) is not None or is_outside_torch(frame)
-
-
 def is_wait(frame: str) -> bool:
     """Whether this is a built-in function that waits."""
     return _WAITS.match(frame) is not None
-
-
-def _in_a_step(trace: Trace, rows: Int64) -> Bool:
-    """Says in which of these calls no step begins. The loop itself is not among them."""
-    begun = find_steps(trace).host_start_ns
-    first = np.searchsorted(begun, trace.events.start_ns[rows], side="right")
-    return np.asarray(first == np.searchsorted(begun, trace.events.ends(rows), side="left"), bool)
 
 
 def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals) -> _Calls:
@@ -298,14 +293,79 @@ def is_named(frame: str) -> bool:
     return is_source(frame) and _UNNAMED.match(frame) is None
 
 
-def _locks(trace: Trace, thread: int) -> Intervals:
-    """Returns when this thread takes or passes on a lock."""
-    rows = rows_named(trace, (Kind.PYTHON,), _LOCKS.match)
-    rows = rows[trace.events.thread[rows] == thread]
-    return Intervals.of_events(trace.events, rows)
+def _frames_on(trace: Trace, thread: int, names: re.Pattern[str]) -> Int64:
+    """Calls on this thread of functions with such names."""
+    rows = rows_named(trace, (Kind.PYTHON,), names.match)
+    mine: Int64 = rows[trace.events.thread[rows] == thread]
+    return mine
 
 
-def _waits(trace: Trace, thread: int) -> Int64:
-    """Calls on this thread of built-in functions that wait."""
-    rows = rows_named(trace, (Kind.PYTHON,), _WAITS.match)
-    return top_level(trace, rows[trace.events.thread[rows] == thread])
+#: Minimum share of a thread's time in functions that must be Python's own code. Built-in functions may release the
+#: interpreter, such as one that decodes images.
+OF_PYTHON = 0.5
+
+
+class HeldInterpreter(msgspec.Struct, frozen=True):
+    """Another thread that runs Python while the training thread runs no op.
+
+    thread   its number in the system
+    name     the innermost function of the user in which it spends most of that time
+    ns       the time in which it runs Python and the training thread runs no op, mean over the steps
+    share    this time / all time in which the training thread runs no op
+    """
+
+    thread: str
+    name: str
+    ns: int
+    share: float
+
+
+def held_interpreter(trace: Trace) -> HeldInterpreter | None:
+    """Returns the thread that runs Python during most of the time in which the training's thread runs no op; None where
+    none does, or where it runs a model: that work is wanted there. Python runs one thread at a time, so they
+    wait for each other.
+
+    train   op    [mm]          [mm]         [mm]      ops need no interpreter
+    other   frame |---- data.py: make ----|--- make --|
+    other   call          |sleep|                      waits need none either
+    held        ....       ......   .......    ....    the training's thread runs no op, and the other one runs Python
+    """
+    threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
+    rows = events.rows(Kind.PYTHON)
+    if not threads or not len(rows):
+        return None
+    of_models = distinct_in(events.thread[module_frames(trace)]).tolist()
+    outside = steps.intervals - _busy(trace, threads[0], rows) - loader_intervals(trace)
+    for thread in distinct_in(events.thread[rows]).tolist():
+        if thread in (*threads, *of_models):
+            continue
+        mine = rows[events.thread[rows] == thread]
+        runs = (Intervals.of_events(events, mine) - _busy(trace, thread, rows)) & outside
+        if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
+            continue
+        own = runs - Intervals.of_events(
+            events, mine[are_named(trace, mine, lambda name: name.startswith("<built-in "))]
+        )
+        function = _holding(trace, mine, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
+        if function is not None:
+            number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)
+            return HeldInterpreter(number, function, ns, runs.total_ns / outside.total_ns)
+    return None
+
+
+def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
+    """Returns when this thread runs an op or a call of a runtime, or waits: then it needs no interpreter."""
+    frames = frames[trace.events.thread[frames] == thread]
+    waits = frames[are_named(trace, frames, is_wait)]
+    return recorded(trace, thread) | Intervals.of_events(trace.events, waits)
+
+
+def _holding(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
+    """Returns the innermost of the user's functions that holds most of this time."""
+    frames = frames[are_named(trace, frames, is_named)]
+    found = [
+        (int(trace.events.dur_ns[calls].sum()), name)
+        for name, calls, ns in calls_by_name(trace, frames, runs)
+        if ns >= MOSTLY * runs.total_ns
+    ]
+    return short_frame(trace.strings[min(found)[1]]) if found else None

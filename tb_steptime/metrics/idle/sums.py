@@ -10,7 +10,7 @@ import numpy as np
 from tb_steptime.metrics.base import Evidence, Figure, Metric, mean_figure
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS, devices_by_activity
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import add_nearby, exact_sums
@@ -40,16 +40,7 @@ class Idle(msgspec.Struct, frozen=True, eq=False):
 
     per_step_ns: Mapping[str, Int64]
 
-    @property
-    def host_late_ns(self) -> Int64:
-        return self._sum(HOST_LATE)
-
-    @property
-    def host_bound_ns(self) -> Int64:
-        """ns per step in which the device waits for the host."""
-        return self._sum(HOST_BOUND)
-
-    def _sum(self, reasons: Sequence[str]) -> Int64:
+    def sum_ns(self, reasons: Sequence[str]) -> Int64:
         total: Int64 = np.sum([self.per_step_ns[reason] for reason in reasons], axis=0)
         return total
 

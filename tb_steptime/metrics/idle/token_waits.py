@@ -51,7 +51,8 @@ def token_waits(trace: Trace) -> Bool:
     reads = np.array([way[place] == "DtoH" for place in range(len(groups))], bool)
     rows = np.flatnonzero(reads | (groups.kind == KINDS.index("sync")) & (groups.copy < 0))
     found[rows] = _before_updates(trace, groups.end[rows])
-    if not _decodes(trace):
+    decodes = rows_named(trace, (Kind.USER, Kind.CPU_OP, Kind.KERNEL), _DECODES.search)
+    if not len(decodes) or purpose_of(trace)[0] == "training":
         return found
     begun = find_steps(trace).host_start_ns
     step = np.searchsorted(begun, groups.start[rows], side="right")
@@ -65,14 +66,7 @@ def _before_updates(trace: Trace, ends: Int64) -> Bool:
     launches = find_launches(trace)
     begun = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
     following = np.append(begun, ends.max(initial=find_steps(trace).window[1]))[np.searchsorted(begun, ends)]
-    found: Bool = 2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends
-    return found
-
-
-def _decodes(trace: Trace) -> bool:
-    kinds = (Kind.USER, Kind.CPU_OP, Kind.KERNEL)
-    named = rows_named(trace, kinds, _DECODES.search)
-    return len(named) > 0 and purpose_of(trace)[0] != "training"
+    return np.asarray(2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends, bool)
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:

@@ -30,7 +30,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in, is_in, median
+from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
 
 #: A launch has reached an idle device at most this long after its call returned: six times the longest delay measured.
 REACHED_NS = 50_000
@@ -77,14 +77,9 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
     gaps = find_gaps(trace, device)
     found = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
     found = found | _behind_graphs(trace, gaps)
-    alone = _busy_elsewhere(trace, device).overlap_ns(found.start, found.end) == 0
+    others = [busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device]
+    alone = Intervals.joined(others).overlap_ns(found.start, found.end) == 0
     return Intervals(found.start[alone], found.end[alone])
-
-
-def _busy_elsewhere(trace: Trace, device: int) -> Intervals:
-    """Returns when any other device of the process works."""
-    others = [each for each in devices_with_activity(trace) if each != device]
-    return Intervals.joined(busy_intervals(trace, each) for each in others)
 
 
 def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
@@ -130,15 +125,11 @@ def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
     """In a blocking copy, the time beyond the usual delay before it begins."""
     mine = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
     begun = trace.events.start_ns[_calls(trace, gaps)[mine]]
-    staged = _is_staged(trace, find_launches(trace).activity[gaps.launch[mine]])
+    copies, nbytes = find_launches(trace).activity[gaps.launch[mine]], trace.events.bytes
+    # copies to the device with more bytes than fit into a command, as far as recorded
+    staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
+    staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True
     return _waits(begun, gaps.end[mine], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
-
-
-def _is_staged(trace: Trace, copies: Int32) -> Bool:
-    """Says which copies to the device have more bytes than fit into a command, as far as recorded."""
-    nbytes = trace.events.bytes
-    large = np.ones(len(copies), bool) if nbytes is None else (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES)
-    return large & are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
@@ -161,12 +152,10 @@ def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
     """Says which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
     begun = trace.events.start_ns[calls]
-    found: Bool = (calls >= 0) & (begun >= gaps.start) & (begun < gaps.end)
-    return found
+    return np.asarray((calls >= 0) & (begun >= gaps.start) & (begun < gaps.end), bool)
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:
     """Says which gaps end with work that a blocking call of these kinds launched."""
     calls = blocking_calls(trace)
-    launched: Bool = is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)])
-    return launched
+    return np.asarray(is_in(_calls(trace, gaps), calls.row[is_in(calls.kind, kinds)]), bool)

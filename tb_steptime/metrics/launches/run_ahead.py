@@ -1,4 +1,4 @@
-"""How far the host is ahead of the device when it launches: run-ahead, by place and over the span.
+"""How far the host is ahead of the device when it launches: run-ahead, by place, over the span and per step.
 
     host     [a][b][c]                     run-ahead of c = its start - its launch call's start
     device       aaaaabbbbbccccc
@@ -13,11 +13,14 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.launches.queue import find_queue, queued_intervals
+from tb_steptime.metrics.base import Figure, Metric
+from tb_steptime.metrics.launches.queue import find_queue, queue_per_step, queued_intervals
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
+from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
@@ -28,6 +31,25 @@ STARVED_NS = 15_000
 
 #: Number of activities processed at once: the temporary columns of all would take tens of MB for a large trace.
 _AT_ONCE = 1 << 17
+
+
+QUEUE_MEAN = Metric(
+    "queue_mean", "Queue depth", Unit.NUMBER,
+    "How many launches wait for the GPU, as a mean over time and over all streams together. Near 0, the GPU has "
+    "no next work ready.",
+    colour="runtime",
+)  # fmt: skip
+RUN_AHEAD = Metric(
+    "run_ahead_p50", "Run-ahead", Unit.NS,
+    "How far the CPU is ahead of the GPU: median time from a launch call to the start of its work. Near 0, the "
+    "GPU waits for the CPU.",
+    colour="runtime",
+)  # fmt: skip
+STARVED_SHARE = Metric(
+    "starved_share", "Starved launches", Unit.FRACTION,
+    "Share of the work that starts within 15 us of its launch call: the GPU was waiting for it.", colour="runtime",
+)  # fmt: skip
+_NO_LAUNCHES = Reason("no_launch_calls")
 
 
 class LaunchFigures(msgspec.Struct, frozen=True):
@@ -112,7 +134,7 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
         queue_mean=mean,
         queue_max=peak,
         empty_share=empty_share,
-        graphs=_graphs(trace, calls) / steps,
+        graphs=int(are_named(trace, calls, GRAPH_CALL.search).sum()) / steps,
     )
 
 
@@ -131,8 +153,7 @@ def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ..
 
 def _in_steps(trace: Trace, device: int) -> Bool:
     """Marks the rows of `find_launches` that are of the device and start within a step."""
-    inside: Bool = _all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device)
-    return inside
+    return np.asarray(_all_in_steps(trace) & (trace.events.device.take(find_launches(trace).activity) == device), bool)
 
 
 def _ahead(trace: Trace, call: Int32, activity: Int32) -> Int64:
@@ -157,13 +178,44 @@ def _queue_figures(trace: Trace, device: int) -> tuple[float, int, float]:
     return mean, int(queue.peaks(edges)[0]), 1 - queued.total_ns / (high - low)
 
 
-def _graphs(trace: Trace, calls: Int64) -> int:
-    """Returns how many of the calls launch a captured graph."""
-    names, count = np.unique(trace.events.name[calls], return_counts=True)
-    return sum(
-        n for name, n in zip(names.tolist(), count.tolist(), strict=True) if GRAPH_CALL.search(trace.strings[name])
-    )
-
-
 def _median(values: Int64) -> int | None:
     return int(median(values)) if len(values) else None
+
+
+def queue_mean(trace: Trace, device: int) -> Figure:
+    """Returns the mean over the window and, for each step, the mean within the step."""
+    return Figure(launch_figures(trace, device).queue_mean, tuple(queue_per_step(trace, device)))
+
+
+def run_ahead(trace: Trace, device: int) -> Figure:
+    whole = launch_figures(trace, device).run_ahead_p50_ns
+    return _figure(whole, [ahead for ahead, _ in _ahead_by_step(trace, device)])
+
+
+def starved_share(trace: Trace, device: int) -> Figure:
+    whole = launch_figures(trace, device).starved_share
+    return _figure(whole, [share for _, share in _ahead_by_step(trace, device)])
+
+
+def _figure(whole: float | None, steps: list[float | None]) -> Figure:
+    return Figure(whole, tuple(steps), _NO_LAUNCHES if whole is None else None)
+
+
+@shared
+def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float | None]]:
+    """Returns the median run-ahead and the starved share of the activities with a launch call that start in each
+    step."""
+    steps, launches, events = find_steps(trace), find_launches(trace), trace.events
+    rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
+    start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
+    first, past = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
+    starved = np.concatenate(([0], np.cumsum(ahead <= STARVED_NS)))
+    for low, high in zip(first.tolist(), past.tolist(), strict=True):  # steps are disjoint, so each sorts its own part
+        ahead[low:high].sort()
+    some = np.flatnonzero(past > first)
+    median = (ahead[(first + past - 1)[some] // 2] + ahead[(first + past)[some] // 2]) / 2
+    share = (starved[past] - starved[first])[some] / (past - first)[some]
+    found: list[tuple[float | None, float | None]] = [(None, None)] * len(first)
+    for step, of_step in zip(some.tolist(), zip(median.tolist(), share.tolist(), strict=True), strict=True):
+        found[step] = of_step
+    return found

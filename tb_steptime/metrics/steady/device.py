@@ -1,4 +1,4 @@
-"""The excess on the streams of devices, and at the edges of the recording."""
+"""The excess on the streams of devices, at the edges of the recording, and of the recording as a whole."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
-from tb_steptime.metrics.steady.after_recording import cut_off_intervals
-from tb_steptime.metrics.steady.before_recording import before_recording
+from tb_steptime.metrics.steady.edges import before_recording, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
-from tb_steptime.metrics.steady.host import step_at
+from tb_steptime.metrics.steady.host import on_host, step_at
 from tb_steptime.metrics.steady.repeats import judge
 from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
@@ -22,6 +21,16 @@ from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 #: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. A collective of
 #: unknown size may be as long: its launch shape is the same for any size, and it waits for other ranks.
 TIMES_SURE = 20
+
+
+@shared
+def find_excess(trace: Trace, first_step: int = 0) -> Excess:
+    """Returns where calls took longer than the steady duration of their site.
+
+    first_step: the number of the step that is treated as the first one; those before it are treated as the last ones. A
+    value other than 0 is a placebo test: one-time work does not occur in that step.
+    """
+    return joined((on_host(trace, first_step).excess, excess_on_devices(trace, first_step)))
 
 
 @shared

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.likeness import Likeness
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in
@@ -45,6 +44,17 @@ _LIMITS = np.array(
 )
 #: Number of bits of a number that distinguish most sites.
 _BITS = 16
+
+
+class Likeness(NamedTuple):
+    """For each call whether its work equals that of the calls with which it is compared.
+
+    fixed   the work does not depend on the data: a call of the runtime, an op that launches or makes a view
+    shaped  calls of its exact site have the same shapes
+    """
+
+    fixed: Bool
+    shaped: Bool
 
 
 class Judged(NamedTuple):
@@ -83,14 +93,13 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
     examined."""
     if found := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
-        may: Bool = found[0]
-        return may
+        return np.asarray(found[0], bool)
     sites = int(site.max(initial=-1)) + 1
     least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
     np.minimum.at(least, site, length)
     np.minimum.at(first, site, turn)
     over = length - least[site]
-    may = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
+    may: Bool = (over >= LEAST_FIRST_NS) & (length >= TIMES_FIRST * least[site])
     may &= (turn == first[site]) | (over >= LEAST_LATER_NS) & (length >= TIMES_LATER * least[site])
     alone = fixed & (np.bincount(site, minlength=1)[site] < FEWEST)
     may |= alone & (length - int(length.min(initial=0)) >= LEAST_ALIKE_NS)
@@ -129,8 +138,12 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
         usual, spread = np.where(few, new_usual, usual), np.where(few, new_spread, spread)
         count, rank = np.where(few, new_count, count), np.where(few, new_rank, rank)
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
-    places = sites[0] if step is None else _at_places(step, sites[0])
-    at_place = np.full(len(length), np.nan) if step is None else _at_place(length, places)
+    places, at_place = sites[0], np.full(len(length), np.nan)
+    if step is not None:  # the shortest call at this place of a site in the other steps, if there is another
+        place = _places_in(numbered(places * (int(step.max()) + 1) + step))
+        places = numbered(places * (int(place.max()) + 1) + place)
+        shortest, _, calls, _ = _centres(length, places)
+        at_place = np.where(calls >= 2, shortest, np.nan)
     usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
     excess = length - usual
     first = rank == 0
@@ -174,8 +187,7 @@ def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
     np.minimum.at(short, site[~long], rank[~long])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
-    begins: Bool = long & (rank < short[site])
-    return begins
+    return np.asarray(long & (rank < short[site]), bool)
 
 
 def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
@@ -231,15 +243,3 @@ def _places_in(group: Int64) -> Int64:
     place = np.empty(len(group), np.int64)
     place[order] = np.arange(len(group)) - np.repeat(np.cumsum(count) - count, count)
     return place
-
-
-def _at_place(length: Int64, places: Int64) -> Float64:
-    """Returns the shortest call at this place of a site in the other steps, ns; NaN if there is no other."""
-    usual, _, calls, _ = _centres(length, places)
-    return np.where(calls >= 2, usual, np.nan)
-
-
-def _at_places(step: Int64, site: Int64) -> Int64:
-    """Returns a number for the combination of each call's site and its place among the site's calls in its step."""
-    place = _places_in(numbered(site * (int(step.max()) + 1) + step))
-    return numbered(site * (int(place.max()) + 1) + place)

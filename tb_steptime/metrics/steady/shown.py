@@ -9,8 +9,8 @@ import numpy as np
 
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.step import excess_by_kind, excess_ns, steady_ns
 from tb_steptime.metrics.steady.trials import op_of_trial
 from tb_steptime.trace.groups import Groups
@@ -21,7 +21,7 @@ from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct, is_in, median, values_at
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in, median, values_at
 
 ExcessId = Literal["once", "interrupted", "periodic", "profiler", "edge", "unknown"]
 KINDS: tuple[ExcessId, ...] = get_args(ExcessId)
@@ -83,23 +83,20 @@ def steady_step_ns(trace: Trace, device: int | None) -> int:
 
 def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     """Returns a row for every kind that makes a step longer, most first."""
-    steps = find_steps(trace)
-    within = steps.intervals
-    rows = []
+    within, rows, activity = find_steps(trace).intervals, [], find_launches(trace).activity
+    activity = activity[trace.events.device[activity] == device] if device is not None else activity[:0]
     for kind in KINDS:
         when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within
         if when.total_ns:
-            rows.append(_row(trace, kind, when, _here(trace, device, kind)))
+            found = _here(trace, find_excess(trace).of(ExcessKind[kind.upper()]), activity)
+            rows.append(_row(trace, kind, when, found))
     return sorted(rows, key=lambda row: -row.total_ns)
 
 
-def _here(trace: Trace, device: int | None, kind: ExcessId) -> Excess:
-    """Returns the excess of this kind on threads that train and on streams of the device."""
-    found, events = find_excess(trace).of(ExcessKind[kind.upper()]), trace.events
-    activity = find_launches(trace).activity
-    streams = events.thread[activity[events.device[activity] == device]] if device is not None else activity[:0]
-    here = np.concatenate((streams, [*training_threads(trace), *autograd_threads(trace)])).astype(np.int64)
-    return found.where(is_in(found.track, here))
+def _here(trace: Trace, found: Excess, streams: Int32) -> Excess:
+    """Returns the excess on threads that train, and on streams of these activities."""
+    threads = np.array([*training_threads(trace), *autograd_threads(trace)], np.int64)
+    return found.where(is_in(found.track, distinct_in(np.append(trace.events.thread[streams], threads))))
 
 
 def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> ExcessRow:
@@ -133,10 +130,7 @@ def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
 @shared
 def longest_excess(trace: Trace) -> Excess:
     """Returns the excess on training threads and on streams, without the shortest intervals if there are too many."""
-    found = find_excess(trace)
-    streams = find_launches(trace).activity
-    here = np.concatenate((trace.events.thread[streams], [*training_threads(trace), *autograd_threads(trace)]))
-    found = found.where(is_in(found.track, distinct(here.astype(np.int64))))
+    found = _here(trace, find_excess(trace), find_launches(trace).activity)
     return found.where(np.sort(np.argsort(-found.dur_ns, kind="stable")[:MOST_SHOWN]))
 
 

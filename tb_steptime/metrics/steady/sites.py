@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.steady.likeness import Likeness, mixed
+from tb_steptime.metrics.steady.repeats import Likeness
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_events
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
@@ -39,6 +39,22 @@ class Sites(NamedTuple):
 
     sites: list[Int64]
     like: Likeness
+
+
+def mixed(*columns: Int64) -> Int64:
+    """Returns a number that rows share if they agree in all columns. Two of a million that do not agree share one with
+    a probability of 1 in 10 million."""
+    wide = [column.astype(np.int64, copy=False) for column in columns]
+    if found := one_pass("mix", (np.int64,), *wide):
+        return found[0]
+    mixed = np.zeros(len(columns[0]), np.uint64)
+    for column in wide:
+        mixed ^= np.ascontiguousarray(column).view(np.uint64)
+        mixed *= np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(32)
+    return mixed.view(np.int64)
 
 
 class HostCode(msgspec.Struct, frozen=True, eq=False):
@@ -101,8 +117,7 @@ def _is_fixed(trace: Trace, host: HostEvents) -> Bool:
     names = np.zeros(len(trace.strings), bool)
     for each in distinct_in(trace.events.name[host.row[kind == Kind.CPU_OP]]).tolist():
         names[each] |= _DESCRIBES.fullmatch(trace.strings[each]) is not None
-    fixed: Bool = calls | ((kind == Kind.CPU_OP) & (above | names[trace.events.name[host.row]]))
-    return fixed
+    return np.asarray(calls | ((kind == Kind.CPU_OP) & (above | names[trace.events.name[host.row]])), bool)
 
 
 def activity_sites(trace: Trace) -> Sites:
@@ -127,21 +142,15 @@ def activity_sites(trace: Trace) -> Sites:
     copied[exchanged.event] = exchanged.elements >= 0
     shape = mixed(name, size[launches.activity], events.stream[launches.activity].astype(np.int64))
     shapes = events.shapes
-    around = _around(host, len(events), launches.call)
+    place = np.full(len(events), -1, np.int64)
+    place[host.row] = values_at(host.row, host.parent)
+    around = values_at(place, launches.call)  # the event around each launch call; -1 for none
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
     sites = [numbered(mixed(shape, of[0])), mixed(shape, of[1]), shape]
     return Sites(sites, Likeness(copied[launches.activity], shaped))
 
 
-def _around(host: HostEvents, events: int, call: Int32) -> Int64:
-    """Returns the event around each launch call; -1 for none."""
-    place = np.full(events, -1, np.int64)
-    place[host.row] = values_at(host.row, host.parent)
-    return values_at(place, call)
-
-
 def _is_at(column: Bool, place: Int32) -> Bool:
-    """Returns the value at each place; False for no place."""
     return (place >= 0) & column.take(place) if len(column) else np.zeros(len(place), bool)
 
 

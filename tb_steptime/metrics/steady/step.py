@@ -15,9 +15,8 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
-from tb_steptime.metrics.steady.device import excess_on_devices
+from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches

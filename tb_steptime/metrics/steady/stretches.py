@@ -1,4 +1,5 @@
-"""The time of host threads as stretches: each belongs to the innermost op, range or call that is open.
+"""The time of host threads as stretches: each belongs to the innermost op, range or call that is open. The part of it
+that is waiting, whose length something else determines, is `waits_ns`.
 
 thread    [ aten::linear                      ]
             [ aten::addmm            ]
@@ -8,16 +9,26 @@ stretch   l a    c        a           l            the time of a thread is the s
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
+from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
+from tb_steptime.metrics.launches.queue import blocked_intervals
+from tb_steptime.metrics.phases.marks import autograd_threads, backward_passes, training_threads
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.nesting import nesting
 from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Types of the columns of `Stretches`.
 _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
@@ -94,16 +105,11 @@ def find_stretches(trace: Trace) -> Stretches:
         return Stretches(*found)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
-    pieces = [_stretches_of(int(thread[first]), host, start, end, first, past) for first, past in _pairs(edges)]
-    return Stretches(*(_joined(pieces, name, of) for name, of in zip(Stretches.__struct_fields__, _TYPES, strict=True)))
-
-
-def _pairs(edges: Int64) -> list[tuple[int, int]]:
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-
-
-def _joined(pieces: list[Stretches], name: str, of: type) -> Any:
-    return np.concatenate([np.empty(0, of), *(getattr(piece, name) for piece in pieces)])
+    none: list[Any] = [np.empty(0, of) for of in _TYPES]
+    pieces = [Stretches(*none)]
+    for first, past in pairwise(edges.tolist()):
+        pieces.append(_stretches_of(int(thread[first]), host, start, end, first, past))
+    return Stretches(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
@@ -131,3 +137,55 @@ def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first
     columns = (inside[some], before[some], after[some])
     inside, before, after = (column.astype(np.int32) for column in columns)
     return Stretches(np.full(len(inside), thread, np.int32), at[:-1][some], at[1:][some], inside, before, after)
+
+
+#: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
+_ON_HOST = expression(r"(?:gloo|mpi):")
+_EXCHANGES = expression(r"(?:gloo|mpi|nccl|rccl|ucc):|_?c10d|record_param_comms")
+#: Ops that read a value from the device; for a CPU tensor this takes less than a microsecond.
+_READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
+_ALL = slice(None)
+
+
+def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
+    """Returns how long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for
+    other ranks, or for the thread of the autograd engine.
+
+    A call with the name of a wait does nothing else. A call that frees memory waits while a device works, and otherwise
+    sets something up. If the device is not recorded, ops that read from it may wait.
+    """
+    start, end, inside = stretches.start_ns, stretches.end_ns, stretches.inside
+    calls = blocking_calls(trace)
+    waits = _in(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
+    frees = _in(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
+    if not has_device_activity(trace):
+        waits |= _in(host, inside, _named(trace, host, _READS))
+    waiting: Int64 = np.where(waits, end - start, 0)
+
+    def add(when: Intervals, may: Bool | slice = _ALL) -> None:
+        rows = np.flatnonzero(may) if isinstance(may, np.ndarray) else may
+        if len(when):
+            waiting[rows] = np.maximum(waiting[rows], when.overlap_ns(start[rows], end[rows]))
+
+    for device in devices_with_activity(trace):
+        add(busy_intervals(trace, device), frees)
+    if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
+        add(full, _in(host, inside, is_in(trace.events.kind.take(host.row), CALL_KINDS)))
+    add(loader_intervals(trace))
+    exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
+    if len(exchanging):
+        on_host = Intervals.of_events(trace.events, exchanging)
+        is_range = trace.events.kind.take(host.row) == Kind.USER
+        may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | is_range)
+        add(on_host, may)
+    if autograd_threads(trace):
+        add(backward_passes(trace), is_in(stretches.thread, training_threads(trace)))
+    return waiting
+
+
+def _in(host: HostEvents, inside: Int32, found: Bool) -> Bool:
+    return (inside >= 0) & found.take(inside) if len(host) else np.zeros(len(inside), bool)
+
+
+def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:
+    return are_named(trace, host.row, names.match)

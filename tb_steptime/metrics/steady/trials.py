@@ -104,8 +104,7 @@ def _first_calls(trace: Trace, start: Int64, site: Int64, first_step: int) -> Bo
     """Says which calls are in the first step or, in a recording of one step, the first of their site."""
     steps = find_steps(trace)
     if len(steps.steps) > 1:
-        first: Bool = steps.begun_on_host(start) + 1 == (first_step or 1)
-        return first
+        return np.asarray(steps.begun_on_host(start) + 1 == (first_step or 1), bool)
     first = np.zeros(len(start), bool)
     order = np.argsort(start, kind="stable")
     first[order[np.unique(site[order], return_index=True)[1]]] = True

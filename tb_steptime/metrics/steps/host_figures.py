@@ -5,8 +5,7 @@ from __future__ import annotations
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.launches.per_step import QUEUE_MEAN, RUN_AHEAD, STARVED_SHARE
-from tb_steptime.metrics.launches.run_ahead import LaunchFigures
+from tb_steptime.metrics.launches.run_ahead import QUEUE_MEAN, RUN_AHEAD, STARVED_SHARE, LaunchFigures
 from tb_steptime.text import Unit
 
 IDLE_SHARE = Metric(

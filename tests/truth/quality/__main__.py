@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.findings import findings as findings_of
+from tb_steptime.metrics.excluded_time.ranges import findings as findings_of
 from tb_steptime.text import Note
 from tb_steptime.text.printer import plain
 from tests.truth.quality.scores import DEMO, REAL, Score, read_all, scored

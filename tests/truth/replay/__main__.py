@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tb_steptime.replay.gates import identity
-from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.sensitivity import Sensitivity
+from tb_steptime.replay.sweep import starts
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import EVERY, read_real, real_path, reference
@@ -30,7 +30,7 @@ def main() -> None:
         found = what_if(trace)
         if found is None:
             continue
-        errors.append(identity(graph))
+        errors.append(_error(graph))
         shares.append(int(graph.unexplained_ns.sum()) / max(graph.recorded_ns, 1))
         waits.append(found.wait_error)
         wait = "-" if found.wait_error is None else f"{found.wait_error:.2%}"
@@ -50,6 +50,12 @@ def main() -> None:
         trace.memo.clear()
     _summary(errors, shares, repeated, [each for each in waits if each is not None])
     sys.stdout.write(f"verdicts of replays that are to be trusted: {right} of {judged}\n")
+
+
+def _error(graph: Graph) -> float:
+    """The relative difference between the replayed and the recorded length."""
+    end = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
+    return abs(int(end.max()) - int(graph.end_ns.max())) / max(graph.recorded_ns, 1)
 
 
 def _parts(said: Sensitivity) -> Iterator[tuple[str, int]]:

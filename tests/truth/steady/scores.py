@@ -11,8 +11,8 @@ import numpy as np
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.step import steady_ns
 from tb_steptime.trace.kineto.slices.file import write_slice
 from tb_steptime.trace.kineto.slices.plan import plan_slice

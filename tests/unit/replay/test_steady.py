@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
-from tb_steptime.replay.sensitivity import Sensitivity, free, pace_of, scaled, sensitivity, verdict, without_waits
+from tb_steptime.replay.sensitivity import Sensitivity, free, pace_of, scaled, sensitivity, verdict, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, step_length
-from tb_steptime.replay.sweep import EdgeKind, edges_of, joined
+from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tests.drawn.timeline import timeline
 
 TIMES = st.integers(min_value=1, max_value=10**9)
@@ -46,7 +46,7 @@ def test_a_step_is_the_larger_of_its_two_periods(host_ns, device_ns):
 def test_a_wait_in_each_step_puts_host_and_device_one_after_the_other(host_ns, device_ns, launch_ns):
     step = drawn(host_ns, device_ns, True, launch_ns)
     assert step_length(step) == host_ns + launch_ns + device_ns
-    assert step_length(without_waits(step)) == max(host_ns, device_ns)
+    assert step_length(without(step, *HOLDS)) == max(host_ns, device_ns)
     assert step_length(free(step, step.graph.on_device)) == host_ns + launch_ns
     assert step_length(free(step, ~step.graph.on_device)) == device_ns + launch_ns
 

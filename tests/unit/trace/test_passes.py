@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tb_steptime.metrics.operators import op_tree
-from tb_steptime.metrics.steady import likeness, repeats, sites, stretches
-from tb_steptime.metrics.steady.find import find_excess
+from tb_steptime.metrics.steady import repeats, sites, stretches
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.trace import extension, groups, nesting
 from tb_steptime.trace.extension import PURE, one_pass
 from tb_steptime.trace.intervals import Intervals
@@ -64,7 +64,7 @@ def assert_alike(found: Any, alone: Any) -> None:
 @given(st.lists(st.tuples(Number, Number, Number), max_size=40))
 def test_numbers_of_rows(rows: list[tuple[int, int, int]]) -> None:
     columns = np.array(rows, np.int64).reshape(-1, 3).T
-    assert_alike(*both(lambda: [likeness.mixed(*columns), likeness.mixed(columns[0])]))
+    assert_alike(*both(lambda: [sites.mixed(*columns), sites.mixed(columns[0])]))
 
 
 @given(st.lists(Number, max_size=60))

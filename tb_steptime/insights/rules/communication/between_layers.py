@@ -7,7 +7,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import CollectiveRow
-from tb_steptime.text import Phrase, count, ns, phrase, text
+from tb_steptime.text import Phrase, count, filled, ns, phrase, text
 
 #: A collective is an outlier if it takes at least this many times the mean of the others.
 TIMES_LONGER = 5
@@ -64,16 +64,11 @@ def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
     all would mislead."""
     others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
-    each_ns = leading.running_ns / leading.count
+    each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count
+    words = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "
+    words += "one of {longest}, {each} for each of the others." if outlier else "{each} for each."
     values = {"exposed": ns(exposed_ns), "kind": text(leading.label), "count": count(round(leading.count))}
-    if not outlier:
-        return Phrase(_ALIKE, values | {"each": ns(each_ns)})
-    return Phrase(_OUTLIER, values | {"longest": ns(leading.longest_ns), "each": ns(max(others_ns, 0) / others)})
+    return filled(words, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
 
 
 _WAITS = "For {exposed} a step only collectives run. Est. {wait} of it is waiting for other ranks."
-_ALIKE = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, {each} for each."
-_OUTLIER = (
-    "For {exposed} a step only collectives run, most of it {kind}: {count} a step, one of {longest}, {each} for each "
-    "of the others."
-)

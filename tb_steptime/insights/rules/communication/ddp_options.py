@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_cards import early_ns, exchange_card, rows
 from tb_steptime.metrics.communication.reducer import Reducer
-from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
+from tb_steptime.text import agreeing, count, filled, ns, phrase
 
 _NO_SEARCH = """model = DistributedDataParallel(model)  # without find_unused_parameters=True
 # where the same parameters are unused in every step: static_graph=True"""
@@ -39,11 +39,12 @@ def unused_parameters(facts: Facts) -> Insight | None:
     found = _reducer(facts)
     if found is None or not found.searches or found.all_used is False:
         return None
+    values = {"search": ns(found.search_ns), "map": ns(found.map_ns), "parameters": count(found.parameters)}
     return exchange_card(
         facts,
         id="unused_parameters",
         title=phrase("Turn off find_unused_parameters in DDP"),
-        why=_why(found),
+        why=filled(_ALL_USED if found.all_used else _SEARCHES, values),
         how=_NO_SEARCH,
         gain_ns=found.idle_search_ns + found.map_ns,
         formula=phrase(
@@ -56,13 +57,6 @@ def unused_parameters(facts: Facts) -> Insight | None:
         else phrase("Whether all parameters are used is not recorded."),
         spares_host=True,
     )
-
-
-def _why(found: Reducer) -> Phrase:
-    if not found.all_used:
-        return phrase(_SEARCHES, search=ns(found.search_ns))
-    values = {"search": ns(found.search_ns), "map": ns(found.map_ns), "parameters": count(found.parameters)}
-    return filled(_ALL_USED, values)
 
 
 def gradient_copies(facts: Facts) -> Insight | None:

@@ -24,8 +24,6 @@ class Advice(NamedTuple):
 
 
 _OVERLAP = phrase("Overlap communication with computation")
-_BALANCE = phrase("Find the rank that the others wait for")
-_BALANCE_LATER = phrase("After the first fix: find the rank that others wait for")
 _LINK = phrase("Check the links between ranks, or send less")
 _LINK_LATER = phrase("After the first fix: check the links between ranks")
 _LESS = phrase("Send less between ranks, or less often")
@@ -74,8 +72,7 @@ def overlapped(row: CollectiveRow) -> Advice:
     """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
     pass are not those of gradients."""
     in_forward = row.forward_ns >= row.exposed_ns / 2 > 0
-    how = how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None)
-    return Advice(_OVERLAP, None, how)
+    return Advice(_OVERLAP, None, how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None))
 
 
 #: Advice for layers that are split over ranks: each rank needs the results of all ranks.
@@ -95,7 +92,8 @@ def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
 def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
     """Returns the advice where all computation together could not hide half of the exchange. Without a GPU it is not
     known how much of the exchange is a wait for a late rank."""
-    if on_gpu and row.bytes and row.best_rate is not None and row.best_rate < SLOW_LINK and _sends_much(row):
+    sends_much = row.bytes is not None and row.bytes / row.count >= MUCH_BYTES
+    if on_gpu and sends_much and row.best_rate is not None and row.best_rate < SLOW_LINK:
         return Advice(_LINK, _LINK_LATER, _LINKS)
     how = how_to_send_less(row.kind, row.dtype)
     if not on_gpu:
@@ -113,10 +111,9 @@ def how_to_send_less(kind: str, dtype: str | None) -> str:
     return _LARGER_BATCH
 
 
-def balanced() -> Advice:
-    """Returns the advice where most of the time is an estimated wait for slower ranks."""
-    return Advice(_BALANCE, _BALANCE_LATER, _EVERY_RANK)
-
-
-def _sends_much(row: CollectiveRow) -> bool:
-    return (row.bytes or 0) / row.count >= MUCH_BYTES
+#: Advice where most of the time is an estimated wait for slower ranks.
+BALANCED = Advice(
+    phrase("Find the rank that the others wait for"),
+    phrase("After the first fix: find the rank that others wait for"),
+    _EVERY_RANK,
+)

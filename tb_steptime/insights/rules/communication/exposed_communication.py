@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.communication.exchange_advice import Advice, balanced, less_to_send, overlapped
+from tb_steptime.insights.rules.communication.exchange_advice import BALANCED, Advice, less_to_send, overlapped
 from tb_steptime.insights.rules.communication.exchange_cards import exchange_card, rest_ns, rows
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
@@ -72,7 +72,9 @@ def exposed_communication(facts: Facts) -> Insight | None:
     if found is None or whole is None:
         return None
     advice, gain_ns, formula = _advice(facts, found)
-    doubt = _doubt(facts, found, advice)
+    doubt = None if facts.overview.has_device else _SAME_CORES
+    if _mostly_waits(facts, found) or advice.by_rank:
+        doubt = _GUESSED
     return exchange_card(
         facts,
         id="exposed_communication",
@@ -101,20 +103,12 @@ def _exposed(facts: Facts) -> _Exposed | None:
 
 
 def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
-    """Returns the advice, its maximum gain, and how the gain is computed."""
     if _mostly_waits(facts, found):
-        return balanced(), min(found.ns, found.waits_ns + found.free_compute_ns), _BALANCE
+        return BALANCED, min(found.ns, found.waits_ns + found.free_compute_ns), _BALANCE
     saved_ns = found.ns - found.waits_ns
     if found.free_compute_ns >= saved_ns / 2:
         return overlapped(found.leading), min(saved_ns, found.free_compute_ns), _HIDE
     return less_to_send(found.leading, facts.overview.has_device), saved_ns // 2, _HALVE
-
-
-def _doubt(facts: Facts, found: _Exposed, advice: Advice) -> Phrase | None:
-    """Returns why the gain is doubtful; None if there is no particular doubt."""
-    if _mostly_waits(facts, found) or advice.by_rank:
-        return _GUESSED
-    return None if facts.overview.has_device else _SAME_CORES
 
 
 def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
@@ -126,21 +120,15 @@ def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
     return min(found.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * found.ns > 0
 
 
-_RUN = "For {exposed} a step only collectives run, most of it {kind}"
-#: Reasons by whether the bytes are recorded, and whether the waits are long enough to mention.
-_WHY = {
-    (True, True): f"{_RUN}: {{bytes}} a step at {{rate}}. Est. {{waits}} may be waits for slower ranks.",
-    (True, False): f"{_RUN}: {{bytes}} a step at {{rate}}, including waits for the slowest rank.",
-    (False, True): f"{_RUN}, {{count}} a step. Est. {{waits}} may be waits for slower ranks.",
-    (False, False): f"{_RUN}, {{count}} a step, including waits for the slowest rank.",
-}
-
-
 def _why(facts: Facts, found: _Exposed) -> Phrase:
     row = found.leading
     rate = row.bytes / row.running_ns * _NANOSECONDS if row.bytes and row.running_ns else None
+    amount = ", {count} a step" if rate is None else ": {bytes} a step at {rate}"
+    waits = ", including waits for the slowest rank."
+    if facts.share(found.waits_ns) >= WORTH_FRACTION:
+        waits = ". Est. {waits} may be waits for slower ranks."
     return filled(
-        _WHY[rate is not None, facts.share(found.waits_ns) >= WORTH_FRACTION],
+        "For {exposed} a step only collectives run, most of it {kind}" + amount + waits,
         {
             "exposed": ns(found.ns),
             "kind": text(row.label),

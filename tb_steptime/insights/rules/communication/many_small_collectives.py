@@ -86,18 +86,6 @@ def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
     return max(0, small.exposed_ns - left_ns)
 
 
-#: First half of the reason, by whether the bytes are recorded. The second half is the cost, by whether the GPU also
-#: waits for the launches.
-_WHICH = {
-    True: "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another",
-    False: "{count} collectives ({kind}) a step follow one another with nothing computed between them",
-}
-_COST = {
-    True: "for {exposed} only they run, and for {late} the GPU waits for their launches.",
-    False: "for {exposed} only they run.",
-}
-
-
 def _why(row: CollectiveRow, small: InARow, late: int) -> Phrase:
     values = {
         "count": count(round(small.count)),
@@ -106,4 +94,8 @@ def _why(row: CollectiveRow, small: InARow, late: int) -> Phrase:
         "exposed": ns(small.exposed_ns),
         "late": ns(late),
     }
-    return filled(f"{_WHICH[small.bytes_p50 is not None]}: {_COST[late > 0]}", values)
+    which = "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another"
+    if small.bytes_p50 is None:
+        which = "{count} collectives ({kind}) a step follow one another with nothing computed between them"
+    waits = ", and for {late} the GPU waits for their launches" if late > 0 else ""
+    return filled(f"{which}: for {{exposed}} only they run{waits}.", values)

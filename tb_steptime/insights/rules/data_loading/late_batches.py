@@ -92,15 +92,10 @@ def no_workers(facts: Facts) -> Insight | None:
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
     how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
-    return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *_sure(result.batch_ns), how=how)
-
-
-def _sure(batch_ns: float | None) -> tuple[Confidence, Phrase]:
-    """Returns the confidence that worker processes save the time that the main process takes for a batch, and its
-    reason."""
-    if batch_ns is None or batch_ns >= _SHORT_BATCH_NS:
-        return Confidence.HIGH, MARKS_AGREE
-    return Confidence.LOW if batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
+    sure = Confidence.HIGH, MARKS_AGREE
+    if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
+        sure = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
+    return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *sure, how=how)
 
 
 def more_workers(facts: Facts) -> Insight | None:
@@ -216,7 +211,11 @@ def input_bound(facts: Facts) -> Insight | None:
     result, late_ns = facts.data_loading, shares(facts).late_ns
     if result.mean is None or any(rule(facts) is not None for rule in (no_workers, slow_worker, more_workers)):
         return None
-    advice = _remedy(facts) if result.multiprocess is not False else _of_short_batches(result.batch_ns)
+    if result.multiprocess is False:  # workers would cost more than they save
+        why = phrase(_ITSELF_SHORT, batch=ns(result.batch_ns))
+        title, sure = phrase("Produce batches faster in the training process"), (Confidence.LOW, _UNKNOWN_COST)
+        return loader_card(facts, "input_bound", title, why, late_ns, EXPOSED, *sure, how=_WHOLE_BATCHES)
+    advice = _remedy(facts)
     return loader_card(facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.sure, how=advice.how)
 
 
@@ -227,12 +226,6 @@ class _Advice(NamedTuple):
     why: Phrase
     how: str | None
     sure: tuple[Confidence, Phrase]
-
-
-def _of_short_batches(batch_ns: float | None) -> _Advice:
-    """Returns the advice for a loader without workers where workers would cost more than they save."""
-    title, why = phrase("Produce batches faster in the training process"), phrase(_ITSELF_SHORT, batch=ns(batch_ns))
-    return _Advice(title, why, _WHOLE_BATCHES, (Confidence.LOW, _UNKNOWN_COST))
 
 
 def _remedy(facts: Facts) -> _Advice:
@@ -257,13 +250,12 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
 def _short_of_cores(recorded: Recorded, sure: tuple[Confidence, Phrase]) -> _Advice:
     """Returns the advice for workers that have too few cores. It names the longest line of code, if that takes long
     enough."""
+    words = (
+        "The workers compute for {computes} of their time ({sampled} sampled batches), and there (is|are) {cores} "
+        "(core|cores) for them."
+    )
     if recorded.kind == "cores":
         words = "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
-    else:
-        words = (
-            "The workers compute for {computes} of their time ({sampled} sampled batches), and there (is|are) {cores} "
-        )
-        words += "(core|cores) for them."
     values = {
         "waits": fraction(recorded.core_wait_share),
         "computes": fraction(recorded.cpu_share),

@@ -52,8 +52,10 @@ def loader_card(
     waited_ns: the wait in the mean step that the reason states; None: the same as the gain. of_main: whether the card
     is about the main loader, which is named if there are other loaders.
     """
-    is_gain = waited_ns is None or waited_ns == gain_ns
-    said = why if is_gain else joined(_waits(facts, waited_ns or 0), why)
+    if waited_ns is not None and waited_ns != gain_ns:
+        on_device, on_host = "The GPU idles {waited} a step ({share}).", "A step waits {waited} ({share})."
+        waits = on_device if facts.overview.has_device else on_host
+        why = joined(phrase(waits, waited=ns(waited_ns), share=fraction(facts.share(waited_ns))), why)
     label = main_label(facts.data_loading)
     if not facts.overview.has_device:
         formula = _WAITED if formula is EXPOSED else formula
@@ -65,7 +67,7 @@ def loader_card(
         facts,
         id=id,
         title=title,
-        why=of_loader(label, said) if label and of_main else said,
+        why=of_loader(label, why) if label and of_main else why,
         how=how,
         gain_ns=gain_ns,
         formula=formula,
@@ -78,12 +80,6 @@ def loader_card(
         evidence=evidence,
         row=EvidenceRow("waits", evidence[0].step) if evidence else None,
     )
-
-
-def _waits(facts: Facts, waited_ns: int) -> Phrase:
-    device = "The GPU idles {waited} a step ({share})."
-    words = device if facts.overview.has_device else "A step waits {waited} ({share})."
-    return phrase(words, waited=ns(waited_ns), share=fraction(facts.share(waited_ns)))
 
 
 def _evidence(facts: Facts, steps: Sequence[str]) -> list[Evidence]:

@@ -17,7 +17,7 @@ from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
 from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.wait_shares import Overhead
-from tb_steptime.text import Phrase, agreeing, count, filled, ns, phrase
+from tb_steptime.text import agreeing, count, filled, ns, phrase
 
 #: The title and the reason for a card about starts of epochs, by whether the workers start again; None: not known.
 _EPOCHS = {
@@ -48,6 +48,9 @@ _ALONE = phrase(
     "Mean over the steps of the exposed wait for batches that are produced, less the time of producing them in the "
     "training process."
 )
+_DRAWS = "The main process needs {time} for a batch that is ready, {sampler} of it to draw the indices of a later one."
+_TAKES = "Receiving a batch from a worker takes {time}; producing it takes {production}."
+_RECEIVES = "The main process needs {time} for a batch that is ready: to unpickle it, to map its memory"
 #: If receiving a batch takes at least this many times as long as making it, workers cost too much, whatever tensors
 #: they return.
 SOONER_TIMES = 2
@@ -170,19 +173,26 @@ def loader_overhead(facts: Facts) -> Insight | None:
         return None
     recorded, gain_ns, formula = facts.data_loading.recorded, overhead.gain_ns, _OF_RECEIVING
     alone_ns, alone_each_ns = _gain_alone(overhead, recorded)
+    values = {"time": ns(overhead.ns)}
     if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
-        title, why, how = _of_sampler(overhead)
+        title, words, how = "Make the sampler faster", _DRAWS, _INDICES
+        values["sampler"] = ns(overhead.sampler_ns)
     elif recorded is not None and (overhead.ns < RECEIVING_NS or 0 < SOONER_TIMES * alone_each_ns <= overhead.ns):
         if alone_ns <= 0:
             return None  # any batch takes as long to receive
-        (title, why, how), gain_ns, formula = _of_production(overhead, recorded), alone_ns, _ALONE
+        title, words, how = "Load batches in the training process", _TAKES, "DataLoader(..., num_workers=0)"
+        values["production"], gain_ns, formula = ns(recorded.production_ns), alone_ns, _ALONE
     else:
-        title, why, how = _of_receiving(facts, overhead)
+        pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
+        title, how = "Return fewer, larger tensors", _ONE_TENSOR
+        if facts.overview.has_device and not pinned:
+            title, how = "Receive batches on a thread", "DataLoader(..., pin_memory=True)"
+        words = _RECEIVES + ("." if overhead.source == "recorder" else ", and to draw the indices of a later one.")
     return loader_card(
         facts,
         id="loader_overhead",
-        title=title,
-        why=why,
+        title=phrase(title),
+        why=phrase(words, **values),
         how=how,
         gain_ns=gain_ns,
         formula=formula,
@@ -201,30 +211,3 @@ def _gain_alone(overhead: Overhead, recorded: Recorded | None) -> tuple[int, int
     own = 1 - (recorded.core_wait_share or 0.0)  # a single process waits for no other's core
     each_ns = round(recorded.production_ns * own) + (overhead.sampler_ns or 0)
     return overhead.exposed_ns - round(each_ns * recorded.batches_per_step), each_ns
-
-
-def _of_production(overhead: Overhead, recorded: Recorded) -> tuple[Phrase, Phrase, str]:
-    """Returns the title, the reason and the code of the card."""
-    words = "Receiving a batch from a worker takes {time}; producing it takes {production}."
-    why = phrase(words, time=ns(overhead.ns), production=ns(recorded.production_ns))
-    return phrase("Load batches in the training process"), why, "DataLoader(..., num_workers=0)"
-
-
-def _of_sampler(overhead: Overhead) -> tuple[Phrase, Phrase, str]:
-    """Returns the title, the reason and the code of the card."""
-    words = (
-        "The main process needs {time} for a batch that is ready, {sampler} of it to draw the indices of a later one."
-    )
-    why = phrase(words, time=ns(overhead.ns), sampler=ns(overhead.sampler_ns))
-    return phrase("Make the sampler faster"), why, _INDICES
-
-
-def _of_receiving(facts: Facts, overhead: Overhead) -> tuple[Phrase, Phrase, str]:
-    pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
-    by_thread = facts.overview.has_device and not pinned
-    words = "The main process needs {time} for a batch that is ready: to unpickle it, to map its memory"
-    drawn = "." if overhead.source == "recorder" else ", and to draw the indices of a later one."
-    why = phrase(words + drawn, time=ns(overhead.ns))
-    if by_thread:
-        return phrase("Receive batches on a thread"), why, "DataLoader(..., pin_memory=True)"
-    return phrase("Return fewer, larger tensors"), why, _ONE_TENSOR

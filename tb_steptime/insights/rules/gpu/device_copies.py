@@ -10,7 +10,7 @@ from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
-from tb_steptime.text import Phrase, count, ns, phrase
+from tb_steptime.text import count, ns, phrase
 from tb_steptime.text.patterns import expression
 
 #: From this many copies a step on, copying is a habit of the code and not limited to a single place.
@@ -66,12 +66,13 @@ def device_copies(facts: Facts) -> Insight | None:
     total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None
-    title = _TITLES[copies[0].kind]
+    words = "{count} copies within the GPU take {time} a step"
+    what = phrase(words, count=count(round(number)), time=ns(total_ns))
     return kernel_card(
         facts,
         id="device_copies",
-        title=phrase(title),
-        why=_why(copies[0], number, total_ns),
+        title=phrase(_TITLES[copies[0].kind]),
+        why=mostly(what, msgspec.structs.replace(copies[0].site, op=copies[0].op)),  # the op that causes the copy
         how=_how(facts, copies[0]),
         gain_ns=total_ns,
         formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
@@ -89,9 +90,3 @@ def _how(facts: Facts, leading: CopiesOfKind) -> str:
     if made in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
         return _HOW_QUANTIZED.format(type=_HALF_TYPES[made])
     return _HOW_TO_TYPE.get(made, _HOW[leading.kind])
-
-
-def _why(leading: CopiesOfKind, number: float, total_ns: float) -> Phrase:
-    """Returns the reason, which names the op that causes the copy and not the copy itself."""
-    what = phrase("{count} copies within the GPU take {time} a step", count=count(round(number)), time=ns(total_ns))
-    return mostly(what, msgspec.structs.replace(leading.site, op=leading.op))

@@ -66,15 +66,12 @@ _OF_OTHERS = phrase("Half of the time of ops other than products, which move hal
 def _why(products: Waste | None, others: Waste | None, leading: Waste, kernels_ns: float) -> Phrase:
     """Returns the reason, which names the op with most of the gain."""
     total_ns = sum(each.total_ns for each in (products, others) if each)
-    values = {"time": ns(total_ns), "kernels": ns(kernels_ns)}
-    if products is None:
-        what = phrase("{time} of {kernels} kernel time a step is work with FP64 inputs", **values)
-    elif others is None:
-        what = phrase("{time} of {kernels} kernel time a step is matrix work with FP64 inputs", **values)
-    else:
-        words = "{time} of {kernels} kernel time a step is work with FP64 inputs, {products} of it matrix products"
-        what = phrase(words, products=ns(products.total_ns), **values)
-    return mostly(what, leading.site)
+    work = "work" if products is None or others else "matrix work"
+    words = f"{{time}} of {{kernels}} kernel time a step is {work} with FP64 inputs"
+    words += ", {products} of it matrix products" if products and others else ""
+    products_ns = products.total_ns if products else None
+    values = {"time": ns(total_ns), "kernels": ns(kernels_ns), "products": ns(products_ns)}
+    return mostly(filled(words, values), leading.site)
 
 
 def _formula(device: str, peaks: Peaks | None) -> Phrase:

@@ -6,8 +6,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import site_phrase
-from tb_steptime.metrics.kernels.eager_attention import EagerAttention
-from tb_steptime.text import Phrase, closed, joined, ns, phrase
+from tb_steptime.text import closed, filled, joined, ns, phrase
 
 #: From this share of softmaxes on that torch's own attention op writes to memory, the card is about its inputs.
 MOSTLY = 0.5
@@ -37,14 +36,16 @@ def eager_attention(facts: Facts) -> Insight | None:
     found = facts.waste.attention if facts.waste else None
     if found is None:
         return None
-    by_torch = found.written_out >= MOSTLY
+    by_torch, words = found.written_out >= MOSTLY, "Attention writes its weights out: softmax takes {softmax} a step"
+    times = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
+    words += ", scale and mask {other}" if found.other_ns else ""
     title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
     return kernel_card(
         facts,
         id="eager_attention",
         title=phrase(title),
         later=phrase("After the first fix: use fused attention"),
-        why=closed(_why(found)),
+        why=closed(joined(filled(words, times), site_phrase(found.site), by=": ")),  # names last: they are shortened
         how=EXPLAIN if by_torch else FUSED,
         gain_ns=found.total_ns,
         formula=phrase(
@@ -57,15 +58,3 @@ def eager_attention(facts: Facts) -> Insight | None:
         view="gpu",
         site=found.site,
     )
-
-
-def _why(found: EagerAttention) -> Phrase:
-    """Returns the reason. Names come last, because they are shortened if the card has too little room."""
-    values = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
-    if found.other_ns:
-        what = Phrase(
-            "Attention writes its weights out: softmax takes {softmax} a step, scale and mask {other}", values
-        )
-    else:
-        what = phrase("Attention writes its weights out: softmax takes {softmax} a step", softmax=ns(found.softmax_ns))
-    return joined(what, site_phrase(found.site), by=": ")

@@ -9,7 +9,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import place_of
 from tb_steptime.metrics.kernels.chain_kinds import ChainKind
 from tb_steptime.metrics.kernels.fusible_chains import ChainsOfKind, FusibleChains
-from tb_steptime.text import Phrase, count, ns, phrase, text
+from tb_steptime.text import Phrase, count, filled, ns, phrase, text
 
 _TITLES: dict[ChainKind, str] = {
     "rms_norm": "Use the fused RMSNorm",
@@ -44,11 +44,10 @@ def fusible_chains(facts: Facts) -> Insight | None:
     if chains is None or chains.compiled or facts.share(chains.gain_ns) < WARNING_FRACTION:
         return None
     leading = chains.kinds[0]
-    title = _TITLES[leading.kind]
     return kernel_card(
         facts,
         id="fusible_chains",
-        title=phrase(title),
+        title=phrase(_TITLES[leading.kind]),
         why=_why(chains, leading),
         how=_HOW[leading.kind] if leading.kind == "elementwise" else f"{_HOW[leading.kind]}\n{_COMPILE}",
         gain_ns=chains.gain_ns,
@@ -69,8 +68,7 @@ def _why(chains: FusibleChains, leading: ChainsOfKind) -> Phrase:
         "count": count(round(sum(each.kernels for each in chains.kinds))),
         "time": ns(chains.total_ns),
         "ops": text(", ".join(op.removeprefix("aten::") for op in leading.ops)),
+        "module": text(place or ""),
     }
-    template = "{count} kernels of {time} a step only pass data on to the next one, mostly {ops}"
-    if place is None:
-        return Phrase(template + ".", values)
-    return Phrase(template + " in {module}.", {**values, "module": text(place)})
+    words = "{count} kernels of {time} a step only pass data on to the next one, mostly {ops}"
+    return filled(words + (" in {module}." if place else "."), values)

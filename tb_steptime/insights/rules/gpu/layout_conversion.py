@@ -7,8 +7,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.insights.wording.vendors import matrix_units
-from tb_steptime.metrics.kernels.waste import Waste
-from tb_steptime.text import Phrase, Quantity, agreeing, count, ns, phrase
+from tb_steptime.text import agreeing, count, ns, phrase
 
 _WHY = (
     "{count} (kernel|kernels) of {time} a step only (converts|convert) the layout of images around matrix work on "
@@ -34,12 +33,13 @@ def layout_conversion(facts: Facts) -> Insight | None:
     found = facts.waste.layout_conversions if facts.waste else None
     if found is None or not found.count:
         return None
-    cores = matrix_units(facts.job.vendor)
+    cores, kernels = matrix_units(facts.job.vendor), round(found.count)
+    what = phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores)
     return kernel_card(
         facts,
         id="layout_conversion",
         title=phrase("Keep images in channels-last layout"),
-        why=_why(found, cores),
+        why=mostly(what, found.site),
         how=CHANNELS_LAST,
         gain_ns=found.gain_ns,
         formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
@@ -47,9 +47,3 @@ def layout_conversion(facts: Facts) -> Insight | None:
         view="tensor_cores",
         site=found.site,
     )
-
-
-def _why(found: Waste, cores: Quantity) -> Phrase:
-    kernels = round(found.count)
-    what = phrase(agreeing(_WHY, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores)
-    return mostly(what, found.site)

@@ -96,11 +96,7 @@ _LIMITS = (
 
 
 def _formula(best: float | None) -> Phrase:
-    part = fraction(MEMORY_FRACTION)
-    if best is None:
-        return phrase(_LIMITS + "and {share} of the peak limit that.", part=part, share=fraction(ALIGNED_FRACTION))
-    return phrase(
-        _LIMITS + "and the best rate of this trace, {best} TFLOP/s, limit that.",
-        part=part,
-        best=Quantity(best, Unit.NUMBER),
-    )
+    most = "{share} of the peak" if best is None else "the best rate of this trace, {best} TFLOP/s,"
+    values = {"part": fraction(MEMORY_FRACTION), "share": fraction(ALIGNED_FRACTION)}
+    values["best"] = Quantity(best, Unit.NUMBER)
+    return filled(f"{_LIMITS}and {most} limit that.", values)

@@ -7,8 +7,11 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.insights.wording.vendors import processors
-from tb_steptime.metrics.kernels.waste import Waste
-from tb_steptime.text import Phrase, fraction, ns, phrase
+from tb_steptime.text import fraction, ns, phrase
+
+#: A larger batch comes first, because compilers fuse only elementwise work and do not make products larger.
+_LARGER_BATCH = "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
+_SEVERAL_INPUTS = "x = torch.stack(inputs)  # several inputs in one call: more blocks for each launch, if memory allows"
 
 
 def small_grids(facts: Facts) -> Insight | None:
@@ -31,14 +34,17 @@ def small_grids(facts: Facts) -> Insight | None:
     faults = [each for each in (waste.small_grids, waste.small_tails) if each] if waste else []
     if not any(fault.count for fault in faults):
         return None
+    total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
+    site = max(faults, key=lambda fault: fault.gain_ns).site
+    words = "Kernels of {time} a step fill {filled} of the GPU with blocks"
     return kernel_card(
         facts,
         id="small_grids",
         title=phrase("Increase the work per kernel (larger batch or fusion)"),
         later=phrase("After the first fix: increase the work per kernel"),
-        why=_why(faults),
-        how=_how(facts),
-        gain_ns=sum(fault.gain_ns for fault in faults),
+        why=mostly(phrase(words, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
+        how=_LARGER_BATCH if facts.data_loading.unknown is None else _SEVERAL_INPUTS,
+        gain_ns=gain_ns,
         formula=phrase(
             "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
             "{processors} without a block, or the rest of a small last wave. At most the time that the memory "
@@ -47,25 +53,5 @@ def small_grids(facts: Facts) -> Insight | None:
         ),
         why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
         view="gpu",
-        site=max(faults, key=lambda fault: fault.gain_ns).site,
+        site=site,
     )
-
-
-def _how(facts: Facts) -> str:
-    """Returns the code of the advice. A larger batch comes first, because compilers fuse only elementwise work and do
-    not make products larger."""
-    if facts.data_loading.unknown is None:
-        return "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
-    return "x = torch.stack(inputs)  # several inputs in one call: more blocks for each launch, if memory allows"
-
-
-def _why(faults: list[Waste]) -> Phrase:
-    """Returns the reason, with the share of the GPU's places for blocks that these kernels fill."""
-    total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
-    leading = max(faults, key=lambda fault: fault.gain_ns).site
-    what = phrase(
-        "Kernels of {time} a step fill {filled} of the GPU with blocks",
-        time=ns(total_ns),
-        filled=fraction(1 - gain_ns / total_ns),
-    )
-    return mostly(what, leading)

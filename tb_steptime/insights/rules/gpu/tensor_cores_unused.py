@@ -82,24 +82,18 @@ def _how(facts: Facts, leading: Obstacle) -> str | None:
 
 
 #: Reasons in words, by their id.
-_WHY = {
-    "tf32_off": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: FP32 inputs, TF32 off",
-    "fp32": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: its inputs are FP32",
-    "layout_conversion": "{eligible} of {kernels} kernel time a step is matrix work without {cores}: the layout "
-    "of its inputs is converted",
+_BECAUSE = {
+    "tf32_off": ": FP32 inputs, TF32 off",
+    "fp32": ": its inputs are FP32",
+    "layout_conversion": ": the layout of its inputs is converted",
 }
-_WHY_ELSE = "{eligible} of {kernels} kernel time a step is matrix work without {cores}"
 
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
     """Returns the reason, with the op that could gain most, and its sizes."""
-    kernels_ns = facts.figure("kernel_sum_time") or 0.0
-    what = phrase(
-        _WHY.get(leading.why_not, _WHY_ELSE),
-        eligible=ns(eligible_ns),
-        kernels=ns(kernels_ns),
-        cores=matrix_units(facts.job.vendor),
-    )
+    words = "{eligible} of {kernels} kernel time a step is matrix work without {cores}"
+    kernels, cores = ns(facts.figure("kernel_sum_time") or 0.0), matrix_units(facts.job.vendor)
+    what = phrase(words + _BECAUSE.get(leading.why_not, ""), eligible=ns(eligible_ns), kernels=kernels, cores=cores)
     where = [word for word in (leading.op, sizes(leading.shapes)) if word]
     return closed(joined(what, phrase("{where}", where=text(" ".join(where))), by=", mostly ") if where else what)
 

@@ -7,13 +7,11 @@ cudaMalloc  mmmmm    m  m     m m       steady: a card
 
 from __future__ import annotations
 
-from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.host.blocking_rows import allocations, bubble_ns
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, count, ns, phrase, text
+from tb_steptime.text import count, ns, phrase, text
 
 _UNSET = "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
 _CACHE_AGAIN = phrase("Turn the caching allocator on again")
@@ -24,25 +22,12 @@ STEADY_FRACTION = 0.5
 _KEEP_CACHE = "# no torch.cuda.empty_cache() in the loop; batches of one shape"
 _EXPANDABLE = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n# and no torch.cuda.empty_cache() in the loop"
 
-
+_NOT_FOUND = "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied."
+_NOT_KEPT = "{call} leaves the GPU idle for {idle} a step: nothing is kept for the next allocation."
 _SHORT = (
     "Memory runs short: an allocation failed {times} times, and each time PyTorch emptied its cache and filled it "
     "again. That leaves the GPU idle for {idle} a step."
 )
-
-
-def _not_cached(facts: Facts, rows: list[BlockingRow]) -> Phrase:
-    return phrase(
-        "{call} leaves the GPU idle for {idle} a step: nothing is kept for the next allocation.",
-        call=text(rows[0].call),
-        idle=ns(bubble_ns(rows)),
-    )
-
-
-def _is_steady(host: HostResult) -> bool:
-    """Whether enough steps wait for the allocator. One step does not show it, as it may be a warm-up."""
-    waiting = sum(step.idle_ns.allocator > 0 for step in host.steps)
-    return waiting > 1 and waiting >= STEADY_FRACTION * len(host.steps)
 
 
 def allocator_steady(facts: Facts) -> Insight | None:
@@ -61,18 +46,18 @@ def allocator_steady(facts: Facts) -> Insight | None:
 
     Left out: the time of calls during which the GPU works.
     """
-    rows = allocations(facts.host)
+    rows = calls_of(facts.host, facts.job, "allocator")
     known = {finding.id: finding for finding in facts.overview.findings}
-    if not rows or not ("caching_off" in known or _is_steady(facts.host)):
+    # a single step that waits does not show it, as it may be a warm-up
+    waiting = sum(step.idle_ns.allocator > 0 for step in facts.host.steps)
+    steady = waiting > 1 and waiting >= STEADY_FRACTION * len(facts.host.steps)
+    if not rows or not ("caching_off" in known or steady):
         return None
-    why = phrase(
-        "{call} leaves the GPU idle for {idle} a step: tensor shapes change, or the cache was emptied.",
-        call=text(rows[0].call),
-        idle=ns(bubble_ns(rows)),
-    )
+    leaves = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
+    if "caching_off" in known:
+        return calls_card(facts, "allocator_steady", _CACHE_AGAIN, phrase(_NOT_KEPT, **leaves), rows, _UNSET)
+    why = phrase(_NOT_FOUND, **leaves)
     if "memory_short" in known:
         why = phrase(_SHORT, times=count(known["memory_short"].count), idle=ns(bubble_ns(rows)))
-    if "caching_off" in known:
-        return calls_card(facts, "allocator_steady", _CACHE_AGAIN, _not_cached(facts, rows), rows, _UNSET)
     how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
     return calls_card(facts, "allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)

@@ -6,12 +6,13 @@ are made by an op of the backward pass or of the optimizer, so the script does n
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, exchanged, hidden, name_of, place_of, plain
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, name_of, place_of, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.insights.rules.host.model_launches import model_late
-from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, filled, ns, phrase, text
 
@@ -33,12 +34,13 @@ def sync_bubble(facts: Facts) -> Insight | None:
 
     Left out: idle time before the call, and waits for the loader.
     """
-    rows = plain(facts.host, facts.job)
+    rows = calls_of(facts.host, facts.job, "plain")
     if not rows:
         return None
     op, more_ns = waiting_op(rows[0]), _before_few_launches_ns(facts, bubble_ns(rows))
     total_ns = bubble_ns(rows) + more_ns
-    why = _why(rows[0], total_ns, _FEW_BETWEEN if more_ns else _LEAVES[_which(rows[0], total_ns)])
+    words = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
+    why = _why(rows[0], total_ns, _FEW_BETWEEN if more_ns else words)
     return calls_card(facts, "sync_bubble", op.title, why, rows, op.how, more_ns)
 
 
@@ -50,23 +52,10 @@ def _before_few_launches_ns(facts: Facts, bubbles_ns: int) -> int:
     return max(0, min(split_ns, (change.gain_ns or 0) - bubbles_ns)) if change is not None else 0
 
 
-#: Reasons by whether the place is known, and whether other calls leave the GPU idle, too.
-_LEAVES = {
-    (True, True): "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}.",
-    (True, False): "{op} in {place} leaves the GPU idle for {most} a step.",
-    (False, True): "{op} leaves the GPU idle for {most} a step; all such calls for {total}.",
-    (False, False): "{op} leaves the GPU idle for {most} a step.",
-}
 _FEW_BETWEEN = (
     "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
     "little to get ahead."
 )
-
-
-_TITLES = {
-    "backward": phrase("Remove the hidden wait from the backward pass"),
-    "optimizer": phrase("Remove the hidden wait from the optimizer"),
-}
 
 
 def hidden_sync_backward(facts: Facts) -> Insight | None:
@@ -104,16 +93,14 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     return _hidden_sync(facts, "optimizer")
 
 
-def _hidden_sync(facts: Facts, where: str) -> Insight | None:
-    rows = hidden(facts.host, where)
+def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insight | None:
+    rows = calls_of(facts.host, facts.job, where)
     if not rows:
         return None
     # the place is the line, module or op of the forward pass that the op belongs to
-    words = "{op}, from {place}, leaves the GPU idle for {total} a step."
-    if place_of(rows[0]) is None:
-        words = "{op} leaves the GPU idle for {total} a step."
-    why = _why(rows[0], bubble_ns(rows), words)
-    return calls_card(facts, f"hidden_sync_{where}", _TITLES[where], why, rows, waiting_op(rows[0]).how)
+    why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
+    title = "Remove the hidden wait from the " + ("backward pass" if where == "backward" else where)
+    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, waiting_op(rows[0]).how)
 
 
 _READ = """if step % 100 == 0:  # on all ranks alike
@@ -139,38 +126,32 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
 
     Left out: the collective itself, whose exposed time is communication; idle time before the call.
     """
-    rows = exchanged(facts.host, facts.job)
+    rows = calls_of(facts.host, facts.job, "exchanged")
     if not rows:
         return None
     barrier = rows[0].collective == "barrier"
     title = phrase("Remove barriers from the loop") if barrier else phrase("Read less often what ranks exchange")
-    why = _why(rows[0], bubble_ns(rows), _WAITS_THEN[_which(rows[0], bubble_ns(rows))])
+    why = _why(rows[0], bubble_ns(rows), _WAITS_THEN)
     return calls_card(facts, "synchronous_exchange", title, why, rows, _BARRIER if barrier else _READ)
 
 
-#: Reasons for calls that wait for other ranks, by whether the place is known, and whether there are other such calls.
-_WAITS_THEN = {
-    (True, True): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such "
-    "calls: {total}.",
-    (True, False): "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step.",
-    (False, True): "{op} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such calls: "
-    "{total}.",
-    (False, False): "{op} waits for {kind} of all ranks, then the GPU is idle for {most} a step.",
-}
+_WAITS_THEN = (
+    "{op} in {place} waits for {kind} of all ranks, then the GPU is idle for {most} a step; all such calls: {total}."
+)
 _ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-to-all": "an all-to-all",
              "send and receive": "a send or receive"}  # fmt: skip
 
 
-def _which(row: BlockingRow, total_ns: int) -> tuple[bool, bool]:
-    """Whether the place is known, and whether other calls leave the GPU idle, too."""
-    return place_of(row) is not None, row.bubble_ns < total_ns
-
-
 def _why(row: BlockingRow, total_ns: int, words: str) -> Phrase:
-    kind = row.collective or ""
+    """Returns the reason, without the place where that is not known, and without all such calls where there is one."""
+    kind, place = row.collective or "", place_of(row)
+    if place is None:
+        words = words.replace(" in {place}", "").replace(", from {place},", "")
+    if row.bubble_ns >= total_ns:
+        words = words.partition("; all such calls")[0].removesuffix(".") + "."
     values = {
         "op": text(name_of(row)),
-        "place": text(place_of(row) or ""),
+        "place": text(place or ""),
         "kind": text(_ARTICLES.get(kind, f"a {kind}")),
         "most": ns(row.bubble_ns),
         "total": ns(total_ns),

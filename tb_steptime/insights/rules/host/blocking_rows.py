@@ -1,13 +1,16 @@
-"""Groups of blocking calls by their card (each group belongs to one card), and their names in cards."""
+"""Groups of blocking calls by their card (each group belongs to one card), their names in cards, and what to do about
+the ops that make the CPU wait: a table, first match wins."""
 
 from __future__ import annotations
 
+import re
+from typing import Literal, NamedTuple
+
 from tb_steptime.analyses.host import HostResult
-from tb_steptime.insights.rules.host.waiting_ops import waiting_op
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.job.kind import JobKind
 from tb_steptime.metrics.phases.marks import without_engine
-from tb_steptime.text import shortened
+from tb_steptime.text import Phrase, phrase, shortened
 from tb_steptime.text.patterns import expression
 
 #: Maximum lengths of names of ops and of places. Longer names would push the number out of a card's two lines.
@@ -16,40 +19,26 @@ NAME_LENGTH, PLACE_LENGTH = 28, 36
 _FOLDER = expression(r"^.*[/\\]")
 
 
-def allocations(host: HostResult) -> list[BlockingRow]:
-    return [row for row in host.blocking if row.kind == "allocator"]
+#: The card of a group of calls. Calls inside the backward pass and the optimizer's step are not visible in the script.
+CallsOf = Literal["allocator", "backward", "optimizer", "pageable", "exchanged", "plain"]
 
 
-def hidden(host: HostResult, phase: str) -> list[BlockingRow]:
-    """Returns calls that are not visible in the training script: those inside a backward pass or an optimizer step."""
-    return [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) == phase]
+def calls_of(host: HostResult, job: JobKind, card: CallsOf) -> list[BlockingRow]:
+    return [row for row in host.blocking if _card_of(row, job) == card]
 
 
-def pageable(host: HostResult) -> list[BlockingRow]:
-    """Returns copies of pageable memory to the device. Copies back to the host are left out: they wait for the GPU's
-    results, whether the memory is pinned or not."""
-    return [row for row in host.blocking if _is_pageable(row)]
-
-
-def exchanged(host: HostResult, job: JobKind) -> list[BlockingRow]:
-    """Returns waits of a training script for data that the ranks exchange just before."""
-    return [row for row in _asked_for(host) if _is_exchanged(row, job)]
-
-
-def plain(host: HostResult, job: JobKind) -> list[BlockingRow]:
-    """Returns all other calls: waits that the training script itself makes."""
-    return [row for row in _asked_for(host) if not _is_exchanged(row, job)]
-
-
-def _asked_for(host: HostResult) -> list[BlockingRow]:
-    rows = [row for row in host.blocking if row.kind != "allocator" and _hidden_in(row) is None]
-    return [row for row in rows if not _is_pageable(row)]
-
-
-def _is_exchanged(row: BlockingRow, job: JobKind) -> bool:
-    """Whether the call waits for data that ranks exchange. False at inference: there the ranks agree on what to compute
-    next, and this exchange cannot be postponed."""
-    return row.collective is not None and job.purpose != "inference"
+def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:
+    if row.kind == "allocator":
+        return "allocator"
+    if row.phase == "optimizer":
+        return "optimizer"
+    if row.phase == "backward" and row.site != "backward.loss":
+        return "backward"
+    # copies back to the host wait for the GPU's results, whether the memory is pinned or not
+    if row.kind == "pageable_copy" and row.direction == "HtoD" and waiting_op(row).id == "copy":
+        return "pageable"
+    # at inference ranks agree on what to compute next, and this exchange cannot be postponed
+    return "exchanged" if row.collective is not None and job.purpose != "inference" else "plain"
 
 
 def bubble_ns(rows: list[BlockingRow]) -> int:
@@ -77,12 +66,69 @@ def brief(name: str, length: int = NAME_LENGTH) -> str:
     return shortened(without_engine(_FOLDER.sub("", name)), length)
 
 
-def _hidden_in(row: BlockingRow) -> str | None:
-    if row.phase == "optimizer":
-        return "optimizer"
-    return "backward" if row.phase == "backward" and row.site != "backward.loss" else None
+class WaitingOp(NamedTuple):
+    """An op that makes the CPU wait, for the size of a result or for values. names: matches the names of this op and of
+    ops or ranges around it. title and how: texts of its card."""
+
+    id: str
+    names: re.Pattern[str]
+    title: Phrase
+    how: str | None
 
 
-def _is_pageable(row: BlockingRow) -> bool:
-    to_device = row.kind == "pageable_copy" and row.direction == "HtoD"
-    return to_device and _hidden_in(row) is None and waiting_op(row).id == "copy"
+def _op(id: str, names: str, title: str, how: str | None = None) -> WaitingOp:
+    return WaitingOp(id, expression(names), phrase(title), how)
+
+
+#: Ordered from specific to general: ops in the first rows call ops in the last rows.
+WAITING_OPS = (
+    _op("grad_scaler", r"(?i)grad_?scaler|scaler[.(]|_amp_update_scale", "Scale gradients without waiting for the GPU",
+        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler'),
+    _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
+        "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)"),
+    # the transpose of a coalesced matrix is not coalesced: the backward pass coalesces it again, whatever the input is
+    _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transposed matrix before the loop",
+        "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"),
+    _op("product", r"sparse_(add)?mm|Sparse(Add)?[Mm]m", "Coalesce sparse inputs before the loop",
+        "matrix = matrix.coalesce()  # or use a dense one"),
+    _op("coalesce", r"coalesce|[Ss]parse", "Use dense gradients", "torch.nn.Embedding(rows, width, sparse=False)"),
+    _op("unique", r"aten::_?unique", "Find unique values in the DataLoader"),
+    _op("repeat_interleave", r"aten::repeat_interleave", "Give repeat_interleave its output size",
+        "x.repeat_interleave(repeats, output_size=size)"),
+    _op("multinomial", r"aten::multinomial", "Draw samples without waiting for the GPU",
+        "(p / torch.empty_like(p).exponential_()).argmax(-1)"),
+    _op("bincount", r"aten::bincount", "Count into a vector of known length",
+        "counts = torch.zeros(length, dtype=torch.long, device=x.device)\n"
+        "counts.scatter_add_(0, x, torch.ones_like(x))"),
+    _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",
+        "torch.where(condition, a, b)  # in place of if"),
+    _op("mask", r"aten::(nonzero|masked_select|argwhere|index|index_put_?|_index_put_impl_)$",
+        "Index without a boolean mask", "torch.where(mask, x, 0)  # keeps the shape"),
+    _op("item", r"aten::(item|_local_scalar_dense)$|tolist|numpy", "Read values from the GPU less often",
+        "if step % 100 == 0:\n    print(loss.item())"),
+    _op("copy", r"aten::(to|_to_copy|copy_|cpu)$|[Mm]emcpy", "Copy without blocking the CPU",
+        "x.to(device, non_blocking=True)  # from or to pinned memory"),
+    _op("event", r"EventSynchronize", "Wait for CUDA events one step later"),
+    _op("explicit", r"Synchronize", "Stop waiting for the GPU in the loop",
+        "# remove torch.cuda.synchronize() from the loop"),
+)  # fmt: skip
+
+#: Advice for copies to the CPU. The CPU reads the copied data: without a wait it would read data that is not there yet.
+READS_BACK = _op(
+    "read_back", "", "Copy results to the CPU less often, or read them later",
+    "host.copy_(x, non_blocking=True); done.record()  # host: pinned; done = torch.cuda.Event()\n"
+    "done.synchronize()  # a step later, before host is read",
+)  # fmt: skip
+
+OTHER = _op("other", "", "Move the blocking call out of the step")
+
+
+def waiting_op(row: BlockingRow) -> WaitingOp:
+    """Returns the op that makes a group of calls wait. The name of the call itself is matched last: a copy that an op
+    makes belongs to the op."""
+    around = [name for name in (row.op, row.reads, row.outer_op, row.user_range, row.source, row.module) if name]
+    for names in (around, [row.call]):
+        for op in WAITING_OPS:
+            if any(op.names.search(name) for name in names):
+                return READS_BACK if op.id == "copy" and row.direction == "DtoH" else op
+    return OTHER

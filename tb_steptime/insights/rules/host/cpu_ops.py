@@ -8,7 +8,7 @@ from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import WARNING_FRACTION, severity
-from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuOptimizer, CpuWork
+from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
 
@@ -129,7 +129,14 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
         id="cpu_optimizer",
         severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
         title=phrase("Use the fused optimizer"),
-        why=_optimizer_why(facts, optimizer),
+        why=phrase(
+            "{name} takes {time} a step ({share}) in {calls} ops and the Python between them. The fused form updates "
+            "each parameter in one pass.",
+            name=text(optimizer.name),
+            time=ns(optimizer.usual_ns + optimizer.between_ns),
+            share=fraction(facts.share(optimizer.usual_ns + optimizer.between_ns)),
+            calls=count(round(optimizer.calls)),
+        ),
         how=f"torch.optim.{optimizer.name}(model.parameters(), fused=True)  # on the CPU since torch 2.4",
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
@@ -201,17 +208,6 @@ def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
     return Phrase(f"{words}{inputs}{library}.", values)
 
 
-def _optimizer_why(facts: Facts, optimizer: CpuOptimizer) -> Phrase:
-    return phrase(
-        "{name} takes {time} a step ({share}) in {calls} ops and the Python between them. The fused form updates each "
-        "parameter in one pass.",
-        name=text(optimizer.name),
-        time=ns(optimizer.usual_ns + optimizer.between_ns),
-        share=fraction(facts.share(optimizer.usual_ns + optimizer.between_ns)),
-        calls=count(round(optimizer.calls)),
-    )
-
-
 #: Minimum share of the step outside ops. Below it, no part of a step decides how long it is.
 LEAST_FRACTION = 0.20
 #: Maximum length of the name of a range in a sentence.
@@ -237,11 +233,16 @@ def cpu_outside(facts: Facts) -> Insight | None:
         return None
     if not outside_leads(facts):
         return None
-    outside_ns = outside_ops_ns(facts)
+    outside_ns, found = outside_ops_ns(facts), facts.host.outside_range
+    values = {"outside": ns(outside_ns), "share": fraction(facts.share(outside_ns))}
+    rest = ". Call stacks name the Python functions, or the waits, that take this time."
+    if found is not None:
+        rest = ", {inside} of it in {range}. Call stacks name the functions and waits there."
+        values |= {"inside": ns(found.ns), "range": text(brief(found.name, _RANGE_LENGTH))}
     return Insight(
         id="cpu_outside",
         title=phrase("Record call stacks, too"),
-        why=_outside_why(facts, outside_ns),
+        why=Phrase("For {outside} a step ({share}) no op is recorded" + rest, values),
         how="profile(..., with_stack=True)",
         gain_formula=phrase("No gain: call stacks show where the time is spent."),
         confidence=Confidence.HIGH,
@@ -264,26 +265,11 @@ def outside_leads(facts: Facts) -> bool:
     set-up of loaders has a card of its own, and what interrupts Python does not come back."""
     cpu, causes = facts.host.cpu, facts.data_loading.causes
     setup_ns = causes.starts.setup_ns if causes is not None and causes.starts is not None else 0
-    outside_ns = outside_ops_ns(facts) - setup_ns - _interrupted_ns(facts)
+    rows = [row for row in facts.overview.excess if row.kind == "interrupted"]
+    between_ns = sum(each.ns for row in rows for each in row.names if each.name is None)  # Python code between ops
+    outside_ns = outside_ops_ns(facts) - setup_ns - between_ns // max(1, len(facts.overview.steps))
     most_ns = max((group.usual_ns for group in cpu.groups if group.id != "other"), default=0) if cpu is not None else 0
     return facts.share(outside_ns) >= LEAST_FRACTION and outside_ns > most_ns
-
-
-def _interrupted_ns(facts: Facts) -> int:
-    """Time a step in which Python code between ops is interrupted."""
-    rows = [row for row in facts.overview.excess if row.kind == "interrupted"]
-    between_ns = sum(each.ns for row in rows for each in row.names if each.name is None)
-    return between_ns // max(1, len(facts.overview.steps))
-
-
-def _outside_why(facts: Facts, outside_ns: int) -> Phrase:
-    values = {"outside": ns(outside_ns), "share": fraction(facts.share(outside_ns))}
-    words, found = "For {outside} a step ({share}) no op is recorded", facts.host.outside_range
-    if found is None:
-        words += ". Call stacks name the Python functions, or the waits, that take this time."
-        return Phrase(words, values)
-    words += ", {inside} of it in {range}. Call stacks name the functions and waits there."
-    return Phrase(words, values | {"inside": ns(found.ns), "range": text(brief(found.name, _RANGE_LENGTH))})
 
 
 def cpu_compiles(facts: Facts) -> Insight | None:

@@ -113,7 +113,9 @@ def between_passes(facts: Facts) -> Insight | None:
     if exchanged_one_by_one_ns(facts):
         return None
     gain_ns = sum(model_late(facts.host).between.values())
-    advice = _between(facts.host)
+    advice = _BESIDE_OPTIMIZER
+    if not sites_of(facts.host, OPTIMIZER):
+        advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
     why, title = _of_launches(facts.host, BETWEEN, advice.why), phrase(advice.title)
     return late_card(facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
 
@@ -145,12 +147,6 @@ _OUTSIDE_STEPS = _Between(
     "example.",
     _NOW_AND_THEN,
 )
-
-
-def _between(host: HostResult) -> _Between:
-    if sites_of(host, OPTIMIZER):
-        return _BESIDE_OPTIMIZER
-    return _UNNAMED if sites_of(host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
 
 
 def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase:

@@ -39,11 +39,9 @@ _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
 )
 _NAMED = phrase("The trace names these pauses.")
-#: Reasons by whether the card advises to find the cause of the pauses. For that it is enough that they are measured.
-_INFERRED = {
-    True: phrase("The pauses are measured; the trace does not name their cause."),
-    False: phrase("Inferred from their pattern: the trace does not name them."),
-}
+#: Where the card advises to find the cause of the pauses, it is enough that they are measured.
+_MEASURED = phrase("The pauses are measured; the trace does not name their cause.")
+_INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 
 
 def garbage_collection(facts: Facts) -> Insight | None:
@@ -84,7 +82,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
     found = [pause for pause in facts.host.pauses if pause.cause in (card.cause, *also)]
     if not found:
         return None
-    sure = all(pause.sure for pause in found)
+    sure, is_searched = all(pause.sure for pause in found), card is _UNEXPLAINED
     return host_card(
         facts,
         id=card.id,
@@ -93,17 +91,11 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
         how=card.how,
         gain_ns=sum(pause.idle_ns for pause in found),
         formula=phrase("GPU idle time during these pauses, mean over the steps."),
-        best=_best(card, sure),
-        why_confidence=_NAMED if sure else _INFERRED[card is _UNEXPLAINED],
+        best=Confidence.HIGH if sure else Confidence.MEDIUM if is_searched else Confidence.LOW,
+        why_confidence=_NAMED if sure else _MEASURED if is_searched else _INFERRED,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
         row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
     )
-
-
-def _best(card: _Card, sure: bool) -> Confidence:
-    if sure:
-        return Confidence.HIGH
-    return Confidence.MEDIUM if card is _UNEXPLAINED else Confidence.LOW
 
 
 def _why(template: str, found: list[Pause]) -> Phrase:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import (
+    EVIDENCE,
     PROFILING_SLOWS,
-    evidence_of_calls,
     evidence_of_sites,
     host_card,
     late_by_site,
-    row_of_call,
-    row_of_sites,
     sites_of,
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
@@ -70,6 +68,7 @@ def late_card(
     for the sites' longest gaps.
     """
     rows = sites_of(facts.host, sites)
+    worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
     plain = 1.0 if long else _left_without_profiler(facts, facts.step_ns - facts.step_ns / facts.slowed)
     gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
     return host_card(
@@ -84,7 +83,7 @@ def late_card(
         best=Confidence.HIGH if certain else Confidence.LOW if guessed else Confidence.MEDIUM,
         why_confidence=_MEASURED if certain else _UNNAMED if guessed else PROFILING_SLOWS,
         evidence=evidence_of_sites(rows) if evidence is None else evidence,
-        row=row_of_sites(rows),
+        row=EvidenceRow("sites", worst.site) if worst else None,
     )
 
 
@@ -135,6 +134,6 @@ def calls_card(
         why_confidence=_REPLAYED if more_ns else _MEASURED,
         colour="blocking",
         part="runtime",
-        evidence=evidence_of_calls(rows),
-        row=row_of_call(rows),
+        evidence=[Evidence(row.worst_step, row.worst_start_ns, row.worst_end_ns) for row in rows][:EVIDENCE],
+        row=EvidenceRow("blocking", str(rows[0].worst_start_ns)) if rows else None,
     )

@@ -8,7 +8,6 @@ gain        .....   LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL  .....
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Evidence, Insight
@@ -72,16 +71,20 @@ def long_stretches(facts: Facts) -> Insight | None:
     names = _names(facts, late, compiled=False)
     name = _common_name(names)
     unclear = name is None and (in_series(facts.host) or facts.share(sum(late.values())) < WARNING_FRACTION)
-    if not late or unclear or facts.cpu_unrecorded:
+    if not late or unclear or facts.host.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how = None if facts.host.with_stack else _STACKS
     if name is not None:
         title, how = _advice(facts.host, name, {gap.doing for gap in gaps if gap.name == name})
-    why = _why(facts, gaps, names) if gaps else _of_few(model.launches, sum(late.values()))
+    launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
+    why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
     if how is not None and how.startswith(_OVERLAPPED) and (less := _overlapped(facts, sum(late.values()))):
         why = joined(why, less)
-    return _card(facts, _Waits("long_stretches", title, why, late, gaps, how))
+    return _card(facts, "long_stretches", title, why, late, gaps, how)
+
+
+_OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
 
 
 def _advice(host: HostResult, name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
@@ -123,15 +126,15 @@ def compiled_waits(facts: Facts) -> Insight | None:
     """
     late = model_late(facts.host).compiled
     gaps = _longest(facts, late, compiled=True)
-    if not gaps or facts.cpu_unrecorded:
+    if not gaps or facts.host.cpu_unrecorded:
         return None
     if facts.host.recaptures is not None:
         title, how = phrase("Keep torch.compile from capturing the same graph again"), _how_to_capture_once(facts)
-        return _card(facts, _Waits("compiled_waits", title, _captured_again(facts.host.recaptures), late, gaps, how))
-    title = _TITLES[any(gap.compiles for gap in gaps)]
-    return _card(
-        facts, _Waits("compiled_waits", title, _why(facts, gaps, _names(facts, late, compiled=True)), late, gaps, LOGS)
-    )
+        return _card(facts, "compiled_waits", title, _captured_again(facts.host.recaptures), late, gaps, how)
+    compiles = any(gap.compiles for gap in gaps)
+    title = KEEP_FROM_COMPILING if compiles else phrase("Find out what delays the compiled code")
+    why = _why(facts, gaps, _names(facts, late, compiled=True))
+    return _card(facts, "compiled_waits", title, why, late, gaps, LOGS)
 
 
 def _captured_again(found: Recaptures) -> Phrase:
@@ -153,30 +156,11 @@ def _how_to_capture_once(facts: Facts) -> str:
 _GRAPH_LOGS = '# TORCH_LOGS="cudagraphs" names other reasons, such as shapes that vary'
 
 
-#: Titles by whether torch.compile is at work in one of the gaps.
-_TITLES = {
-    True: KEEP_FROM_COMPILING,
-    False: phrase("Find out what delays the compiled code"),
-}
-
-
-class _Waits(NamedTuple):
-    """What differs between cards about long waits."""
-
-    id: str
-    title: Phrase
-    why: Phrase
-    late: dict[str, int]
-    gaps: Sequence[LongGap]
-    how: str | None
-
-
-def _card(facts: Facts, waits: _Waits) -> Insight | None:
-    evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in waits.gaps[:EVIDENCE]] or None
-    gain_ns = sum(waits.late.values())
-    return late_card(
-        facts, waits.id, waits.title, waits.why, waits.late, gain_ns, how=waits.how, long=True, evidence=evidence
-    )
+def _card(
+    facts: Facts, id: str, title: Phrase, why: Phrase, late: dict[str, int], gaps: Sequence[LongGap], how: str | None
+) -> Insight | None:
+    evidence = [Evidence(gap.step, gap.start_ns, gap.end_ns) for gap in gaps[:EVIDENCE]] or None
+    return late_card(facts, id, title, why, late, sum(late.values()), how=how, long=True, evidence=evidence)
 
 
 def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
@@ -227,11 +211,6 @@ _NOT_RECORDED = _WAITS_LEAVE + "; nothing is recorded of the CPU then: Python co
 _IN_UPDATE = _WAITS_LEAVE + " from the copy of gradients to that of weights, most likely for the optimizer's step."
 _OTHERS = "{others} more (has|have) other causes."
 _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
-
-
-def _of_few(launches: float, late_ns: int) -> Phrase:
-    words = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
-    return filled(agreeing(words, round(launches)), {"launches": count(round(launches)), "late": ns(late_ns)})
 
 
 def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:

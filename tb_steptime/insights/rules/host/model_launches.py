@@ -8,7 +8,6 @@ If the model has few launches, all gaps count as long: a graph would have hardly
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import NamedTuple
 
 from tb_steptime.analyses.host import HostResult
@@ -59,7 +58,9 @@ def model_late(host: HostResult) -> ModelLate:
     long, compiled, rare = _long(host, late)
     rest = {site: ns - long[site] - compiled[site] - rare[site] for site, ns in late.items()}
     short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, BETWEEN))
-    launches = _launches(host, [site for site in _MODEL if site in late])
+    launching = [site for site in _MODEL if site in late]
+    launches = sum(row.launches for row in sites_of(host, launching))
+    launches -= host.bucket_copies if HOOKS[0] in launching else 0.0
     split = {row.site: min(row.split_ns, short[row.site]) for row in sites_of(host, short)}
     if launches < FEW_LAUNCHES:
         long |= {site: long[site] + ns for site, ns in short.items()}
@@ -96,12 +97,6 @@ def has_one_graph(host: HostResult) -> bool:
 
 def _some(by_site: dict[str, int]) -> dict[str, int]:
     return {site: ns for site, ns in by_site.items() if ns > 0}
-
-
-def _launches(host: HostResult, sites: Collection[str]) -> float:
-    """Returns the launches a step from these sites, without copies out of DDP's buckets."""
-    copies = host.bucket_copies if HOOKS[0] in sites else 0.0
-    return sum(row.launches for row in sites_of(host, sites)) - copies
 
 
 def bucket_late_ns(host: HostResult) -> int:

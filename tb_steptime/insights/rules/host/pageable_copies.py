@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
-from tb_steptime.insights.rules.host.blocking_rows import name_of, pageable
+from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -29,7 +27,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies themselves, and waits for the loader.
     """
-    rows = pageable(facts.host)
+    rows = calls_of(facts.host, facts.job, "pageable")
     if not rows:
         return None
     title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
@@ -84,9 +82,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    return _alone_card(
-        facts, _Alone("pageable_batch_copies", "Copy the next batch while kernels run", words, how), rows
-    )
+    return _alone_card(facts, "pageable_batch_copies", "Copy the next batch while kernels run", words, how, rows)
 
 
 def pageable_result_copies(facts: Facts) -> Insight | None:
@@ -109,31 +105,25 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
     usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
-    card = _Alone("pageable_result_copies", "Copy results while kernels run", words, _BACK)
-    return _alone_card(facts, card, rows, usual_ns)
+    title = "Copy results while kernels run"
+    return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
 
 
-class _Alone(NamedTuple):
-    """What differs between cards about copies beside which no kernel runs."""
-
-    id: str
-    title: str
-    words: str
-    how: str
-
-
-def _alone_card(facts: Facts, card: _Alone, rows: list[CopyRow], most_ns: int | None = None) -> Insight | None:
-    """most_ns: what a usual step spends in copies alone, where the card is about no more than that."""
+def _alone_card(
+    facts: Facts, id: str, title: str, words: str, how: str, rows: list[CopyRow], most_ns: int | None = None
+) -> Insight | None:
+    """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
+    where the card is about no more than that."""
     known = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
     return host_card(
         facts,
-        id=card.id,
-        title=phrase(card.title),
-        why=phrase(card.words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
-        how=card.how,
+        id=id,
+        title=phrase(title),
+        why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
+        how=how,
         gain_ns=alone_ns,
         formula=phrase("Mean over the steps of these copies' time during which no kernel runs."),
         best=Confidence.MEDIUM,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
-from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter
-from tb_steptime.metrics.idle.python_work import PythonWork
+from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function, source_line
 

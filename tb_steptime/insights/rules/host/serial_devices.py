@@ -11,7 +11,6 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.metrics.idle.several_gpus import SeveralDevices
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
 #: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
@@ -36,11 +35,16 @@ def serial_devices(facts: Facts) -> Insight | None:
     several = facts.host.several_devices
     if several is None or not in_series(facts.host):
         return None
+    values = {"number": count(len(several.devices)), "mean": Quantity(several.concurrency, Unit.NUMBER)}
+    words = "On average {mean} of {number} GPUs work at a time"
+    for worst in several.blockers[:1]:
+        words += "; {op} keeps GPU {waits} idle for {idle} a step"
+        values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
     return host_card(
         facts,
         id="serial_devices",
         title=phrase("Run one process per GPU"),
-        why=_why(several),
+        why=Phrase(words + ".", values),
         how=f"torchrun --nproc-per-node={len(several.devices)} train.py\n# with DistributedDataParallel",
         gain_ns=several.union_busy_ns - max(several.busy_ns),
         formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
@@ -55,15 +59,3 @@ def in_series(host: HostResult) -> bool:
     """Whether the process has several GPUs, and they work one after another."""
     several = host.several_devices
     return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
-
-
-def _why(several: SeveralDevices) -> Phrase:
-    mean = Quantity(several.concurrency, Unit.NUMBER)
-    values = {"number": count(len(several.devices)), "mean": mean}
-    if not several.blockers:
-        return Phrase("On average {mean} of {number} GPUs work at a time.", values)
-    worst = several.blockers[0]
-    values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
-    return Phrase(
-        "On average {mean} of {number} GPUs work at a time; {op} keeps GPU {waits} idle for {idle} a step.", values
-    )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.unrecorded import by_others, hidden_in_graphs
+from tb_steptime.insights.wording.host import by_others, hidden_in_graphs
 from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.text import ns, phrase
 
@@ -24,24 +22,6 @@ _BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not 
 _BEHIND_OTHERS = _WHY + "another process, whose turn it is, or work from before the recording."
 _HOW_OF_OTHERS = "nvidia-smi  # AMD: rocm-smi; lists the processes on the GPU"
 _HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
-
-
-def _words(facts: Facts) -> _Words:
-    if hidden_in_graphs(facts):
-        return _Words("Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS)
-    if by_others(facts):
-        return _Words("Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS, "a free GPU")
-    how = _HOW.format(activity=device_activity(facts.job.accelerator))
-    return _Words("Record the GPU's work after a warm-up", _BEHIND_ANYTHING, how)
-
-
-class _Words(NamedTuple):
-    """Texts of the card."""
-
-    title: str
-    why: str
-    how: str
-    instead: str = "better data"
 
 
 def unrecorded_work(facts: Facts) -> Insight | None:
@@ -61,16 +41,22 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     """
     if facts.share(facts.unrecorded_ns) < WARNING_FRACTION:
         return None
-    words = _words(facts)
+    how, instead = _HOW.format(activity=device_activity(facts.job.accelerator)), "better data"
+    title, why = "Record the GPU's work after a warm-up", _BEHIND_ANYTHING
+    if hidden_in_graphs(facts):
+        title, why, how = "Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS
+    elif by_others(facts):
+        title, why, how = "Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS
+        instead = "a free GPU"
     return Insight(
         id="unrecorded_work",
-        title=phrase(words.title),
-        why=phrase(words.why, unrecorded=ns(facts.unrecorded_ns)),
-        how=words.how,
+        title=phrase(title),
+        why=phrase(why, unrecorded=ns(facts.unrecorded_ns)),
+        how=how,
         gain_formula=phrase("No gain: the other figures become certain."),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
         view="host",
         colour="kernel",
-        instead=phrase(words.instead),
+        instead=phrase(instead),
     )

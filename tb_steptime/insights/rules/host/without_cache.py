@@ -51,7 +51,18 @@ def without_cache(facts: Facts) -> Insight | None:
     best = Confidence.MEDIUM if found.is_causal else Confidence.LOW
     why_confidence = _CAUSAL if found.is_causal else _MASKED
     if not found.ns:
-        return _without_gain(facts, found, best, why_confidence)
+        sure, why = confidence(facts, best, why_confidence)
+        return Insight(
+            id="without_cache",
+            title=_TITLE,
+            why=_why(found),
+            how=_HOW,
+            gain_formula=_NO_TIME,
+            confidence=sure,
+            why_confidence=why,
+            view="host",
+            colour="cpu",
+        )
     return host_card(
         facts,
         id="without_cache",
@@ -62,21 +73,6 @@ def without_cache(facts: Facts) -> Insight | None:
         best=best,
         why_confidence=why_confidence,
         how=_HOW,
-    )
-
-
-def _without_gain(facts: Facts, found: WithoutCache, best: Confidence, why_confidence: Phrase) -> Insight:
-    sure, why = confidence(facts, best, why_confidence)
-    return Insight(
-        id="without_cache",
-        title=_TITLE,
-        why=_why(found),
-        how=_HOW,
-        gain_formula=_NO_TIME,
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
     )
 
 

@@ -11,7 +11,7 @@ from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.memory.cards import memory_card
 from tb_steptime.metrics.memory.growth import Maker
-from tb_steptime.text import Phrase, count, joined, nbytes, phrase, text
+from tb_steptime.text import Phrase, count, filled, nbytes, phrase, text
 
 #: Minimum growth in bytes a step. A list of losses or of figures to report grows by less, and is harmless even after a
 #: million steps.
@@ -76,15 +76,9 @@ def _why(device: DeviceMemory, maker: Maker) -> Phrase:
     """Returns the reason, with the place that leaves most. If there are several places, only the largest is named."""
     example, grown = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
-    left = phrase(
-        "Each of {steps} steps leaves {bytes} on {device}",
-        steps=count(maker.steps),
-        bytes=nbytes(grown),
-        device=text(device.name),
-    )
-    makes = ", made by" if maker.bytes_per_step >= MOST_OF_ALL * grown else ", made mostly by"
-    if example.op is None:
-        return joined(left, phrase(", made outside of ops."), by="")
-    if place is None or place == example.op:
-        return joined(left, phrase(makes + " {op}.", op=text(example.op)), by="")
-    return joined(left, phrase(makes + " {op} in {place}.", op=text(example.op), place=text(place)), by="")
+    values = {"steps": count(maker.steps), "bytes": nbytes(grown), "device": text(device.name)}
+    values |= {"op": text(example.op or ""), "place": text(place or "")}
+    made = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown else " made mostly"
+    where = f"{made} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")
+    where = " made outside of ops" if example.op is None else where
+    return filled(f"Each of {{steps}} steps leaves {{bytes}} on {{device}},{where}.", values)

@@ -81,7 +81,9 @@ def gradients_kept(facts: Facts) -> Insight | None:
             for row in device.largest
             if row.category == "gradients" and row.step in steps and row.step != device.peak.step
         ]
-        if device.peak.phase == "forward" and old and _one_pass_a_step(facts.memory):
+        # where steps without the optimizer accumulate gradients, these are needed
+        every = all(any(span.phase == "optimizer" for span in step.phase_spans) for step in facts.memory.steps)
+        if device.peak.phase == "forward" and old and every:
             return _card(
                 device,
                 "gradients_kept",
@@ -112,7 +114,9 @@ def fragmented(facts: Facts) -> Insight | None:
     Left out: blocks that only seem unused, because another stream still needs them.
     """
     memory = facts.memory
-    if facts.job.vendor == "amd" or not _asks_driver(memory):
+    later = memory.steps[1].start_ns if len(memory.steps) > 1 else memory.end_ns
+    asks = any(call.start_ns >= later and "Free" not in call.name for call in memory.calls)
+    if facts.job.vendor == "amd" or not asks:
         return None
     for device in _nearly_full(memory):
         reserved = device.peak.reserved_bytes or 0
@@ -138,17 +142,6 @@ def _nearly_full(memory: MemoryResult) -> Iterator[DeviceMemory]:
         most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
         if device.whole and device.total_bytes and most and most >= NEARLY_FULL * device.total_bytes:
             yield device
-
-
-def _one_pass_a_step(memory: MemoryResult) -> bool:
-    """Whether each step runs the optimizer. Otherwise several passes may accumulate gradients."""
-    return all(any(span.phase == "optimizer" for span in step.phase_spans) for step in memory.steps)
-
-
-def _asks_driver(memory: MemoryResult) -> bool:
-    """Whether the allocator asks the driver for memory after the first step."""
-    later = memory.steps[1].start_ns if len(memory.steps) > 1 else memory.end_ns
-    return any(call.start_ns >= later and "Free" not in call.name for call in memory.calls)
 
 
 def _card(device: DeviceMemory, id: str, title: Phrase, why: Phrase, how: str) -> Insight:

@@ -8,19 +8,16 @@ what would be kept                  |=======|                  at most: all that
 
 from __future__ import annotations
 
-from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.rules.memory.cards import has_even_peaks
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import agreeing, count, nbytes, ns, phrase
 
 #: Maximum share of the GPU's memory that is reserved once all is kept. Checkpoints are also made for batches that are
 #: larger than the recorded ones, and for what other libraries allocate.
 FULL = 0.8
-#: Maximum difference between the peaks of the steps, as a share. A larger difference comes from batches of several
-#: sizes, of which the largest may not be recorded.
-EVEN = 0.05
 
 _HOW = (
     "# call the block itself instead of torch.utils.checkpoint.checkpoint(block, ...)\n"
@@ -79,15 +76,10 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
         ),
         gain_ns=min(gain.gain_ns, facts.step_ns),
         formula=_FORMULA,
-        best=Confidence.MEDIUM if _even(device) and not ranks else Confidence.LOW,
-        why_confidence=_RANKS if ranks else _SURE if _even(device) else _VARIES,
+        best=Confidence.MEDIUM if has_even_peaks(device) and not ranks else Confidence.LOW,
+        why_confidence=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
         colour="kernel" if facts.bound is Bound.GPU else "cpu",
         part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
         view="memory",
         how=_HOW,
     )
-
-
-def _even(device: DeviceMemory) -> bool:
-    peaks = device.step_peaks
-    return len(peaks) > 1 and min(peaks) >= (1 - EVEN) * max(peaks)

@@ -12,7 +12,7 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.memory.cards import memory_card
+from tb_steptime.insights.rules.memory.cards import has_even_peaks, memory_card
 from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.memory.categories import CategoryId
 from tb_steptime.text import Phrase, count, nbytes, phrase, text
@@ -27,9 +27,6 @@ WAITS = 0.2
 #: Maximum share of the peak that is of unknown kind, and minimum share that a batch takes. Otherwise the split of the
 #: peak is a guess.
 MOST_UNKNOWN, LEAST_OF_BATCH = 0.1, 0.1
-#: Maximum difference between the peaks of the steps, as a share. A larger difference comes from batches of several
-#: sizes.
-EVEN = 0.05
 #: Kinds of memory that grow with the batch. Unknown memory counts as one of them, so that the room is underestimated
 #: rather than overestimated.
 _OF_BATCH: tuple[CategoryId, ...] = ("activations", "inputs", "temporary", "unknown")
@@ -61,11 +58,15 @@ def larger_batch(facts: Facts) -> Insight | None:
     with longer sequences, or of other processes on the GPU.
     """
     gpus = [device for device in facts.memory.devices if device.device is not None]
-    if len(gpus) != 1 or facts.job.purpose != "training" or not _waits_for_launches(facts):
+    late_ns = sum(getattr(facts.idle, reason) for reason in HOST_BOUND) if facts.idle is not None else 0
+    if len(gpus) != 1 or facts.job.purpose != "training" or facts.share(late_ns) < WAITS:
         return None
     device, taken = gpus[0], _of_batch(gpus[0])
-    free = _free(device)
-    if taken is None or free is None or not _even(device) or free < (LEAST_TIMES - 1) * taken:
+    most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
+    if taken is None or most is None or not device.total_bytes or not _even(device):
+        return None
+    free = int(FULL * device.total_bytes) - most
+    if free < (LEAST_TIMES - 1) * taken:
         return None
     return memory_card(
         id="larger_batch",
@@ -80,11 +81,6 @@ def larger_batch(facts: Facts) -> Insight | None:
     )
 
 
-def _waits_for_launches(facts: Facts) -> bool:
-    idle = facts.idle
-    return idle is not None and facts.share(sum(getattr(idle, reason) for reason in HOST_BOUND)) >= WAITS
-
-
 def _of_batch(device: DeviceMemory) -> int | None:
     """Returns the bytes at the peak that grow with the batch; None if they are not known well enough, or are very
     few."""
@@ -94,33 +90,22 @@ def _of_batch(device: DeviceMemory) -> int | None:
     return taken if device.whole and parts and known else None
 
 
-def _free(device: DeviceMemory) -> int | None:
-    most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
-    return None if most is None or not device.total_bytes else int(FULL * device.total_bytes) - most
-
-
 def _even(device: DeviceMemory) -> bool:
     """Whether the peak is in a pass, all steps have about the same peak, and memory from before the recording stays
     allocated until its end."""
     in_pass = device.peak.step is not None and device.peak.phase in ("forward", "backward")
     before = sum(part.bytes for part in device.categories or [] if part.category == "before_recording")
-    ends, peaks = device.growth.at_step_ends, device.step_peaks
-    return in_pass and len(peaks) > 1 and min(peaks) >= (1 - EVEN) * max(peaks) and before <= min(ends, default=0)
+    return in_pass and has_even_peaks(device) and before <= min(device.growth.at_step_ends, default=0)
 
 
 def _why(facts: Facts, device: DeviceMemory, taken: int, free: int) -> Phrase:
     times, samples = 1 + free // taken, _samples(facts)
     values = {"batch": nbytes(taken), "free": nbytes(free), "times": count(times), "device": text(device.name)}
     if samples is None:
-        return phrase(
-            "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits.", **values
-        )
-    return phrase(
-        "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit.",
-        samples=count(samples),
-        each=nbytes(taken / samples),
-        **values,
-    )
+        words = "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits."
+        return phrase(words, **values)
+    words = "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit."
+    return phrase(words, samples=count(samples), each=nbytes(taken / samples), **values)
 
 
 def _samples(facts: Facts) -> int | None:

@@ -21,7 +21,7 @@ from tb_steptime.insights.wording.ranks import (
     shared_ns,
     turns_gain_ns,
 )
-from tb_steptime.ranks.result import Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank
+from tb_steptime.ranks.result import Cause, CauseId, JobRanks, PathRank
 from tb_steptime.text import Phrase, agreeing, closed, count, joined, ns, phrase, text
 
 _TITLES: dict[CauseId, str] = {
@@ -111,6 +111,11 @@ _SHARED_CORES = phrase(
 )
 _SHARED = phrase("Its extra work is shared by all ranks, and each gets a part of it.")
 _IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
+_EACH_WAITS = (
+    "Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|{late} of "
+    "{steps} steps)."
+)
+_EACH_WAITS_TOGETHER = "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps)."
 _MEASURED = phrase("Waits are measured on all ranks: a collective takes longer on each rank that arrives earlier.")
 
 
@@ -142,7 +147,13 @@ def straggler(job: JobRanks) -> Insight | None:
         job,
         id="straggler",
         title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
-        why=_why(late),
+        why=phrase(  # the headline, beside which this card is shown, says why it is late
+            agreeing(_EACH_WAITS, late.steps),
+            wait=ns(late.wait_ns),
+            rank=rank_name(late.rank),
+            late=count(late.late_steps),
+            steps=count(late.steps),
+        ),
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, late.gain_ns, cause, 1),
         formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
@@ -161,18 +172,6 @@ def _sureness(causes: Sequence[Cause]) -> Confidence:
 
 def _with_sharing(formula: Phrase, cause: CauseId) -> Phrase:
     return joined(formula, _SHARED) if cause in SHARED_WORK else formula
-
-
-def _why(late: LateRank) -> Phrase:
-    """The headline, beside which this card is shown, says why it is late."""
-    return phrase(
-        agreeing("Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|"
-                 "{late} of {steps} steps).", late.steps),
-        wait=ns(late.wait_ns),
-        rank=rank_name(late.rank),
-        late=count(late.late_steps),
-        steps=count(late.steps),
-    )  # fmt: skip
 
 
 def late_ranks(job: JobRanks) -> Insight | None:
@@ -201,23 +200,21 @@ def late_ranks(job: JobRanks) -> Insight | None:
     return job_card(
         job,
         id="late_ranks",
-        title=phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks_name(group))),
-        why=_why_together(group),
+        title=_title_of_several(cause, ranks_name(group)),
+        why=phrase(
+            agreeing(
+                "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps).", group.steps
+            ),
+            wait=ns(group.wait_ns),
+            ranks=text(ranks_name(group)),
+            late=count(group.late_steps),
+            steps=count(group.steps),
+        ),
         how=_ON_A_HOST if group.host is not None and cause in _OF_HOSTS else _HOW.get(cause),
         gain_ns=shared_ns(job, group.gain_ns, cause, len(group.ranks)),
         formula=_with_sharing(_REPLAYED if replayed(job) else _TOGETHER_GAIN, cause),
         why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
         best=_sureness(group.causes),
-    )
-
-
-def _why_together(group: LateGroup) -> Phrase:
-    return phrase(
-        agreeing("Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps).", group.steps),
-        wait=ns(group.wait_ns),
-        ranks=text(ranks_name(group)),
-        late=count(group.late_steps),
-        steps=count(group.steps),
     )
 
 
@@ -239,16 +236,18 @@ def imbalance(job: JobRanks) -> Insight | None:
     Left out: why work differs: sequences of different length, garbage collection at different times and pauses of
     shared machines are not told apart; stages of a pipeline, whose waits are its schedule's.
     """
-    if job.balance != "imbalance" or not (job.on_device or _loads(job)):
+    loads = any(cause.id == "data_loading" for cause in job.imbalance_causes)
+    if job.balance != "imbalance" or not (job.on_device or loads):
         return None
     if deciding := deciders(job):
         return _of_deciders(job, deciding)
+    how = _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SHARED_MACHINE
     return job_card(
         job,
         id="imbalance",
         title=_title_turns(job),
         why=_why_turns(job),
-        how=_how_turns(job),
+        how=None if always_latest(job) else how,
         gain_ns=job.imbalance_gain_ns,
         formula=_REPLAYED if replayed(job) else _IMBALANCE_GAIN,
         why_confidence=phrase("Waits are measured on all ranks; why the work differs is not."),
@@ -268,7 +267,9 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     return job_card(
         job,
         id="imbalance",
-        title=_title(cause, "all ranks" if everyone else named if len(ranks) > 1 else numbers),
+        title=phrase(_TITLES[cause], rank=text(numbers))
+        if len(ranks) == 1 and not everyone
+        else _title_of_several(cause, "all ranks" if everyone else named),
         why=late,
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
@@ -278,27 +279,14 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     )
 
 
-def _title(cause: CauseId, ranks: str) -> Phrase:
-    """Returns the title. ranks: names of ranks; for a single rank only its number."""
-    if ranks.isdigit():
-        return phrase(_TITLES[cause], rank=text(ranks))
+def _title_of_several(cause: CauseId, ranks: str) -> Phrase:
     return phrase(_TITLES_OF_SEVERAL.get(cause, "Find what delays {ranks}"), ranks=text(ranks))
 
 
 def _title_turns(job: JobRanks) -> Phrase:
     """Returns the title where now one rank is late, now another: by the cause, if it is known."""
     cause = job.imbalance_causes[0].id if job.imbalance_causes else "unknown"
-    return _SAME_AMOUNT if cause == "more_work" else _title(cause, "the ranks")
-
-
-def _how_turns(job: JobRanks) -> str | None:
-    if always_latest(job):
-        return None
-    return _HOW_TURNS.get(job.imbalance_causes[0].id) if job.imbalance_causes else _SHARED_MACHINE
-
-
-def _loads(job: JobRanks) -> bool:
-    return any(cause.id == "data_loading" for cause in job.imbalance_causes)
+    return _SAME_AMOUNT if cause == "more_work" else _title_of_several(cause, "the ranks")
 
 
 def _why_turns(job: JobRanks) -> Phrase:

@@ -86,8 +86,8 @@ def _why(found: Pipeline, cause: BubbleCause, cost_ns: int) -> Phrase:
                                    "batches": count(found.micro_batches)}  # fmt: skip
     if cause == "schedule" and found.schedule is not None:
         values["name"] = text(SCHEDULE_NAMES[found.schedule])
-        return Phrase("With {stages} stages and {batches} micro-batches {name} leaves each stage idle for {cost} a "
-                      "step while it fills and drains.", values)  # fmt: skip
+        words = "With {stages} stages and {batches} micro-batches {name} leaves each stage idle for {cost} a step "
+        return Phrase(words + "while it fills and drains.", values)
     if cause == "imbalance":
         slowest, fastest = max(found.rows, key=_works_ns), min(found.rows, key=_works_ns)
         return Phrase(

@@ -79,7 +79,6 @@ def _replayed_ns(job: JobRanks, gain_ns: int) -> int:
 
 
 def _leading(job: JobRanks) -> JobCollective | None:
-    """Returns the row with the longest exposed transfers."""
     rows = [row for row in job.collectives if row.running_ns]
 
     def exposed_ns(row: JobCollective) -> float:
@@ -96,11 +95,10 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
         "each": ns(leading.transfer_p50_ns),
     }
     said = "For {exposed} a step ranks only transfer, waits not counted, most in {kind}: {count} of {each}"
-    if leading.bus_rate is None:
-        return Phrase(said + ".", values)
-    return Phrase(
-        said + " at {rate} on each link.", values | {"rate": Quantity(leading.bus_rate, Unit.BYTES_PER_SECOND)}
-    )
+    if leading.bus_rate is not None:
+        said += " at {rate} on each link"
+        values["rate"] = Quantity(leading.bus_rate, Unit.BYTES_PER_SECOND)
+    return Phrase(said + ".", values)
 
 
 def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
@@ -116,12 +114,9 @@ def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
         return how_to_overlap(
             leading.kind, in_forward=leading.role == "tensor_parallel", sized=leading.bytes is not None
         )
-    return _WITHIN_MACHINES if _shards_over_machines(job, leading) else how_to_send_less(leading.kind, leading.dtype)
-
-
-def _shards_over_machines(job: JobRanks, leading: JobCollective) -> bool:
     hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
-    return leading.role == "fsdp" and len(hosts) > 1
+    over_machines = leading.role == "fsdp" and len(hosts) > 1
+    return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype)
 
 
 def slow_link(job: JobRanks) -> Insight | None:

@@ -89,15 +89,14 @@ def _steps(result: TrendsResult, metric: str) -> list[float]:
 
 def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:
     """Borders within values[low:high] between two levels: the strongest splits first, then each side is searched."""
-    strengths = {at: _strength(*_sides(values, low, at, high)) for at in range(low + 1, high)}
+    strengths = {
+        at: _strength(values[max(low, at - SIDE_SPANS) : at], values[at : min(high, at + SIDE_SPANS)])
+        for at in range(low + 1, high)
+    }
     best = max(strengths, key=lambda at: strengths[at], default=None)
     if best is None or strengths[best] <= DEVIATIONS:
         return []
     return [*_borders(values, low, best), best, *_borders(values, best, high)]
-
-
-def _sides(values: Sequence[list[float]], low: int, at: int, high: int) -> tuple[Sequence[list[float]], ...]:
-    return values[max(low, at - SIDE_SPANS) : at], values[at : min(high, at + SIDE_SPANS)]
 
 
 def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> float:
@@ -117,10 +116,9 @@ def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> fl
 def _change(spans: Spans, metric: str, values: Sequence[list[float]], border: int) -> tuple[float, Change]:
     """The levels are those of the two spans at the border, so that a drift over many spans is not one change."""
     before, after = median(values[border - 1] or [0.0]), median(values[border] or [0.0])
-    number = spans.numbers[border]
-    phrase = _words(spans, metric, border, before, after)
+    said = _words(spans, metric, border, before, after)
     weight = abs(after - before) / max(abs(before), abs(after), 1e-12)
-    return weight, Change(metric, spans.run, spans.worker, number, before, after, phrase)
+    return weight, Change(metric, spans.run, spans.worker, spans.numbers[border], before, after, said)
 
 
 def _words(spans: Spans, metric: str, border: int, before: float, after: float) -> Phrase:
@@ -132,37 +130,18 @@ def _words(spans: Spans, metric: str, border: int, before: float, after: float) 
         "before": Quantity(before, unit),
         "after": Quantity(after, unit),
     }
-    replaced = _replaced(spans.kernels(border - 1), spans.kernels(border))
-    if replaced:
-        values |= {"new": text(replaced.new), "old": text(replaced.old)}
-    return Phrase(_SENTENCES[after < before, replaced is not None], values)
-
-
-#: Sentences by whether the figure falls, and whether a new kernel explains the change.
-_SENTENCES = {
-    (True, False): "{run}, from span {span} on: {label} falls from {before} to {after}.",
-    (False, False): "{run}, from span {span} on: {label} rises from {before} to {after}.",
-    (True, True): "{run}, from span {span} on: {label} falls from {before} to {after}; {new} replaced {old}.",
-    (False, True): "{run}, from span {span} on: {label} rises from {before} to {after}; {new} replaced {old}.",
-}
-
-
-class Replaced(NamedTuple):
-    """Names of a kernel that is new and of one that is gone."""
-
-    new: str
-    old: str
+    words = "{run}, from span {span} on: {label} " + ("falls" if after < before else "rises")
+    words += " from {before} to {after}"
+    was, now = spans.kernels(border - 1), spans.kernels(border)
+    old, new = _largest_missing(was, now), _largest_missing(now, was)
+    if old is not None and new is not None:
+        values |= {"new": text(new), "old": text(old)}
+        words += "; {new} replaced {old}"
+    return Phrase(words + ".", values)
 
 
 #: A kernel that comes or goes with less than this share of kernel time explains nothing.
 KERNEL_FRACTION = 0.05
-
-
-def _replaced(before: Kernels, after: Kernels) -> Replaced | None:
-    """Returns the largest kernel that is new and the largest that is gone, where both matter."""
-    old = _largest_missing(before, after)
-    new = _largest_missing(after, before)
-    return None if old is None or new is None else Replaced(new, old)
 
 
 def _largest_missing(here: Kernels, there: Kernels) -> str | None:

@@ -7,21 +7,20 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import MAJOR_FRACTION
-from tb_steptime.metrics.excluded_time.costs import OneTimeCost
-from tb_steptime.text import Phrase, ns, phrase, text
+from tb_steptime.metrics.excluded_time.one_time import OneTimeCause
+from tb_steptime.text import filled, ns, phrase, text
 
 _WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch"
 
-#: Reasons by the cause of the longest one-time work.
-_WHY = {
-    "compilation": "{once} of the recorded steps is one-time work: torch.compile takes {longest}.",
-    "graph_capture": "{once} of the recorded steps is one-time work: a graph is captured in {longest}.",
-    "first_call": "{once} of the recorded steps is one-time work: {longest} in the first {name}.",
-    "set_up": "{once} of the recorded steps is one-time work: {longest} in the first {name}.",
-    "loading": "{once} of the recorded steps is one-time work: kernels are loaded at their first launch, in up to "
-    "{longest}.",
-    "between_ops": "{once} of the recorded steps is one-time work: {longest} in Python code between ops.",
-    "allocation": "{once} of the recorded steps is one-time work: {longest} in {name}.",
+#: The longest one-time work, by its cause.
+_LONGEST: dict[OneTimeCause, str] = {
+    "compilation": "torch.compile takes {longest}",
+    "graph_capture": "a graph is captured in {longest}",
+    "first_call": "{longest} in the first {name}",
+    "set_up": "{longest} in the first {name}",
+    "loading": "kernels are loaded at their first launch, in up to {longest}",
+    "between_ops": "{longest} in Python code between ops",
+    "allocation": "{longest} in {name}",
 }
 
 
@@ -43,10 +42,11 @@ def one_time(facts: Facts) -> Insight | None:
     once_ns = sum(step.once_ns for step in facts.overview.steps)
     if not costs or once_ns < MAJOR_FRACTION * recorded_ns:
         return None
+    values = {"once": ns(once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
     return Insight(
         id="one_time",
         title=phrase("Begin recording after a warm-up"),
-        why=_why(costs[0], once_ns),
+        why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
         how=_WARM_UP,
         gain_formula=phrase("No gain: later steps are without this already."),
         confidence=Confidence.HIGH,
@@ -56,9 +56,3 @@ def one_time(facts: Facts) -> Insight | None:
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
         instead=phrase("better data"),
     )
-
-
-def _why(cost: OneTimeCost, once_ns: int) -> Phrase:
-    values = {"once": ns(once_ns), "longest": ns(cost.worst_ns)}
-    template = _WHY[cost.cause]
-    return Phrase(template, values | ({"name": text(brief(cost.where))} if "{name}" in template else {}))

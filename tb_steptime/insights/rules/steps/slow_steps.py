@@ -64,8 +64,12 @@ def slow_steps(facts: Facts) -> Insight | None:
     slow = _slow(facts.host)
     if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
         return None
-    if (not _outside_regularly(facts.host, slow)) if facts.host.device is None else _do_more(facts.host, slow):
-        return None
+    regular = _is_regular(facts.host, slow)
+    alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
+    if facts.host.device is not None and (alike or regular) and all(_grew(each, _WORK) for each in slow):
+        return None  # the loop computes more in these steps, so that they have to be longer
+    if facts.host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
+        return None  # only a loop that itself does something now and then, outside ops
     own = [_own_ns(step) for step in facts.host.steps[1:]]
     usual_ns = median(own)
     return host_card(
@@ -115,30 +119,15 @@ def _slow(host: HostResult) -> list[Grown]:
     return sorted(slow, key=lambda step: -step.excess_ns)
 
 
-def _outside_regularly(host: HostResult, slow: list[Grown]) -> bool:
-    """Whether the loop itself does something now and then: outside ops, at equal distances."""
-    return _is_regular(host, slow) and all(_is_outside(each) for each in slow)
-
-
-def _do_more(host: HostResult, slow: list[Grown]) -> bool:
-    """Whether the loop computes more in these steps, so that they have to be longer."""
-    alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
-    return (alike or _is_regular(host, slow)) and all(_is_work(each) for each in slow)
-
-
 def _is_regular(host: HostResult, slow: list[Grown]) -> bool:
     places = [place for place, step in enumerate(host.steps) if step.name in {each.step for each in slow}]
     distances = {later - place for place, later in itertools.pairwise(places)}
     return len(places) >= REGULAR and len(distances) == 1
 
 
-def _is_work(step: Grown) -> bool:
-    return sum(part.excess_ns for part in step.grown if part.id.startswith(_WORK)) >= OWN_FRACTION * step.excess_ns
-
-
-def _is_outside(step: Grown) -> bool:
-    outside_ns = sum(part.excess_ns for part in step.grown if part.id == _OUTSIDE)
-    return outside_ns >= OWN_FRACTION * step.excess_ns
+def _grew(step: Grown, parts: tuple[str, ...]) -> bool:
+    """Whether most of the step's excess is in segments whose ids begin like this."""
+    return sum(part.excess_ns for part in step.grown if part.id.startswith(parts)) >= OWN_FRACTION * step.excess_ns
 
 
 def _own_ns(step: HostStep) -> int:
@@ -154,24 +143,12 @@ def _why(host: HostResult, slow: list[Grown]) -> Phrase:
     worst, is_first_longer = slow[0], host.steps[0].name in {step.step for step in host.grown}
     values = {"slow": count(len(slow)), "steps": count(len(host.steps) - is_first_longer), "step": text(worst.step),
               "excess": ns(worst.excess_ns)}  # fmt: skip
-    how_many = _AFTER_FIRST if is_first_longer else _OF_ALL
-    part = next((part for part in worst.grown if part.id not in _OF_OTHERS), None)
-    if part is None:
-        return Phrase(agreeing(how_many + _LONGER, len(slow)), values)
-    values |= {"part": label(part.label), "grew": ns(part.excess_ns)}
-    if (doing := _doing(host, worst, part.excess_ns)) is None:
-        return Phrase(agreeing(how_many + _GREW, len(slow)), values)
-    return Phrase(agreeing(how_many + _GREW_IN, len(slow)), values | {"doing": text(brief(doing, PLACE_LENGTH))})
-
-
-def _doing(host: HostResult, step: Grown, grew_ns: int) -> str | None:
-    """Returns what the CPU does in a gap of the step that is most of what grew; None if no name is known."""
-    gaps = (gap for row in host.long_gaps for gap in row.longest if gap.step == step.step)
-    return next((gap.name for gap in gaps if gap.late_ns >= OWN_FRACTION * grew_ns), None)
-
-
-_OF_ALL = "{slow} of {steps} steps (is|are) slow. "
-_AFTER_FIRST = "After the first step, {slow} of {steps} (is|are) slow. "
-_LONGER = "Step {step} takes {excess} longer than usual."
-_GREW = "Step {step} takes {excess} longer than usual, {grew} of it {part}."
-_GREW_IN = "Step {step} takes {excess} longer than usual, mostly in {doing}."
+    words = "After the first step, {slow} of {steps}" if is_first_longer else "{slow} of {steps} steps"
+    words += " (is|are) slow. Step {step} takes {excess} longer than usual"
+    for part in [part for part in worst.grown if part.id not in _OF_OTHERS][:1]:
+        values |= {"part": label(part.label), "grew": ns(part.excess_ns)}
+        gaps = (gap for row in host.long_gaps for gap in row.longest if gap.step == worst.step)
+        doing = next((gap.name for gap in gaps if gap.late_ns >= OWN_FRACTION * part.excess_ns), None)
+        values |= {"doing": text(brief(doing, PLACE_LENGTH))} if doing else {}
+        words += ", {grew} of it {part}" if doing is None else ", mostly in {doing}"
+    return Phrase(agreeing(words + ".", len(slow)), values)

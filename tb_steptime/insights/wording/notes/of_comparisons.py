@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.wording.notes.words import NoteWords
+from tb_steptime.insights.base import NoteWords
 
 COMPARISON_NOTES: dict[str, NoteWords] = {
     "one_simulated": NoteWords(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.wording.notes.words import NoteWords
+from tb_steptime.insights.base import NoteWords
 
 FILE_NOTES: dict[str, NoteWords] = {
     "view-not-computed": NoteWords(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.wording.notes.words import NoteWords
+from tb_steptime.insights.base import NoteWords
 
 RANK_NOTES: dict[str, NoteWords] = {
     "ranks_missing": NoteWords(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.excluded_time.findings import findings
-from tb_steptime.metrics.excluded_time.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import findings, judged_ns
 from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.text import Finding, fraction, ns
 from tb_steptime.trace.model import Trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.metrics.excluded_time.findings import findings
+from tb_steptime.metrics.excluded_time.ranges import findings
 from tb_steptime.metrics.host.profiler_cost import ProfilerCost, observed_op_ns, profiler_cost
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.held_interpreter import HeldInterpreter, held_interpreter
-from tb_steptime.metrics.idle.python_work import python_work
+from tb_steptime.metrics.idle.python_work import HeldInterpreter, held_interpreter, python_work
 from tests.drawn.timeline import timeline
 
 NAMES = {

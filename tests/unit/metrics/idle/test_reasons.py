@@ -15,7 +15,7 @@ from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles
-from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, HOST_LATE, REASONS, devices_by_activity
+from tb_steptime.metrics.idle.reasons import EXCLUDED, HOST_BOUND, REASONS, devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity, idle_partition, idle_sums, longest_gaps
 from tb_steptime.metrics.phases.marks import SITES
 from tb_steptime.trace.launches import find_launches
@@ -48,7 +48,7 @@ def test_before_the_launch_the_host_is_late_and_after_it_launches_take_time():
         runtime  | k...q..... |
         kernel 7 | .kk...qqqq |""")
     assert reasons_us(trace) == {"nothing_recorded": [1], "launch_latency": [3]}
-    assert idle_partition(trace)[0].host_bound_ns.tolist() == [4_000]
+    assert idle_partition(trace)[0].sum_ns(HOST_BOUND).tolist() == [4_000]
 
 
 def test_what_the_launching_thread_did_before_its_call():
@@ -489,5 +489,3 @@ def test_a_host_that_launches_late(trace_path: Callable[[str], Path]):
     }  # fmt: skip
     assert devices_by_activity(trace) == (0,)
     assert len(idle_of_activity(trace, 0)) == len(find_launches(trace).activity)
-    assert np.array_equal(partition.host_late_ns, sum(partition.per_step_ns[reason] for reason in HOST_LATE))
-    assert np.array_equal(partition.host_bound_ns, sum(partition.per_step_ns[reason] for reason in HOST_BOUND))

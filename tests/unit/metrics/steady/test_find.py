@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.stretches import find_stretches
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import NCCL_NAME, timeline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.metrics.steady.undisturbed import undisturbed_host_time
+from tb_steptime.metrics.steady.host import undisturbed_host_time
 from tb_steptime.text import Reason
 from tests.drawn.timeline import timeline
 

@@ -1,4 +1,5 @@
-"""The Python function that takes most of a step's time outside of ops, and what it calls most: for jobs without a GPU.
+"""What takes most of a step's time outside of ops: the Python function, and what it calls most; or where no call stack
+names one, the named range of the host. For jobs without a GPU.
 
 step     [                                           ]
 frame      |------ data.py(41): preprocess ------|          the innermost call that holds half of it or more
@@ -9,20 +10,21 @@ outside  ooooooooooooooooooooooooooooooooooooooooo  oo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.idle.busiest import busiest_of
-from tb_steptime.metrics.idle.doing import MOSTLY
+from tb_steptime.metrics.idle.doing import MOSTLY, busiest_of
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
+from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.loader_marks import loader_intervals, loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import top_level
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
@@ -56,11 +58,15 @@ def python_function(trace: Trace) -> PythonFunction | None:
     threads = training_threads(trace)
     if not threads or not len(trace.events.rows(Kind.PYTHON)):
         return None
-    step = _median_step(trace)
+    steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
+    step = steps[(len(steps) - 1) // 2]
     first, past = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
     rows = int(first) + np.flatnonzero(trace.events.thread[first:past] == threads[0])
-    outside = Intervals.of((step.start_ns, step.end_ns)) - _recorded(trace, rows)
-    calls = _function(trace, rows, step, outside)
+    busy = rows[is_in(trace.events.kind[rows], _RECORDED) | loader_names(trace)[trace.events.name[rows]]]
+    outside = Intervals.of((step.start_ns, step.end_ns)) - Intervals.of_events(trace.events, busy)
+    calls = _calls(trace, _frames(trace, rows, step, is_source), outside)
+    if not len(calls):  # the script itself is longer than the recording: Python's library, such as `get` of a queue
+        calls = _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
     if not len(calls):
         return None
     called = busiest_of(trace, calls, step.start_ns, step.end_ns)
@@ -82,26 +88,6 @@ def recorded(trace: Trace, thread: int) -> Intervals:
     return Intervals.of_events(trace.events, rows[trace.events.thread[rows] == thread])
 
 
-def _median_step(trace: Trace) -> Step:
-    """Returns the step of median length; the lower one of two."""
-    steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
-    return steps[(len(steps) - 1) // 2]
-
-
-def _recorded(trace: Trace, rows: Int64) -> Intervals:
-    """Returns when one of these rows is an op, a call, or a wait of the loader."""
-    events = trace.events
-    mine = rows[is_in(events.kind[rows], _RECORDED) | loader_names(trace)[events.name[rows]]]
-    return Intervals.of_events(events, mine)
-
-
-def _function(trace: Trace, rows: Int64, step: Step, outside: Intervals) -> Int64:
-    """Returns the calls of a function of the user's; if the script itself is longer than the recording, of one in
-    Python's library instead, such as the `get` of a queue."""
-    mine = _calls(trace, _frames(trace, rows, step, is_source), outside)
-    return mine if len(mine) else _calls(trace, _frames(trace, rows, step, is_outside_torch), outside)
-
-
 def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
     """Returns the innermost call that contains most of the time outside of ops; else all calls of the function whose
     calls together do; empty if no function does."""
@@ -110,16 +96,19 @@ def _calls(trace: Trace, frames: Int64, outside: Intervals) -> Int64:
     alone = frames[(within >= least_ns) & (within > 0)]
     if len(alone):
         return alone[-1:]
-    names = trace.events.name[frames]
+    together = (calls for _, calls, ns in calls_by_name(trace, frames, outside) if ns >= max(least_ns, 1))
+    return next(together, frames[:0])
+
+
+def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[int, Int64, int]]:
+    """Yields each name of these rows, its outermost calls, and how much of `when` these hold, ns."""
+    names = trace.events.name[rows]
     for name in distinct_in(names).tolist():
-        calls = top_level(trace, frames[names == name])
-        if _within(trace, calls, outside).sum() >= max(least_ns, 1):
-            return calls
-    return frames[:0]
+        calls = top_level(trace, rows[names == name])
+        yield name, calls, int(_within(trace, calls, when).sum())
 
 
 def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
-    """Returns the frames that end in the step, by name."""
     events = trace.events
     mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
     frames: Int64 = mine[are_named(trace, mine, wanted)]
@@ -129,3 +118,38 @@ def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]
 def _within(trace: Trace, rows: Int64, outside: Intervals) -> Int64:
     ns: Int64 = outside.overlap_ns(trace.events.start_ns[rows], trace.events.ends(rows))
     return ns
+
+
+class OutsideRange(msgspec.Struct, frozen=True):
+    """The range and its time, mean over the steps. ns: time outside of ops, calls and waits for batches while the range
+    is open on the training thread."""
+
+    name: str
+    ns: int
+
+
+def outside_range(trace: Trace) -> OutsideRange | None:
+    """Returns the range; None where no name holds half of that time.
+
+    step     [                                           ]
+    range     |----------------- advance ---------------|        holds most of it, too, but so does a range inside it
+    range       |------ training_step ------| |- step -|         the innermost range that holds half of it or more
+    op           |mm| |add|                    |add|
+    outside  oooo    o     oooooooooooooooooooo     oooooo
+    """
+    threads, events, steps = training_threads(trace), trace.events, find_steps(trace)
+    if not threads:
+        return None
+    outside = steps.intervals - loader_intervals(trace) - recorded(trace, threads[0])
+    rows = events.rows(Kind.USER)  # named ranges, without marks of steps and of loaders
+    rows = rows[(events.thread[rows] == threads[0]) & ~loader_names(trace)[events.name[rows]]]
+    rows = rows[is_in(rows, step_marks(trace), invert=True)]
+    found = [
+        (int(events.dur_ns[calls].sum()), -int(calls[0]), name, ns)
+        for name, calls, ns in calls_by_name(trace, rows, outside)
+        if ns >= max(MOSTLY * outside.total_ns, 1)
+    ]
+    if not found:
+        return None
+    _, _, name, ns = min(found)  # the shortest is the innermost; of equal ones, the later in the table
+    return OutsideRange(short_range(trace.strings[name]), ns // len(steps.steps))

@@ -1,4 +1,5 @@
-"""The head of a recording: the time during which a device still runs work from before the recording.
+"""The edges of a recording: the head, in which a device still runs work from before it, and the tail, in which its end
+hides what the device does.
 
 recording    |
 launch                   [copy 1                 ]      [copy 2 ]     the first copy waits 36 ms, all later ones 0.4
@@ -6,7 +7,7 @@ device seen              .................cccccccc kkkkk        cc kkkk
 head         ############################               the device runs work of which the trace has no record (CUDA),
                                                         or a record without its launch call (ROCm)
 
-It is recognised by the first of three kinds of evidence that is present:
+The head is recognised by the first of three kinds of evidence that is present:
 
 work without a launch record whose number is smaller than that of every recorded launch, as numbers follow the order of
 calls. Later work without a launch record was launched in the recording, and its call is lost: no head.
@@ -35,8 +36,10 @@ from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
 
 #: Minimum wait. Work reaches an idle device within 20 us, but the profiler may slow the first launch that it sees to a
@@ -59,23 +62,23 @@ def before_recording(trace: Trace, device: int) -> Intervals:
     launches = find_launches(trace)
     rows = np.flatnonzero(trace.events.device[launches.activity] == device)
     linked = rows[launches.call[rows] >= 0]
-    low = int(trace.events.start_ns[0])
+    low, started = int(trace.events.start_ns[0]), trace.events.start_ns[launches.activity[rows]]
     if not len(linked):
-        return Intervals.empty() if has_launches(trace) else _before_first(trace, low, rows)
+        first = int(started.min(initial=np.iinfo(np.int64).max))
+        unknown = len(rows) and first - low >= HEAD_WAIT_NS and not has_launches(trace)
+        return Intervals.of((low, first)) if unknown else Intervals.empty()
     seen = _seen(trace, rows, linked)
-    head = _up_to_first(trace, low, seen, linked) if len(seen) else _awaited(trace, low) | _unseen(trace, low, rows)
-    return head | _later_heads(trace, rows, linked)
+    if len(seen):
+        return _up_to_first(trace, low, seen, linked) | _later_heads(trace, rows, linked)
+    # each stream by itself, because a copy on a separate stream may start at once while kernels wait
+    stream = trace.events.stream[launches.activity[rows]]
+    unseen = Intervals.joined(_unseen(trace, low, rows, rows[stream == each]) for each in distinct(stream))
+    return _awaited(trace, low) | unseen | _later_heads(trace, rows, linked)
 
 
 def has_launches(trace: Trace) -> bool:
     """Whether any work in the trace has a recorded launch call."""
     return bool((find_launches(trace).call >= 0).any())
-
-
-def _before_first(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Returns the time up to the device's first recorded work, if that is long."""
-    start = trace.events.start_ns[find_launches(trace).activity[rows]].min(initial=np.iinfo(np.int64).max)
-    return Intervals.of((low, int(start))) if len(rows) and start - low >= HEAD_WAIT_NS else Intervals.empty()
 
 
 def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
@@ -128,38 +131,21 @@ def _pauses(trace: Trace) -> Intervals:
 
 def _awaited(trace: Trace, low: int) -> Intervals:
     """Returns the time up to the end of the last synchronize that waits although no earlier launch is recorded."""
-    events, calls = trace.events, _synchronizes(trace)
-    before = calls[events.ends(calls) <= _first_launch(trace)]
+    events, calls, call = trace.events, blocking_calls(trace), find_launches(trace).call
+    syncs = calls.row[calls.kind == Blocks.SYNC]
+    before = syncs[events.ends(syncs) <= events.start_ns[call[call >= 0]].min()]
     waiting = before[events.dur_ns[before] >= EMPTY_NS]
     return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()
 
 
-def _synchronizes(trace: Trace) -> Int64:
-    calls = blocking_calls(trace)
-    rows: Int64 = calls.row[calls.kind == Blocks.SYNC]
-    return rows
-
-
-def _first_launch(trace: Trace) -> int:
-    """Returns when the first recorded launch begins."""
-    call = find_launches(trace).call
-    return int(trace.events.start_ns[call[call >= 0]].min())
-
-
-def _unseen(trace: Trace, low: int, rows: Int64) -> Intervals:
-    """Returns the head by the first recorded work of each stream, because a copy on a separate stream may start at once
-    while kernels wait."""
-    stream = trace.events.stream[find_launches(trace).activity[rows]]
-    found = (_unseen_on_stream(trace, low, rows, rows[stream == each]) for each in distinct(stream))
-    return Intervals.joined(found)
-
-
-def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
+def _unseen(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
     """Returns the time up to the start of the stream's first recorded work, if that had to wait for earlier work; from
     the moment when it began to wait, if that is short compared with all the time before."""
     events, launches = trace.events, find_launches(trace)
     call, start = int(launches.call[mine[0]]), int(events.start_ns[launches.activity[mine[0]]])
-    if call < 0 or _has_run_a_kernel(trace, rows, call):
+    earlier = launches.activity[rows]
+    earlier = earlier[events.start_ns[earlier] < events.start_ns[call]]
+    if call < 0 or (events.kind[earlier] == Kind.KERNEL).any():
         return Intervals.empty()
     reached = int(_reaches(trace, launches.call[mine[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
@@ -167,13 +153,6 @@ def _unseen_on_stream(trace: Trace, low: int, rows: Int64, mine: Int64) -> Inter
     if _others_work(trace, reached, start) or _waits_again(trace, mine, start - reached):
         return Intervals.empty()
     return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
-
-
-def _has_run_a_kernel(trace: Trace, rows: Int64, call: int) -> bool:
-    """Whether a recorded kernel of the device started before the call."""
-    events, activity = trace.events, find_launches(trace).activity[rows]
-    earlier = activity[events.start_ns[activity] < events.start_ns[call]]
-    return bool((events.kind[earlier] == Kind.KERNEL).any())
 
 
 def _others_work(trace: Trace, start: int, end: int) -> bool:
@@ -207,3 +186,61 @@ def _found_empty(trace: Trace, call: int) -> bool:
     events = trace.events
     empties = rows_named(trace, CALL_KINDS, _EMPTIES_DEVICE.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())
+
+
+#: Calls that device work always follows; a set or copy of nothing has none.
+_LAUNCHES = expression(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
+
+#: The tails of other steps vary, too: a tail must be this many times as long, and longer by this amount.
+TIMES_LONGER, LONGER_NS = 2, 1_000_000
+
+
+def after_recording(trace: Trace, device: int) -> Intervals:
+    """Returns the tail up to the end of the last step, from the end of the device's last work, or from when other steps
+    had ended.
+
+    launch    [a][b][c]  [d][e]             |      d and e are launched, their work is not in the trace: it runs on
+    device     aaabbbccc                    |
+    tail                ####################|
+
+    step      |1         |2         |3               |      the profiler stops inside the last step: longer after the
+    device    |kkkkkkkk  |kkkkkkkk  |kkkkkkkk        |      device's last work than any other step
+    tail                                      #######|
+
+    A tail that other steps have as well is part of the step. So is that of a recording of one step, and that of a
+    device that finishes while another one still works.
+    """
+    steps, busy = find_steps(trace), busy_intervals(trace, device)
+    if not len(busy):
+        return Intervals.empty()
+    last, end = int(busy.end[-1]), steps.window[1]
+    if _cut_off(trace):
+        return Intervals.of((max(last, steps.steps[-1].start_ns), end))
+    usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
+    longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
+    tail = Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
+    others = (busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device)
+    continues = 2 * sum((each & tail).total_ns for each in others) > tail.total_ns  # on other devices of the process
+    return Intervals.empty() if continues else tail
+
+
+def _tails(trace: Trace, device: int) -> Int64:
+    """Returns how long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
+    steps, busy = find_steps(trace), busy_intervals(trace, device)
+    begun = np.searchsorted(busy.start, steps.end_ns) - 1
+    end = np.minimum(busy.end[begun], steps.end_ns)
+    return np.where((begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
+
+
+def _cut_off(trace: Trace) -> bool:
+    """Whether the last launches have no recorded work."""
+    calls = rows_named(trace, CALL_KINDS, _LAUNCHES.match)
+    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
+    launched[known[known >= 0]] = True
+    lost = calls[~launched[calls]]
+    return len(lost) > 0 and int(lost[-1]) > int(known.max(initial=-1))
+
+
+def cut_off_intervals(trace: Trace, device: int) -> Intervals:
+    """Returns when a device is idle after its last recorded work, except in waits for a batch, which are judged."""
+    return after_recording(trace, device) - loader_intervals(trace) - before_recording(trace, device)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.python_function import PythonFunction, python_function
+from tb_steptime.metrics.idle.outside_ops import PythonFunction, python_function
 from tests.drawn.timeline import timeline
 
 NAMES = {
