@@ -61,6 +61,7 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
         _ON_HOST,
     ),
     "one_time": frozenset({"host_time", "recurrence"}),
+    "unrecorded_work": frozenset({"gpu_time", "steps"}),
     "trace_quality": frozenset(),
 }
 
