@@ -170,7 +170,8 @@ def step_length(step: SteadyStep) -> int:
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
     """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
     marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
-    few of them wait for all batches; if no steps are known, it is the recording."""
+    few of them wait for all batches; if no steps are known, it is the recording. The time until the device has its first
+    work is no part of the only step if it comes once."""
     if not step.repeats:
         return max(step.graph.recorded_ns, 1)
     steps, place = find_steps(trace), step.number
@@ -178,4 +179,13 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
     if (step.links.kind == EdgeKind.BATCH).any() and last:
         return max(int(steps.end_ns[last] - steps.start_ns[0]) // (last + 1), 1)
     until = steps.end_ns[place] if place == last else steps.start_ns[place + 1]
-    return max(int(until - steps.start_ns[place]), 1)
+    return max(int(until - steps.start_ns[place]) - (0 if last else _filling_ns(step, steps.steps[0])), 1)
+
+
+def _filling_ns(step: SteadyStep, recorded: Step) -> int:
+    """How long the device waits for the first work of the only step. It comes once if the host never waits for the
+    device and is done before it: from the second step on the host is ahead."""
+    graph = step.graph
+    if graph.waits.any() or not graph.on_device.any() or recorded.host_end_ns >= recorded.end_ns:
+        return 0
+    return max(int(graph.start_ns[graph.on_device].min()) - recorded.start_ns, 0)

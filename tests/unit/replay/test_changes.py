@@ -73,3 +73,18 @@ def test_work_whose_launch_is_lost_holds_no_part_of_the_step(other: str):
     assert found is not None
     assert (found.trusted, found.pace) == (True, "host")
     assert found.sensitivity.host <= 700_000
+
+
+@pytest.mark.parametrize(("host", "recorded_us"), [("k...........", 7), ("k.yyyyyyyyy.", 12)])
+def test_the_time_to_the_first_work_of_the_only_step_comes_once(host: str, recorded_us: int):
+    """The host is done long before the device, and ahead of it from the second step on; unless it waits for it."""
+    mark = "0" * (12 if "y" in host else 4)
+    trace = timeline(
+        f"""
+        step     | {mark:.<14} |
+        runtime  | ..{host} |
+        kernel 7 | ...kkkkkkk.... |"""
+    )
+    found = what_if(trace)
+    assert found is not None
+    assert found.recorded_step_ns // 1000 == recorded_us
