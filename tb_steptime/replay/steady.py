@@ -170,8 +170,8 @@ def step_length(step: SteadyStep) -> int:
 def recorded_length(trace: Trace, step: SteadyStep) -> int:
     """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
     marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
-    few of them wait for all batches; if no steps are known, it is the recording. The time until the device has its first
-    work is no part of the only step if it comes once."""
+    few of them wait for all batches; if no steps are known, it is the recording. The time until the first work of the
+    device is no part of the only step if it comes once."""
     if not step.repeats:
         return max(step.graph.recorded_ns, 1)
     steps, place = find_steps(trace), step.number
