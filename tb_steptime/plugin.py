@@ -111,7 +111,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(catalogue())
 
     def _opening(self, request: Request) -> Answer:
-        from tb_steptime.serve.opening import Address, version_of
+        from tb_steptime.serve.store import Address, version_of
 
         address = Address(*(request.args.get(key, "") for key in ("run", "worker", "number", "steps")))
         opening = self.store.opening(address, request.args.get("view", ""), work=may_work(request))

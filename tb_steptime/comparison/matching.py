@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
-from tb_steptime.comparison.samples import Sample
+from tb_steptime.comparison.intervals import Sample
 
 MatchedBy = Literal[
     "name", "op", "module", "shapes", "fused", "kernel", "op_name", "place", "base_only", "candidate_only"

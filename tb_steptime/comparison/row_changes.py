@@ -12,8 +12,8 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
+from tb_steptime.comparison.intervals import Sample, Status, change_of_samples, pooled, status_of
 from tb_steptime.comparison.matching import Match, MatchedBy, Passes, Row, matched
-from tb_steptime.comparison.samples import Sample, Status, change_of_samples, pooled, status_of
 from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.metrics.phases.marks import PhaseId
 

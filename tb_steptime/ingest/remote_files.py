@@ -25,8 +25,8 @@ from tb_steptime.files.problems import RemoteMissing, RemoteProblem, said_plainl
 from tb_steptime.files.remote import RemotePath, RemoteStat
 from tb_steptime.files.systems import limit, system_of
 from tb_steptime.ingest.listing import Entry, Listing, matters
-from tb_steptime.ingest.summaries.fetching import fetch_all
 from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.ingest.summaries.reading import fetch_all
 from tb_steptime.trace.reading import looks_like_trace
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from tb_steptime.comparison.comparison import Prediction
 from tb_steptime.comparison.comparison import compare as compare_sides
-from tb_steptime.comparison.predictions import Prediction
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.compared import WorkerOfRun, compared_side, names_of
 from tb_steptime.notebook.opening import open_path

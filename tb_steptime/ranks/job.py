@@ -15,15 +15,13 @@ from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
 from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
-from tb_steptime.ranks.delays.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
+from tb_steptime.ranks.delays.late import balance_of, causes_of_turns, imbalance_gain_ns, is_straggler, late_ranks
 from tb_steptime.ranks.delays.together import late_group
-from tb_steptime.ranks.delays.turns import causes_of_turns
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
-from tb_steptime.ranks.links import Links, user_links
 from tb_steptime.ranks.matching import Matched, Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.members import Members, members
-from tb_steptime.ranks.messages import message_steps, messages
+from tb_steptime.ranks.messages import Links, message_steps, messages, user_links
 from tb_steptime.ranks.pairs import matched_messages, message_pairs
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.pipeline.xray import pipeline

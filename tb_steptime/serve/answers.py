@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.comparison.chain import ChainLink
 from tb_steptime.comparison.changes import ChangeId
-from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.comparison import ChainLink, Comparison
 from tb_steptime.insights.base import Headline, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes

@@ -22,8 +22,7 @@ from tb_steptime.terminal.operator_report import (
     span_operators,
     windowed,
 )
-from tb_steptime.terminal.output import aligned, span_heading
-from tb_steptime.terminal.rows import shortened, text_cell
+from tb_steptime.terminal.output import aligned, shortened, span_heading, text_cell
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
 

@@ -29,7 +29,7 @@ from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, r
 from tb_steptime.insights.wording.run_advice import agreement, first_card_words
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.contract import RunReport
-from tb_steptime.terminal.rows import shortened
+from tb_steptime.terminal.output import shortened
 from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 

@@ -19,8 +19,7 @@ from tb_steptime.timeline.memory import write_memory
 from tb_steptime.timeline.ties import write_ties
 from tb_steptime.timeline.tracks.colours import event_colours
 from tb_steptime.timeline.tracks.order import Table, TrackEvents, tracks_of
-from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
-from tb_steptime.timeline.tracks.shown_names import write_shown_names
+from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows, write_shown_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64
 

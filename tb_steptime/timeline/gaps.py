@@ -2,21 +2,29 @@
 
 thread   --op--[sync]   [lll]
 device   kk                  k     "for 2 us the launching thread was in op, for 3 us ..."
+
+The events around an event on its thread are found from the lines of the event file.
+
+line 0   |------- train.py(5): step -------|
+line 1      |---- aten::linear ----|
+line 2        |- aten::addmm -|                around the call: frame, linear, addmm
+calls            [launch]
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.reasons import REASONS, devices_by_activity
 from tb_steptime.text import Phrase
-from tb_steptime.timeline.around import longest_in, thread_of
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.timeline.wording import IdlePart, idle_sentence
 from tb_steptime.trace.launches import find_launches
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.table import CALL_KINDS, Kind
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind
 
 #: Kinds of events of the launching thread that explain each reason.
 _CAUSES = {"blocking_call": CALL_KINDS, "allocator": CALL_KINDS, "cpu_work": (Kind.CPU_OP, *CALL_KINDS)}
@@ -65,3 +73,73 @@ def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_
         return None
     place = longest_in(events, thread_of(events, call), kinds, start_ns, end_ns)
     return None if place is None else events.string(int(events.name[place]))
+
+
+def thread_of(events: EventFile, place: int) -> int:
+    """The host thread of an event; -1 for none."""
+    return events.head.track_thread[events.head.line_track[events.line_of(place)]]
+
+
+def around(events: EventFile, place: int) -> list[int]:
+    """Places of the events on its thread that enclose an event, outermost first; empty if it is not on a thread."""
+    thread, own_line = thread_of(events, place), events.line_of(place)
+    if thread < 0:
+        return []
+    start, end = int(events.start[place]), events.end_of(place)
+    found = [events.open_at(line, start) for line in _lines(events, thread) if line != own_line]
+    enclosing = [each for each in found if each is not None and events.end_of(each) >= end]
+    shorter = [each for each in enclosing if _goes_before(events, each, place)]
+    return sorted(shorter, key=lambda each: (int(events.start[each]), -int(events.length[each])))
+
+
+def _goes_before(events: EventFile, outer: int, inner: int) -> bool:
+    """Orders two events with the same start and end: the one on the line above is the outer one."""
+    same = events.start[outer] == events.start[inner] and events.length[outer] == events.length[inner]
+    return not same or outer < inner
+
+
+def _lines(events: EventFile, thread: int) -> Iterator[int]:
+    for track, of in enumerate(events.head.track_thread):
+        if of == thread:
+            yield from events.lines(track)
+
+
+def self_ns(events: EventFile, place: int) -> int:
+    """The length of an event minus that of the events directly inside it, on its track."""
+    line, start, end = events.line_of(place), int(events.start[place]), events.end_of(place)
+    track = events.head.line_track[line]
+    if line + 1 not in events.lines(track):
+        return end - start
+    inside = events.within(line + 1, start, end)
+    begins, length = (column[inside.start : inside.stop] for column in (events.start, events.length))
+    return end - start - int(np.minimum(length, end - begins).sum())
+
+
+def calls_in(events: EventFile, place: int) -> Int64:
+    """Places of the runtime calls that begin within an event of a thread, in time order."""
+    thread, start, end = thread_of(events, place), int(events.start[place]), events.end_of(place)
+    lines = [line for line in _lines(events, thread) if _kind(events, line) == "calls"] if thread >= 0 else []
+    found = [events.within(line, start, end) for line in lines]
+    return np.sort(np.concatenate([np.arange(0), *(np.arange(each.start, each.stop) for each in found)]))
+
+
+def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
+    """The place of the event of these kinds that covers most of a time range on a thread; of equals the outermost, and
+    ops before calls."""
+    best, most = None, 0
+    for line in _lines(events, thread):
+        opened = events.open_at(line, start_ns)
+        begun = events.within(line, start_ns + 1, end_ns)
+        places = np.append(np.arange(begun.start, begun.stop), [] if opened is None else [opened]).astype(np.int64)
+        places = places[np.isin(events.column("kind")[places], tuple(kinds))]
+        if not len(places):
+            continue
+        low = np.maximum(events.start[places], start_ns)
+        covered = np.minimum(events.start[places] + events.length[places], end_ns) - low
+        if covered.max() > most:
+            best, most = int(places[np.argmax(covered)]), int(covered.max())
+    return best
+
+
+def _kind(events: EventFile, line: int) -> str:
+    return events.head.tracks[events.head.line_track[line]].kind

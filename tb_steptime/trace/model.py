@@ -19,9 +19,8 @@ from tb_steptime.trace.device_tables import (
     no_dependencies,
     no_graph_nodes,
 )
-from tb_steptime.trace.loader_records import LoaderRecords
+from tb_steptime.trace.loader_records import LoaderRecords, StepPace
 from tb_steptime.trace.on_disk import ColumnsOnDisk
-from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import (
     CollectiveTable,
     EventTable,

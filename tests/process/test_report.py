@@ -14,7 +14,7 @@ from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.serve.http import bundle
 from tb_steptime.serve.report import events as events_of_report
 from tb_steptime.serve.report import flames as flames_of_report
-from tb_steptime.serve.report.packing import pack
+from tb_steptime.serve.report.page import pack
 from tb_steptime.serve.report.recorded import thinned
 from tb_steptime.serve.scalars import ScalarSeries
 from tb_steptime.timeline.flame import numbers_of

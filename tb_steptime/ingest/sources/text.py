@@ -1,21 +1,33 @@
-"""`source_text`: the text of one file that a recording names, and which of its lines the recording's lines are."""
+"""`source_text`: the text of one file that a recording names, and which of its lines the recording's lines are.
+
+A file in a folder that the user names is found by the name that a recording has for it:
+
+folder   /home/me/job          "data/sets.py"  ->  /home/me/job/data/sets.py, else /home/me/job/sets.py
+
+Where functions begin and end is found from tokens: the code is neither run nor compiled.
+
+1   @torch.no_grad()     function "evaluate", lines 1 to 4: a frame names the line of its first decorator
+2   def evaluate(net):
+3       for x in data:
+4           net(x)
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import stat
 import tokenize
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.sources.folder import file_in
-from tb_steptime.ingest.sources.functions import Function, functions_of
 from tb_steptime.ingest.sources.recorded import recorded_sources
 from tb_steptime.metrics.operators.lines import LineOf
+from tb_steptime.record.sources import MOST_FILE_BYTES
 from tb_steptime.text.frames import source_line
 
 #: Environment variable with folders that hold the sources of jobs, separated as in PATH.
@@ -122,3 +134,131 @@ def _mark(source: str, line_of: LineOf, functions: Sequence[Function], count: in
     if begins is None:
         return SourceMark(source, "reached", found.line, found.line)
     return SourceMark(source, "function", found.line, begins.last)
+
+
+#: Parts of a name that are refused: those that lead elsewhere, and characters that name a drive or a stream of Windows.
+_LEADS_ELSEWHERE = {"", ".", ".."}
+_FORBIDDEN = ("\0", ":", "\\")
+_MOST_PARTS = 64
+_BY_FOLDER = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+class FoundFile(NamedTuple):
+    path: Path
+    content: bytes
+
+
+def file_in(folder: Path, name: str) -> FoundFile | None:
+    """Returns the file below the folder that has this name, or the longest possible end of it. None where there is
+    none, where it is not a regular `.py` file of at most `MOST_FILE_BYTES`, or where a link is on the way."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    parts = parts[1:] if name.startswith("/") else parts
+    if not name.endswith(".py") or len(parts) > _MOST_PARTS or any(map(_is_odd, parts)):
+        return None
+    for first in range(len(parts)):
+        content = _content(folder, parts[first:])
+        if content is not None:
+            return FoundFile(folder.absolute().joinpath(*parts[first:]), content)
+    return None
+
+
+def _is_odd(part: str) -> bool:
+    return part in _LEADS_ELSEWHERE or any(each in part for each in _FORBIDDEN)
+
+
+def _content(folder: Path, parts: tuple[str, ...]) -> bytes | None:
+    try:
+        file = _opened(folder, parts) if _BY_FOLDER else _opened_by_path(folder, parts)
+    except (OSError, ValueError):
+        return None
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_FILE_BYTES:
+            return None
+        content = os.read(file, MOST_FILE_BYTES + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return content if len(content) <= MOST_FILE_BYTES else None
+
+
+def _opened(folder: Path, parts: tuple[str, ...]) -> int:
+    """Opens one folder after the other, so that nobody can put a link in the way meanwhile. Raises OSError,
+    ValueError."""
+    within = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    for part in parts[:-1]:
+        outer = within
+        try:
+            within = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=outer)
+        finally:
+            os.close(outer)
+    try:
+        return os.open(parts[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
+    finally:
+        os.close(within)
+
+
+def _opened_by_path(folder: Path, parts: tuple[str, ...]) -> int:
+    """Opens the file by its whole path, on systems that cannot open it folder by folder. Raises OSError, ValueError."""
+    path = folder.joinpath(*parts)
+    if os.path.realpath(path) != os.path.join(os.path.realpath(folder), *parts):
+        raise OSError("A link is on the way")
+    return os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+
+
+class Function(NamedTuple):
+    """A function in a source file. first: the line of its first decorator, or of `def`; last: its last line. Both count
+    from 1."""
+
+    name: str
+    first: int
+    last: int
+
+
+def functions_of(text: str) -> list[Function]:
+    """Returns the functions in the order in which they begin, up to where the text is no longer Python."""
+    return sorted(_functions(text), key=lambda function: function.first)
+
+
+def _functions(text: str) -> Iterator[Function]:
+    opened: list[tuple[str, int] | None] = []  # name and first line of the enclosing blocks; None: not a function
+    head: tuple[str, int] | None = None
+    line: list[tokenize.TokenInfo] = []
+    decorated = last = 0
+    for token in _tokens(text):
+        if token.type == tokenize.INDENT:
+            opened.append(head)
+        elif token.type == tokenize.DEDENT:
+            ended = opened.pop()
+            if ended:
+                yield Function(*ended, last)
+        elif token.type != tokenize.NEWLINE:
+            line.append(token)
+        elif line:
+            words = [each.string for each in line]
+            first, last = decorated or line[0].start[0], line[-1].end[0]
+            decorated = first if words[0] == "@" else 0
+            head = _head(words, first)
+            if head and words[-1] != ":":  # its body is on the same line
+                yield Function(*head, last)
+            line = []
+    for cut in filter(None, opened):
+        yield Function(*cut, last)
+
+
+def _head(words: list[str], first: int) -> tuple[str, int] | None:
+    """Returns the name and first line if these words begin a function."""
+    words = words[1:] if words[0] == "async" else words
+    return (words[1], first) if words[0] == "def" and len(words) > 1 else None
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yields tokens up to where the text is no longer Python."""
+    skipped = (tokenize.NL, tokenize.COMMENT, tokenize.ENDMARKER)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type not in skipped:
+                yield token
+    except (tokenize.TokenError, SyntaxError):
+        return

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, waited_for
-from tb_steptime.ranks.delays.steady import (
+from tb_steptime.ranks.delays.late import (
     FEW_STEPS,
     MOST_OF_STEPS,
     MOST_OF_WAITS,

@@ -23,9 +23,8 @@ from tb_steptime.tables.ranks import (
     messages_report,
     rank_reports,
 )
-from tb_steptime.terminal.output import aligned, paragraphs, wrapped
+from tb_steptime.terminal.output import aligned, paragraphs, shortened, text_cell, wrapped
 from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text import Phrase, joined, phrase
 from tb_steptime.text.printer import (
     GAP,

@@ -27,11 +27,10 @@ from tb_steptime.trace.kineto.further.counters import CounterColumns
 from tb_steptime.trace.kineto.further.dependencies import FlowColumns
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
-from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
+from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, time_ns, to_ns, triples
 from tb_steptime.trace.kineto.pairs import Pairs
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NO_PLAIN_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
-from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, StringTable, is_in
 

@@ -18,9 +18,8 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.device_tables import CounterTable
 from tb_steptime.trace.kineto.inputs import Words
-from tb_steptime.trace.kineto.numbers import floats
+from tb_steptime.trace.kineto.numbers import floats, time_ns
 from tb_steptime.trace.kineto.row_types import Counter
-from tb_steptime.trace.kineto.times import time_ns
 
 #: Maximum number of samples of a trace: a hundred seconds of ten counters. If there are more, every second one is
 #: dropped until few enough are left.

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tb_steptime.trace.device_tables import DependencyTable, no_dependencies
+from tb_steptime.trace.kineto.numbers import time_ns
 from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, PlacedEnd, PlacedStart
-from tb_steptime.trace.kineto.times import time_ns
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind, distinct
 
 _LAST_ID = 2**62

@@ -11,11 +11,11 @@ from tb_steptime.files.packing import packing
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.trace.kineto.categories import kind_of
 from tb_steptime.trace.kineto.document import Outline, walk
+from tb_steptime.trace.kineto.numbers import EXACT_AS_FLOAT_US
 from tb_steptime.trace.kineto.repair import repair
 from tb_steptime.trace.kineto.slices.plan import SlicePlan
 from tb_steptime.trace.kineto.slices.rows import SliceEvent, SliceRow, is_json, odd_event, slice_events
 from tb_steptime.trace.kineto.source import ReadProgress, Source
-from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US
 from tb_steptime.trace.step_marks import STEP_MARK
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Kind
 

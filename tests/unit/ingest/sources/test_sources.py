@@ -9,9 +9,7 @@ import os
 import pytest
 
 from tb_steptime.ingest.sources import SourceText, source_text, user_folders
-from tb_steptime.ingest.sources.folder import file_in
-from tb_steptime.ingest.sources.functions import Function, functions_of
-from tb_steptime.ingest.sources.text import VARIABLE, SourceMark
+from tb_steptime.ingest.sources.text import VARIABLE, Function, SourceMark, file_in, functions_of
 from tb_steptime.record.sources import FORMAT, MOST_FILE_BYTES
 
 TEXT = '''import torch

@@ -29,7 +29,7 @@ from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import plain
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
