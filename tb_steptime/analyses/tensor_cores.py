@@ -9,7 +9,7 @@ from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows_in_window
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.tensor_cores.opportunities import (
     Obstacle,

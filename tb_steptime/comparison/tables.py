@@ -20,9 +20,9 @@ from collections.abc import Hashable, Sequence
 from tb_steptime.comparison.matching import Key, Pairs, Passes, Row, by, ranked
 from tb_steptime.comparison.row_changes import ChangeTable, Kind, PlaceTexts, TableId, table
 from tb_steptime.comparison.sides import Side
-from tb_steptime.metrics.host.blocking_places import BlockingPlace
-from tb_steptime.metrics.host.copy_places import CopyPlace
-from tb_steptime.metrics.host.op_times import OpTime
+from tb_steptime.metrics.host.copies import CopyPlace
+from tb_steptime.metrics.host.cpu_ops import OpTime
+from tb_steptime.metrics.host.sync_groups import BlockingPlace
 from tb_steptime.metrics.kernel_names.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 

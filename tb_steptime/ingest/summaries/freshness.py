@@ -15,7 +15,7 @@ from tb_steptime.ingest.measured import GraphNames
 from tb_steptime.ingest.recorder_files import are_current
 from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.layout import DEFINITIONS, SummaryHead, TraceStamp
-from tb_steptime.metrics.flops.user_peaks import user_text
+from tb_steptime.metrics.flops.peaks import user_text
 
 #: Bytes of either end of a trace that are enough to tell a copy from another recording of the same size: gzip ends in a
 #: checksum of the whole, and a plain file's first and last events contain its times.

@@ -10,10 +10,14 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
+from tb_steptime.metrics.communication.collectives import (
+    Collectives,
+    find_collectives,
+    launched_by_fsdp,
+    launching_calls,
+)
 from tb_steptime.metrics.communication.exposure import exposure
 from tb_steptime.metrics.communication.kinds import KINDS
-from tb_steptime.metrics.communication.launching import launched_by_fsdp, launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
 from tb_steptime.metrics.communication.routed_rows import RoutedRows, routed_rows
 from tb_steptime.metrics.phases.assignment import SITES, site_of

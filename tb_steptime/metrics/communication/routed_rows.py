@@ -14,9 +14,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.collectives import find_collectives, launching_calls
 from tb_steptime.metrics.communication.kinds import KINDS
-from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named

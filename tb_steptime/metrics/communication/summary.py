@@ -14,8 +14,7 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
-from tb_steptime.metrics.communication.micro_batches import early_exchanges
-from tb_steptime.metrics.communication.reducer import Reducer, reducer
+from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
 from tb_steptime.metrics.communication.waits import est_wait_ns
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites

@@ -16,10 +16,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flame.labels import Labels
-from tb_steptime.metrics.flame.prefixes import Prefixes
+from tb_steptime.metrics.flame.prefixes import Labels, Prefixes
+from tb_steptime.metrics.operators.keys import BETWEEN, stacks_of
 from tb_steptime.metrics.operators.op_tree import Where, levels_of
-from tb_steptime.metrics.operators.stacks import BETWEEN, stacks_of
 from tb_steptime.trace.frames import module_frames, module_name, nested_modules, short_frame, source_frames
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import innermost, parent_places

@@ -14,11 +14,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flame.call_paths import CallPaths
-from tb_steptime.metrics.flame.labels import FrameKind, Labels
-from tb_steptime.metrics.flame.prefixes import Prefixes
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
-from tb_steptime.metrics.memory.births import ops_at, steps_at
+from tb_steptime.metrics.flame.prefixes import FrameKind, Labels, Prefixes
+from tb_steptime.metrics.gpu.utilization import collective_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
+from tb_steptime.metrics.memory.allocations import ops_at, steps_at
 from tb_steptime.metrics.memory.devices import curve, memory_devices
 from tb_steptime.metrics.operators.op_costs import (
     Labelled,

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS

@@ -19,7 +19,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
 from tb_steptime.metrics.idle.cpu_updates import cpu_updates
-from tb_steptime.metrics.job.purpose import purpose_of
+from tb_steptime.metrics.job.kind import purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.metrics.kernel_names.work_kinds import COMPILED_KERNEL
 from tb_steptime.text.patterns import expression

@@ -1,17 +1,39 @@
-"""The kind of job, determined once for each recording; views show it, and rules check it."""
+"""The kind of job, determined once for each recording; views show it, and rules check it.
+
+Training is known by events that only training has, and inference by the amount of forward work without any of these.
+
+training    aten::linear  aten::linear  |AddmmBackward0|  |Optimizer.step#SGD.step|
+inference   aten::linear  aten::linear  aten::linear  aten::linear  ...                 at least MANY of them
+unknown     aten::linear  aten::sum                                     the backward pass may lie outside
+
+The server that runs an inference is known by the names of its code: what a script would change is one of its options.
+
+frame    vllm/worker/gpu_model_runner.py(1514): execute_model        vLLM
+op       vllm::unified_attention_with_output                         vLLM
+range    execute_context_0(0)_generation_16(16)                      vLLM
+frame    /sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py(740): run_batch     SGLang, which runs kernels
+range    step[DECODE bs=16]                                          SGLang                of vLLM, too
+"""
 
 from __future__ import annotations
 
+import re
+from typing import Literal
+
 import msgspec
 
-from tb_steptime.metrics.job.evidence import JobEvidence
+from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.metrics.job.execution import ExecutionId, execution_of
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
-from tb_steptime.metrics.job.purpose import Purpose, purpose_of
-from tb_steptime.metrics.job.server import Server, server_of
+from tb_steptime.metrics.kernel_names.work_kinds import BACKWARD_KERNEL, LAYER_KERNEL
 from tb_steptime.metrics.phases.assignment import optimizer_class
+from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.shared import shared
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import Kind
 
 
 class JobKind(msgspec.Struct, frozen=True):
@@ -66,3 +88,63 @@ def job_kind(trace: Trace) -> JobKind:
         optimizer=optimizer_class(trace),
         server=server_of(trace) if purpose != "training" else None,
     )
+
+
+Purpose = Literal["training", "inference", "unknown"]
+
+#: torch's own mark, which shows training even if the recording ends before the first gradient.
+_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
+#: Ops of which a model consists, one call per layer.
+_LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
+#: Minimum number of layer calls without a gradient that shows inference: in training a forward pass is followed by its
+#: backward pass within one step. The few ops of an excerpt show nothing.
+MANY = 10
+
+
+def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
+    """The purpose and the evidence for it; unknown, without evidence, if there is too little."""
+    trains = _training(trace)
+    if trains:
+        return "training", trains
+    layers = _layers(trace)
+    if sum(each.count for each in layers) >= MANY:
+        return "inference", layers
+    return "unknown", []
+
+
+def _training(trace: Trace) -> list[JobEvidence]:
+    nodes = engine_nodes(trace)
+    autograd = [JobEvidence("autograd_nodes", len(nodes))] if len(nodes) else []
+    steps = named_evidence("optimizer_steps", trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    if autograd or steps:
+        return autograd + steps
+    zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), _ZERO_GRAD.match)
+    ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
+    kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), BACKWARD_KERNEL.search)
+    return zeroed or ops or kernels
+
+
+def _layers(trace: Trace) -> list[JobEvidence]:
+    """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
+    return max(ops, kernels, key=lambda found: sum(each.count for each in found))
+
+
+Server = Literal["vllm", "sglang"]
+
+#: Kernels of vLLM run under SGLang, too, so SGLang comes first, and kernels show neither.
+_CODE: dict[Server, re.Pattern[str]] = {
+    "sglang": expression(r"(?:.*/)?sglang/\S+\.py\(|sgl_kernel::|step\[[A-Z_]+ bs="),
+    "vllm": expression(r"(?:.*/)?vllm/\S+\.py\(|vllm::|execute_(?:\d+_)?context_\d|gpu_model_runner: "),
+}
+
+
+def server_of(trace: Trace) -> Server | None:
+    """The server whose code is in the trace; None if no name of an event shows one."""
+    return next((server for server, names in _CODE.items() if _has(trace, names)), None)
+
+
+def _has(trace: Trace, names: re.Pattern[str]) -> bool:
+    kinds = (Kind.PYTHON, Kind.CPU_OP, Kind.USER)
+    return len(rows_named(trace, kinds, names.match)) > 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.aggregates import rows_in_window
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
 from tb_steptime.metrics.kernels.makers import kernel_makers

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import step_at
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.frames import module_name

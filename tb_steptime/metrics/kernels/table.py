@@ -13,8 +13,8 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernel_names.name_rules import Answer, TensorCore
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggregates, reason_ids
 from tb_steptime.metrics.kernels.makers import kernel_makers
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers

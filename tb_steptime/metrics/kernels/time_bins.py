@@ -14,7 +14,6 @@ import numpy as np
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import exposed_waits
-from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.counters import DRAM, SM_ACTIVE, TENSOR_ACTIVE, measured_in
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
 from tb_steptime.metrics.gpu.utilization import (
@@ -22,6 +21,7 @@ from tb_steptime.metrics.gpu.utilization import (
     GPU_UTILIZATION,
     activity_intervals,
     busy_intervals,
+    collective_names,
     kernel_intervals,
     kernel_rows,
     sm_levels,

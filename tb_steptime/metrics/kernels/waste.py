@@ -22,7 +22,6 @@ from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
-from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernel_names.work_kinds import (
     COMPILED_KERNEL,
     FUSED_OPTIMIZER_KERNEL,
@@ -30,6 +29,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     MANY_TENSORS,
     SMALL_BY_DESIGN,
     WHOLE_UPDATE_KERNEL,
+    is_collective,
 )
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.births import ops_at
+from tb_steptime.metrics.memory.allocations import ops_at
 from tb_steptime.metrics.memory.devices import Place, curve
 from tb_steptime.trace.groups import exact_sums, numbered
 from tb_steptime.trace.lanes import lane, op_rows

@@ -20,8 +20,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from tb_steptime.metrics.base import PartMeaning
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns
-from tb_steptime.metrics.memory.births import PHASE, births, moments
+from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, births, ends_ns, moments
 from tb_steptime.metrics.phases.assignment import host_phases
 from tb_steptime.metrics.phases.marks import backward_passes
 from tb_steptime.text.patterns import expression

@@ -10,8 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, are_on, ends_ns
-from tb_steptime.metrics.memory.births import births, steps_at
+from tb_steptime.metrics.memory.allocations import allocations, are_on, births, ends_ns, steps_at
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace

@@ -10,8 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, ends_ns
-from tb_steptime.metrics.memory.births import rows_at, steps_at
+from tb_steptime.metrics.memory.allocations import allocations, ends_ns, rows_at, steps_at
 from tb_steptime.metrics.memory.devices import CPU
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE

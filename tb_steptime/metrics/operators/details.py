@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.gpu.kernel_site import run_of
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
 from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
 from tb_steptime.trace.groups import exact_sums

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.keys import label_keys
+from tb_steptime.metrics.operators.keys import BETWEEN, label_keys, recorded, stacks_of
 from tb_steptime.metrics.operators.op_costs import (
     DEVICE_COSTS,
     Cost,
@@ -33,8 +33,6 @@ from tb_steptime.metrics.operators.op_costs import (
 )
 from tb_steptime.metrics.operators.op_memory import allocated_outside_ops
 from tb_steptime.metrics.operators.op_tree import OpTree, Where, in_steps, op_tree
-from tb_steptime.metrics.operators.recorded import recorded
-from tb_steptime.metrics.operators.stacks import BETWEEN, stacks_of
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums

@@ -12,7 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.births import ops_at, rows_at, steps_at
+from tb_steptime.metrics.memory.allocations import ops_at, rows_at, steps_at
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.metrics.operators.op_tree import in_steps
 from tb_steptime.trace.groups import exact_sums

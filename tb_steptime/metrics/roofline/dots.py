@@ -22,9 +22,8 @@ import numpy as np
 
 from tb_steptime.metrics.flops.calls import Work
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.collectives import exchanging
-from tb_steptime.metrics.gpu.utilization import blocks_per_sm, kernel_rows_in_window
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.gpu.utilization import blocks_per_sm, exchanging, kernel_rows_in_window
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
 from tb_steptime.metrics.kernels.launch_shapes import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION

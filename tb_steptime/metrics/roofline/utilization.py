@@ -19,8 +19,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.collectives import exchanging
-from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
 from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
 from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins

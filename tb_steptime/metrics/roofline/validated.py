@@ -13,9 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.flops.peaks import device_peaks
-from tb_steptime.metrics.gpu.collectives import exchanging
 from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
-from tb_steptime.metrics.gpu.utilization import kernel_rows
+from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
 from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
 from tb_steptime.metrics.roofline.utilization import products_at_peak_ns
 from tb_steptime.metrics.tensor_cores.matmul_ops import Products

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.steady.after_recording import cut_off_intervals
 from tb_steptime.metrics.steady.before_recording import before_recording
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess

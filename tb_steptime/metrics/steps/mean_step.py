@@ -12,8 +12,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import computing_intervals
-from tb_steptime.metrics.gpu.utilization import activity_intervals, kernel_intervals
+from tb_steptime.metrics.gpu.utilization import activity_intervals, computing_intervals, kernel_intervals
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns

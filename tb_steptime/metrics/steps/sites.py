@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tb_steptime.metrics.base import Evidence
-from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.split_launches import split_late_ns

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.flame.call_paths import FlameBy
-from tb_steptime.metrics.flame.labels import FrameKind
+from tb_steptime.metrics.flame.prefixes import FrameKind
 from tb_steptime.metrics.flame.tree import FlameTree, merged
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.timeline.event_file import EventFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.errors import TraceError
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
-from tb_steptime.snapshots.growth import MOST_GROWN, DeviceGrowth
+from tb_steptime.snapshots.lines import MOST_GROWN, DeviceGrowth
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary, summarize_snapshot
 from tb_steptime.terminal.agent import contract

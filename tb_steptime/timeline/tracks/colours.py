@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.trace.loader_marks import loader_names

@@ -21,8 +21,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
-from tb_steptime.metrics.kernel_names.short_names import short_name
+from tb_steptime.metrics.kernel_names.short_names import kernel_names, short_name
 from tb_steptime.timeline.event_file import Columns
 from tb_steptime.trace.frames import MODULE_FRAME, is_installed, is_source, short_frame
 from tb_steptime.trace.model import Trace

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
-from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.memory.allocations import steps_at
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import rows_named

@@ -14,8 +14,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import alive, sizes
-from tb_steptime.metrics.memory.births import births
+from tb_steptime.metrics.memory.allocations import alive, births, sizes
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.memory.fit.fit import memory_fit, steady
 from tb_steptime.metrics.memory.fit.growing import growing_sizes

@@ -7,8 +7,7 @@ import math
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations
-from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.memory.allocations import allocations, steps_at
 from tb_steptime.metrics.memory.devices import NO_TOTALS, NOT_RECORDED, Curve, Place, curve
 from tb_steptime.metrics.memory.fit.batch import step_batches
 from tb_steptime.metrics.memory.fit.growing import growing_sizes

@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
-from tb_steptime.metrics.memory.allocations import allocations, sizes
-from tb_steptime.metrics.memory.births import PHASE, births
+from tb_steptime.metrics.memory.allocations import PHASE, allocations, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
 from tb_steptime.metrics.memory.fit.batch import holds_batch, parameter_shapes

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
-from tb_steptime.metrics.memory.allocations import sizes
-from tb_steptime.metrics.memory.births import PHASE, births
+from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.batch import parameter_shapes, parameter_types, shapes_in

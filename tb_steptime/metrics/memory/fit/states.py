@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import sizes
-from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.memory.allocations import sizes, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.batch import parameter_shapes
