@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path, is_file, is_folder
 from tb_steptime.files.problems import RemoteProblem
+from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
 from tb_steptime.text import did_you_mean

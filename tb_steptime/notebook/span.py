@@ -17,10 +17,10 @@ from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.errors import TraceError
+from tb_steptime.ingest.discovery import name_places
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
-from tb_steptime.ingest.user_paths import name_places
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.wording.card_text import as_one

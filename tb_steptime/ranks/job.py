@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.arrivals import Arrivals, arrivals
+from tb_steptime.ranks.arrivals import Arrivals, StepWaits, arrivals, of_the_same_steps, step_waits
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
 from tb_steptime.ranks.deciding_path import deciding_path
@@ -43,8 +43,6 @@ from tb_steptime.ranks.result import (
 from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
-from tb_steptime.ranks.step_numbers import of_the_same_steps
-from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct

@@ -13,7 +13,7 @@ from tb_steptime.tables.base import Column, Surface, Table, head, report_of
 from tb_steptime.text import Unit
 
 if TYPE_CHECKING:
-    from tb_steptime.ranks.step_waits import StepWaits
+    from tb_steptime.ranks.arrivals import StepWaits
 
 _TAB, _TEXT = Surface.TAB, Surface.TEXT
 

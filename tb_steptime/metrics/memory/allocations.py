@@ -19,9 +19,8 @@ import numpy as np
 
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
-from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import Around, innermost_at, outermost
+from tb_steptime.trace.nesting import Around, innermost_at, op_rows, outermost
 from tb_steptime.trace.ops import Rows, forward_of
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import modules, sources

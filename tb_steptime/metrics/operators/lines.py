@@ -38,9 +38,8 @@ from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost_at
+from tb_steptime.trace.nesting import innermost_at, op_rows
 from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct

@@ -27,12 +27,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_steptime.ranks.arrivals import Arrivals
+from tb_steptime.ranks.arrivals import Arrivals, StepWaits
 from tb_steptime.ranks.delays.causes import parts_of, worth_naming
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Balance, Cause, LateGroup, LateRank
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.trace.table import Float64, Int64
 
 #: Maximum number of ranks that are named.

@@ -94,7 +94,7 @@ def _remarks(run: ScalarRun) -> list[str]:
 
 
 def _write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> None:
-    from tb_steptime.terminal.export.files import write_tables
+    from tb_steptime.terminal.export.tables import write_tables
     from tb_steptime.terminal.output import print_lines
     from tb_steptime.text.printer import counted
 

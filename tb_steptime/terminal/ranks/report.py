@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_steptime.ingest.compared import WorkerOfRun
+from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.job_what_if import change_text
 from tb_steptime.insights.wording.notes import worded

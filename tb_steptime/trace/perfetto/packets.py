@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from tb_steptime.trace.perfetto.messages import packet_of, packets_of
-from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
+from tb_steptime.trace.perfetto.recognition import PACKET_TAG, varint
 
 #: A packet longer than this is taken to be damaged; the largest valid one holds all names of a trace.
 _LONG_PACKET_BYTES = 64 * 1024 * 1024

@@ -6,10 +6,9 @@ import time
 import pytest
 
 from tb_steptime.ingest import discovery, local_files
-from tb_steptime.ingest.discovery import Discovery
+from tb_steptime.ingest.discovery import Discovery, find_spans
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.places import Place, parse_places
-from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet

@@ -20,9 +20,8 @@ from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
 from tb_steptime.metrics.memory.fit.batch import holds_batch, parameter_shapes
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import parent_places
+from tb_steptime.trace.nesting import op_rows, parent_places
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, is_in, places_in, values_at
 
