@@ -21,8 +21,9 @@ from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.parts import merging, orders, seams, team, unpacking, whole
+from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
-from tb_steptime.trace.kineto.parts.reading import NUMBERED, PLAIN, ROWS, PartReader, owners
+from tb_steptime.trace.kineto.parts.reading import PartReader, owners
 from tb_steptime.trace.kineto.reader import Whole
 from tb_steptime.trace.model import Trace
 from tests import TRACES

@@ -1,7 +1,8 @@
 """An order -> the part as read: its columns in a file, and everything else that one process would have learned from
 it.
 
-The file has no name, and columns not needed yet take no memory. Integers are written in 32 bits if all values of a part fit, except for starts, which never do.
+The file has no name, and columns not needed yet take no memory. Integers are written in 32 bits if all values of a part
+fit, except for starts, which never do.
 """
 
 from __future__ import annotations
