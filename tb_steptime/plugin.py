@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
 
-from tb_steptime.serve.http.parameters import (
+from tb_steptime.serve.http.responses import (
     WORK_HEADER,
+    Answer,
     BadRequest,
     is_folded,
     may_work,
     number_if_named,
+    respond,
     whole_number,
     window,
 )
-from tb_steptime.serve.http.responses import Answer, respond
 
 if TYPE_CHECKING:
     from werkzeug import Request

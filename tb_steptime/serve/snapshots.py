@@ -18,10 +18,9 @@ from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
 from tb_steptime.metrics.memory.devices import Curve
 from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.categories import by_category, categories
-from tb_steptime.snapshots.lines import growth
+from tb_steptime.snapshots.lines import SMALLEST, UNKNOWN, Node, growth, stack_tree
 from tb_steptime.snapshots.model import Snapshot
 from tb_steptime.snapshots.reading import kept_snapshot
-from tb_steptime.snapshots.stacks import SMALLEST, UNKNOWN, Node, stack_tree
 from tb_steptime.snapshots.strips import Strip, strips
 from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
 from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage

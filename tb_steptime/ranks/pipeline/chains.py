@@ -16,14 +16,15 @@ import numpy as np
 from tb_steptime.ranks.instances import Instances
 from tb_steptime.ranks.pipeline.program import (
     FORWARD,
+    Orders,
     Pass,
     Program,
     RankPasses,
     looped,
+    needs,
     numbered,
     programs,
 )
-from tb_steptime.ranks.pipeline.replay import Orders, needs
 from tb_steptime.ranks.pipeline.schedules import followed
 from tb_steptime.trace.table import Int64
 

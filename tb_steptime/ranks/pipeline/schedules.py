@@ -14,8 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tb_steptime.ranks.pipeline.program import BACKWARD, FORWARD, INPUTS, WEIGHTS, Pass
-from tb_steptime.ranks.pipeline.replay import Orders
+from tb_steptime.ranks.pipeline.program import BACKWARD, FORWARD, INPUTS, WEIGHTS, Orders, Pass
 from tb_steptime.ranks.pipeline.result import ScheduleId
 
 #: Minimum share of the ranks that have to follow a schedule for it to be theirs.

@@ -15,17 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.further.annotations import (
+from tb_steptime.trace.kineto.further import (
     ADDRESSES,
     BARE,
+    CounterColumns,
+    FlowColumns,
     annotated,
     folded,
     full_name,
     noted,
     queue_of,
 )
-from tb_steptime.trace.kineto.further.counters import CounterColumns
-from tb_steptime.trace.kineto.further.dependencies import FlowColumns
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, time_ns, to_ns, triples
