@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import os
 
     from tb_steptime.notebook.comparing import RunComparison
-    from tb_steptime.notebook.snapshot import SnapshotSummary
+    from tb_steptime.notebook.opening import SnapshotSummary
     from tb_steptime.notebook.span import Span
     from tb_steptime.notebook.spans import Spans
 
@@ -50,6 +50,6 @@ def snapshot(path: str | os.PathLike[str], *, since: str | os.PathLike[str] | No
     since: an earlier one of the same job, to show what has grown. A snapshot is never unpickled. Raises TraceError
     where a file is not a snapshot, or cannot be read.
     """
-    from tb_steptime.notebook.snapshot import snapshot_of
+    from tb_steptime.notebook.opening import snapshot_of
 
     return snapshot_of(path, since)

@@ -39,7 +39,7 @@ from tb_steptime.metrics.data_loading.waits import (
     mean_of,
 )
 from tb_steptime.text import Note, Reason
-from tb_steptime.trace.loader_marks import reads_elsewhere
+from tb_steptime.trace.host_ranges import reads_elsewhere
 from tb_steptime.trace.model import Trace
 
 #: Maximum number of rows in the table of the loader's activities; the rest is folded into the last one.

@@ -32,8 +32,7 @@ from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_
 from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.memory.recomputed import Recomputed, recomputed
-from tb_steptime.metrics.phases.assignment import phase_labels
-from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
 from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures

@@ -14,7 +14,7 @@ from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Pla
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
-from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace

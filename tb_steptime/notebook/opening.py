@@ -1,4 +1,4 @@
-"""Finds the spans under a path that a user names."""
+"""Finds the spans under a path that a user names, and reads a memory snapshot."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
+from tb_steptime.snapshots.reading import read_snapshot
+from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
 from tb_steptime.text import did_you_mean
 
 
@@ -70,3 +72,12 @@ def _nothing(path: AnyPath, problems: list[Problem], beside: Collection[str]) ->
         return TraceError(problems[0].problem, path, problems[0].hint)
     hint = "Name a trace file, a log directory, a run's folder, or a worker in it."
     return TraceError("There is no such file, folder or worker", path, hint + did_you_mean(path.name, beside))
+
+
+__all__ = ["SnapshotSummary", "snapshot_of"]
+
+
+def snapshot_of(path: str | os.PathLike[str], since: str | os.PathLike[str] | None = None) -> SnapshotSummary:
+    """Raises TraceError."""
+    earlier = None if since is None else read_snapshot(any_path(os.fspath(since)))
+    return summarize_snapshot(read_snapshot(any_path(os.fspath(path))), earlier)

@@ -20,7 +20,6 @@ from tb_steptime.ranks.delays.together import late_group
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
 from tb_steptime.ranks.matching import Matched, Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
-from tb_steptime.ranks.members import Members, members
 from tb_steptime.ranks.messages import Links, message_steps, messages, user_links
 from tb_steptime.ranks.pairs import matched_messages, message_pairs
 from tb_steptime.ranks.pipeline.result import Pipeline
@@ -41,7 +40,7 @@ from tb_steptime.ranks.result import (
     RoutedTokens,
 )
 from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
-from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.ranks.spans import Members, RankSpan, members, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason, count, ns, text

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.comparison.works import Works
+from tb_steptime.comparison.fairness import Works
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks

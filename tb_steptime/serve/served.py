@@ -12,7 +12,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
-from tb_steptime.ingest.summaries.freshness import names_are_current, names_stamp
+from tb_steptime.ingest.summaries.layout import names_are_current, names_stamp
 from tb_steptime.trace.file_names import rank_in_name
 
 #: Maximum number of spans that a sparkline shows on either side of the current one.

@@ -34,7 +34,7 @@ from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 if TYPE_CHECKING:
-    from tb_steptime.comparison.works import Works
+    from tb_steptime.comparison.fairness import Works
     from tb_steptime.terminal.ranks.jobs import FoundJob
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
@@ -95,7 +95,7 @@ class _WorksOfRun:
         if self._first is None:
             self._first = measured
             return 0
-        from tb_steptime.comparison.works import Works
+        from tb_steptime.comparison.fairness import Works
 
         if self._works is None:
             self._works = Works()

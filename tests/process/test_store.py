@@ -21,7 +21,7 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import StoredResults
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve import directory, reading

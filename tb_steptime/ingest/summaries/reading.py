@@ -26,7 +26,6 @@ from tb_steptime.files.paths import AnyPath, identity, open_regular, write_whole
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.freshness import is_fresh, is_of
 from tb_steptime.ingest.summaries.layout import (
     FORMAT,
     MAX_HEAD_BYTES,
@@ -34,6 +33,8 @@ from tb_steptime.ingest.summaries.layout import (
     SUFFIX,
     SummaryHead,
     first_member,
+    is_fresh,
+    is_of,
 )
 from tb_steptime.ingest.summaries.writing import cache_directory, in_cache, places_for
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.waits import device_busy, exposed_waits
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.trace.host_ranges import host_ranges
+from tb_steptime.trace.host_ranges import host_ranges, loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64

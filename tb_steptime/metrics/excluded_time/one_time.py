@@ -20,10 +20,9 @@ from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.step import on_host_once
 from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals, trials
-from tb_steptime.trace.host_ranges import loading_calls
+from tb_steptime.trace.host_ranges import loader_intervals, loading_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.shared import shared

@@ -17,8 +17,8 @@ from tb_steptime.metrics.steady.after_recording import after_recording
 from tb_steptime.metrics.steady.before_recording import before_recording
 from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps

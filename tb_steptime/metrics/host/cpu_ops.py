@@ -23,8 +23,8 @@ from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, exact_sums, known
+from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.steps import find_steps

@@ -18,8 +18,7 @@ from tb_steptime.metrics.idle.busiest import busiest_call
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
-from tb_steptime.trace.host_ranges import short_range
-from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.step_marks import step_marks

@@ -16,8 +16,8 @@ from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.idle.python_work import is_named, is_wait
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import module_frames, short_frame
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import top_level

@@ -15,8 +15,7 @@ import msgspec
 from tb_steptime.metrics.idle.doing import MOSTLY
 from tb_steptime.metrics.idle.python_function import recorded
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.trace.host_ranges import short_range
-from tb_steptime.trace.loader_marks import loader_intervals, loader_names
+from tb_steptime.trace.host_ranges import loader_intervals, loader_names, short_range
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.step_marks import step_marks

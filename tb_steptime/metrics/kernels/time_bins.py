@@ -28,8 +28,8 @@ from tb_steptime.metrics.gpu.utilization import (
 )
 from tb_steptime.metrics.tensor_cores.usage import BINS, TENSOR_CORE_SHARE, device_has_tensor_cores, kernel_bins
 from tb_steptime.text import Unit
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, weighted_overlap
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Float64, Int64, Kind
 

@@ -31,10 +31,10 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     WHOLE_UPDATE_KERNEL,
     is_collective,
 )
+from tb_steptime.metrics.kernels.aggregates import is_persistent, sm_counts
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
-from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share

@@ -19,7 +19,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.kernels.makers import kernel_makers
+from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.metrics.operators.op_tree import OpTree, levels_of
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, phase_labels, site_of
 from tb_steptime.trace.backward import backward_nodes

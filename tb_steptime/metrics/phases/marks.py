@@ -33,8 +33,8 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
+from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_names
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named
 from tb_steptime.trace.nesting import innermost

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from tb_steptime.metrics.kernel_names.short_names import kind_of, short_name
-from tb_steptime.metrics.kernels.makers import kernel_makers, kernel_module_rows
+from tb_steptime.metrics.kernels.launch_places import kernel_makers, kernel_module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align

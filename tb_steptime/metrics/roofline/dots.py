@@ -25,7 +25,7 @@ from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, exchanging, kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
-from tb_steptime.metrics.kernels.launch_shapes import is_persistent
+from tb_steptime.metrics.kernels.aggregates import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.op_work import kernel_work
 from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN

@@ -12,8 +12,8 @@ from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, backward_passes, training_threads
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.names import are_named, rows_named
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in

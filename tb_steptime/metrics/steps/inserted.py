@@ -20,7 +20,7 @@ from tb_steptime.metrics.outliers import SLOW_FRACTION, robust_deviation
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.loader_marks import loader_intervals
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps

@@ -18,7 +18,7 @@ from pydantic import Field
 from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.terminal.agent import answers, contract, snapshots, tables
+from tb_steptime.terminal.agent import answers, contract, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 
 P = ParamSpec("P")
@@ -138,7 +138,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
     ) -> contract.MemorySnapshot:
         """A memory snapshot of PyTorch's CUDA allocator: which lines hold the GPU's memory at the peak and at the end,
         free memory, and why memory ran out."""
-        return snapshots.memory_snapshot(logs, file, since, limit)
+        return tables.memory_snapshot(logs, file, since, limit)
 
     @_answering
     def timeline(

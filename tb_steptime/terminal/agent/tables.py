@@ -11,13 +11,18 @@ from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.memory import DeviceMemory, MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
+from tb_steptime.errors import TraceError
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits, size_of
 from tb_steptime.metrics.memory.fit.settings import FitSetting
 from tb_steptime.metrics.operators.keys import By
+from tb_steptime.snapshots.lines import MOST_GROWN, DeviceGrowth
+from tb_steptime.snapshots.reading import read_snapshot
+from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary, summarize_snapshot
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.lines import LINES
@@ -226,4 +231,49 @@ def _event(trace: Trace, row: int) -> contract.EventLine:
         track=stream if kind in DEVICE_KINDS else thread.name or f"thread {thread.tid}",
         start_ms=round(float(events.start_ns[row]) / 1e6, 4),
         duration_ms=ms(float(events.dur_ns[row])),
+    )
+
+
+def memory_snapshot(logs: Logs, file: str | None, since: str | None, limit: int) -> contract.MemorySnapshot:
+    """Raises RefusalError."""
+    found = logs.snapshot(file)
+    summary = _summary(logs, found.file, since)
+    growth = {each.device: each for each in summary.growth}
+    devices = [_device_snapshot(each, growth.get(each.device), limit) for each in summary.devices]
+    return contract.MemorySnapshot(found.file, devices, summary.lost)
+
+
+def _summary(logs: Logs, file: str, since: str | None) -> SnapshotSummary:
+    try:
+        before = read_snapshot(logs.snapshot(since).path) if since else None
+        return summarize_snapshot(read_snapshot(logs.snapshot(file).path), before)
+    except TraceError as error:
+        raise RefusalError(str(error)) from error
+
+
+def _device_snapshot(found: DeviceSnapshot, grown: DeviceGrowth | None, limit: int) -> contract.DeviceSnapshotLine:
+    rows = grown.lines if grown else []
+    more = {(each.line, each.function): mb(each.after_bytes - each.before_bytes) for each in rows}
+    unchanged = 0.0 if grown and len(rows) < MOST_GROWN else None
+    return contract.DeviceSnapshotLine(
+        device=found.device,
+        said=plain(snapshot_headline(found).verdict),
+        peak_mb=mb(found.peak_in_use_bytes),
+        peak_reserved_mb=mb(found.peak_reserved_bytes),
+        in_use_mb=mb(found.in_use_bytes),
+        rounding_mb=mb(found.rounding_bytes),
+        kept_mb=mb(found.kept_bytes),
+        releasable_mb=mb(found.releasable_bytes),
+        reserved_mb=mb(found.reserved_bytes),
+        peak_by_category_mb={each.category: mb(each.bytes) for each in found.peak_by_category},
+        lines=[
+            contract.LineMemory(
+                each.line,
+                mb(each.bytes),
+                mb(each.end_bytes),
+                more.get((each.line, each.function), unchanged),
+            )
+            for each in found.peak_by_line[:limit]
+        ],
+        out_of_memory=[plain(out_of_memory_text(each)) for each in found.out_of_memory],
     )

@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
         OperatorReport,
         csv_lines,
         span_operators,
+        span_text,
     )
-    from tb_steptime.terminal.operator_text import span_text
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.spans import read_each, trace_of
 

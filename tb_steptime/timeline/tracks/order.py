@@ -34,14 +34,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids, samples
+from tb_steptime.metrics.gpu.utilization import collective_names
+from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.shown import excess_names, longest_excess
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
-from tb_steptime.timeline.tracks.colours import PLACE
 from tb_steptime.trace.frames import is_installed, is_source, module_frames
-from tb_steptime.trace.loader_marks import loader_rows
+from tb_steptime.trace.host_ranges import loader_names, loader_rows
 from tb_steptime.trace.model import Thread, Trace
 from tb_steptime.trace.names import rows_named
 from tb_steptime.trace.steps import find_steps
@@ -345,3 +347,38 @@ def _is_own(frame: str) -> bool:
     [True, False, True]
     """
     return is_source(frame) and not is_installed(frame) and not _PACKAGES.match(frame)
+
+
+#: Tokens of meaning, as in `Metric.colour`; and of time that does not repeat. An event's colour is its place here.
+COLOURS = ("other", "kernel", "tensor", "comm", "copy", "data", "cpu", "runtime", "blocking", "ink", "excess")
+PLACE = {colour: place for place, colour in enumerate(COLOURS)}
+
+_BY_KIND = {
+    Kind.CPU_OP: "cpu",
+    Kind.USER: "cpu",
+    Kind.PYTHON: "other",
+    Kind.RUNTIME: "runtime",
+    Kind.DRIVER: "runtime",
+    Kind.KERNEL: "kernel",
+    Kind.MEMCPY: "copy",
+    Kind.MEMSET: "copy",
+}
+
+
+def event_colours(trace: Trace) -> UInt8:
+    """The colour of each row of the event table, a place in `COLOURS`."""
+    of_kind = np.zeros(256, np.uint8)
+    for kind, colour in _BY_KIND.items():
+        of_kind[kind] = PLACE[colour]
+    result = of_kind[trace.events.kind]
+    kernels = trace.kernels.event
+    result[kernels[kernel_bins(trace) == BINS.index("tensor_core")]] = PLACE["tensor"]
+    _paint(trace, result, collective_names(trace), "comm", Kind.CPU_OP, Kind.USER, Kind.KERNEL)
+    _paint(trace, result, loader_names(trace), "data", Kind.CPU_OP, Kind.USER)
+    result[blocking_calls(trace).row] = PLACE["blocking"]
+    return result
+
+
+def _paint(trace: Trace, result: UInt8, names: Bool, colour: str, *kinds: Kind) -> None:
+    rows = trace.events.rows(*kinds)
+    result[rows[names[trace.events.name[rows]]]] = PLACE[colour]

@@ -32,8 +32,7 @@ from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import MAX_BOXES, timeline_page
 from tb_steptime.timeline.tracks import order
-from tb_steptime.timeline.tracks.colours import COLOURS, event_colours
-from tb_steptime.timeline.tracks.order import PINNED_STREAMS, tracks_of
+from tb_steptime.timeline.tracks.order import COLOURS, PINNED_STREAMS, event_colours, tracks_of
 from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import on_real_traces, read_real

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.parts import merging, orders, seams, team, unpacking, whole
+from tb_steptime.trace.kineto.parts import merging, orders, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.parts.reading import PartReader, owners
@@ -49,8 +49,8 @@ def small_pieces(chunk: int, part: int) -> Iterator[None]:
             (source, "TEXT_BYTES", chunk),
             (source, "PACKED_BYTES", chunk),
             (scanning, "TAIL_BYTES", chunk),
-            (seams, "_LEAST_BYTES", part),
-            (seams, "_MOST_BYTES", part),
+            (orders, "_LEAST_BYTES", part),
+            (orders, "_MOST_BYTES", part),
         ):
             stack.enter_context(mock.patch.object(module, name, size))
         yield
@@ -73,7 +73,7 @@ def _orders(path: Path, text: int, part_bytes: int) -> tuple[list[Order], source
     """The orders to read the parts, with the text in the open file."""
     if path.suffix != ".gz":
         size = os.write(text, path.read_bytes())
-        return list(seams.plain_orders(text, size, 2)), source.Extent(path, size, size, False, False)
+        return list(orders.plain_orders(text, size, 2)), source.Extent(path, size, size, False, False)
     packed = source.Source(path)
     found = list(unpacking.unpacked_parts(packed.chunks(), orders.Slots(text), itertools.count(), part_bytes))
     packed.close()
@@ -254,7 +254,7 @@ def test_a_slot_grows_with_the_text_of_a_part() -> None:
 @on_real_traces
 def test_real_traces_in_parts(name: str, tmp_path: Path) -> None:
     path = real_trace(name)
-    with mock.patch.object(seams, "_LEAST_BYTES", 2**19), mock.patch.object(seams, "_MOST_BYTES", 2**19):
+    with mock.patch.object(orders, "_LEAST_BYTES", 2**19), mock.patch.object(orders, "_MOST_BYTES", 2**19):
         together, _ = in_parts(path, 2**19, lambda number: number % 3)
         plain = tmp_path / "trace.json"
         plain.write_bytes(gzip.decompress(path.read_bytes()))

@@ -15,12 +15,13 @@ from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_a
 from tb_steptime.metrics.kernel_names.function_names import function_name
 from tb_steptime.metrics.kernel_names.name_rules import FAMILIES, Family, TensorCore, classify
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
-from tb_steptime.metrics.tensor_cores.profiler_tab import PROFILER_TAB_WORDS, profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,
     PRODUCT_OP,
+    PROFILER_TAB_WORDS,
     Split,
     kernel_sum_time,
+    profiler_tab,
     split_kernel_time,
     tensor_core_share,
     tensor_core_share_high,
