@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from tb_steptime.timeline.answers import Track
+from tb_steptime.timeline.around import write_gaps
 from tb_steptime.timeline.bars import Bars, merge
 from tb_steptime.timeline.bins import write_busy, write_queue
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
 from tb_steptime.timeline.flame import write_flames
-from tb_steptime.timeline.around import write_gaps
 from tb_steptime.timeline.memory import write_memory
 from tb_steptime.timeline.ties import write_ties
 from tb_steptime.timeline.tracks.order import Table, TrackEvents, event_colours, tracks_of

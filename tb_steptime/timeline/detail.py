@@ -9,8 +9,8 @@ from typing import Any
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Quantity, Unit, count, fraction, nbytes, ns, text
 from tb_steptime.timeline.answers import EventDetail, EventFact, EventLink
-from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.around import around, calls_in, kind_name, self_ns, track_name, why_gap
+from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.ties import launched_by, row_of
 from tb_steptime.trace.frames import MODULE_FRAME, is_source
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Kind
