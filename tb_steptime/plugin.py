@@ -298,7 +298,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
+    from tb_steptime.serve.served import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")

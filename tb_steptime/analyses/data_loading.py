@@ -7,7 +7,6 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
-from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS, LoaderRow, loader_table, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
@@ -30,9 +29,11 @@ from tb_steptime.metrics.data_loading.wait_shares import (
     shared_out,
 )
 from tb_steptime.metrics.data_loading.waits import (
+    LaneWindow,
     LoaderStep,
     is_multiprocess,
     judged_exposed_ns,
+    lane_window,
     loader_iterators,
     loader_steps,
     loader_waits,

@@ -20,8 +20,7 @@ from tb_steptime.ranks.delays.together import late_group
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
 from tb_steptime.ranks.matching import Matched, Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
-from tb_steptime.ranks.messages import Links, message_steps, messages, user_links
-from tb_steptime.ranks.pairs import matched_messages, message_pairs
+from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.pipeline.xray import pipeline
 from tb_steptime.ranks.replayed.changes import job_replay

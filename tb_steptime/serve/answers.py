@@ -9,7 +9,7 @@ from tb_steptime.comparison.comparison import ChainLink, Comparison
 from tb_steptime.insights.base import Headline, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
-from tb_steptime.metrics.memory.bins import MemoryBins
+from tb_steptime.metrics.memory.devices import MemoryBins
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.snapshots.lines import DeviceGrowth
 from tb_steptime.snapshots.strips import Strip

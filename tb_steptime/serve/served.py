@@ -140,3 +140,23 @@ def first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
             if not of_run or span.is_of_worker(of_run[0].found):
                 of_run.append(span)
     return found.values()
+
+
+class UnknownSpan(LookupError):
+    """No span of this id, or no view of this name."""
+
+
+class UnknownEvent(LookupError):
+    """No event of this number in the span."""
+
+
+class UnknownDevice(LookupError):
+    """No device of this number among those whose memory was recorded in the span."""
+
+
+class SpanFailed(Exception):
+    """The span's trace could not be read; the problem is fit for the user."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem

@@ -45,9 +45,8 @@ from tb_steptime.serve.pages import span_page
 from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 from tb_steptime.serve.run_lines import RunLines
-from tb_steptime.serve.served import ServedSpan, SpanNames, near
+from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames, UnknownDevice, UnknownEvent, UnknownSpan, near
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.snapshots import SnapshotRequest, snapshot_page
 from tb_steptime.serve.trends import TrendsPages, TrendsRequest

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from tb_steptime.ingest.states import SpanState
-from tb_steptime.serve.refusals import SpanFailed, UnknownEvent
+from tb_steptime.serve.served import SpanFailed, UnknownEvent
 from tb_steptime.serve.wire import Waiting
 from tb_steptime.timeline import event_file as event_files
 from tb_steptime.timeline.answers import EventDetail, TimelinePage

@@ -27,8 +27,7 @@ from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve import directory, reading
 from tb_steptime.serve.directory import WHOLE_RECORDING
 from tb_steptime.serve.kept import KeptResults
-from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
-from tb_steptime.serve.served import SpanNames
+from tb_steptime.serve.served import SpanFailed, SpanNames, UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting

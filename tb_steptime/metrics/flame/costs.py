@@ -13,8 +13,7 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flame.call_paths import CallPaths
-from tb_steptime.metrics.flame.prefixes import FrameKind, Labels, Prefixes
+from tb_steptime.metrics.flame.prefixes import CallPaths, FrameKind, Labels, Prefixes
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.memory.allocations import ops_at, steps_at

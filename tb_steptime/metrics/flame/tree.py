@@ -13,9 +13,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flame.call_paths import FlameBy, call_paths
 from tb_steptime.metrics.flame.costs import Measure, own_values
-from tb_steptime.metrics.flame.prefixes import Labels, Prefixes
+from tb_steptime.metrics.flame.prefixes import FlameBy, Labels, Prefixes, call_paths
 from tb_steptime.metrics.operators.op_tree import Where, levels_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Bool, Int32, Int64

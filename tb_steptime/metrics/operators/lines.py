@@ -31,8 +31,7 @@ from tb_steptime.metrics.operators.op_costs import (
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_memory import allocated_outside_ops
-from tb_steptime.metrics.operators.op_tree import OpTree, Where, in_steps, op_tree
+from tb_steptime.metrics.operators.op_tree import OpTree, Where, allocated_outside_ops, in_steps, op_tree
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums

@@ -31,8 +31,7 @@ from tb_steptime.metrics.operators.op_costs import (
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_memory import allocated_outside_ops
-from tb_steptime.metrics.operators.op_tree import OpTree, in_steps, op_tree
+from tb_steptime.metrics.operators.op_tree import OpTree, allocated_outside_ops, in_steps, op_tree
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace

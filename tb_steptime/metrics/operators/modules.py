@@ -29,8 +29,7 @@ from tb_steptime.metrics.operators.op_costs import (
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_memory import allocated_in_steps
-from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
+from tb_steptime.metrics.operators.op_tree import OpTree, allocated_in_steps, op_tree
 from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels

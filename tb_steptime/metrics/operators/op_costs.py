@@ -21,8 +21,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.operators.op_memory import allocated_by_ops
-from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
+from tb_steptime.metrics.operators.op_tree import OpTree, allocated_by_ops, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels

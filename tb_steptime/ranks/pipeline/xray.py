@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, steps_within
-from tb_steptime.ranks.pipeline.chains import Chain, chains, window
+from tb_steptime.ranks.pipeline.chains import Chain, chains, followed, window
 from tb_steptime.ranks.pipeline.program import (
     FORWARD,
     INPUTS,
@@ -40,7 +40,6 @@ from tb_steptime.ranks.pipeline.result import (
     PipelineStep,
     StageRow,
 )
-from tb_steptime.ranks.pipeline.schedules import followed
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
 from tb_steptime.trace.table import Float64, Int64

@@ -47,8 +47,7 @@ from tb_steptime.serve.rank_answers import JobTimeline, LaneArrivals, LanePiece,
 from tb_steptime.serve.ranks.figures import JobFigures, KeptFigures
 from tb_steptime.serve.ranks.jobs import Job, Jobs, KnownJob, alone, find_job
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import UnknownSpan
-from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.served import ServedSpan, UnknownSpan
 from tb_steptime.text import Phrase
 from tb_steptime.trace.table import Int64
 

@@ -39,12 +39,10 @@ from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.http.bundle import report_program
-from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.report.events import IncludedEvents
-from tb_steptime.serve.report.flames import IncludedFlames
-from tb_steptime.serve.report.read_again import Included
+from tb_steptime.serve.report.besides import Included, IncludedEvents, IncludedFlames
 from tb_steptime.serve.report.recorded import IncludedAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
+from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Index, encode
 

@@ -29,9 +29,8 @@ from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
 from tb_steptime.serve.ranks.asked import WAIT_METRICS
-from tb_steptime.serve.refusals import SpanFailed
 from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
-from tb_steptime.serve.served import ServedSpan, SpanNames
+from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
 from tb_steptime.serve.wire import (

@@ -35,10 +35,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.device_tables import CounterTable, DependencyTable, no_dependencies
 from tb_steptime.trace.kineto.inputs import Words
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, time_ns
 from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, Args, Counter, PlacedEnd, PlacedStart
+from tb_steptime.trace.model import CounterTable, DependencyTable, no_dependencies
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, EventTable, Int32, Int64, Kind, distinct
 
 #: Number of distinct annotations whose meaning is cached: a graph has one per scope of the user.

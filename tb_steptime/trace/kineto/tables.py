@@ -20,11 +20,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.device_tables import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import LAUNCHES, Possible
 from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.model import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
     DEVICE_KINDS,

@@ -31,8 +31,7 @@ from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
 from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
-from tb_steptime.trace.steps.extent import recorded_extent
-from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps
+from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps, recorded_extent
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
 #: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one.

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tb_steptime.ingest import discovery, local_files
+from tb_steptime.ingest import discovery, listing
 from tb_steptime.ingest.discovery import Discovery, find_spans
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.places import Place, parse_places
@@ -148,7 +148,7 @@ def test_other_json_is_a_span_when_its_head_looks_like_a_trace(tmp_path):
 
 def test_a_file_is_opened_to_look_at_it_only_once(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(local_files, "looks_like_trace", lambda path: opened.append(path) or True)
+    monkeypatch.setattr(listing, "looks_like_trace", lambda path: opened.append(path) or True)
     touch(tmp_path / "mine.json")
     found = Discovery([Place("", tmp_path, "x")])
     assert [len(found.scan().spans) for _ in range(3)] == [1, 1, 1]
@@ -278,7 +278,7 @@ def test_a_huge_tree_is_cut_with_a_problem(tmp_path, monkeypatch):
 def test_a_data_set_of_json_files_is_not_opened_file_by_file(tmp_path, monkeypatch):
     monkeypatch.setattr(discovery, "MAX_OPENED", 3)
     opened = []
-    monkeypatch.setattr(local_files, "looks_like_trace", lambda path: opened.append(path) is not None)
+    monkeypatch.setattr(listing, "looks_like_trace", lambda path: opened.append(path) is not None)
     for number in range(10):
         touch(tmp_path / f"{number}.json")
     _, found = look(tmp_path)

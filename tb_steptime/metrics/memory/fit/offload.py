@@ -31,8 +31,7 @@ from tb_steptime.metrics.memory.fit.checkpoints import (
     saves_result,
 )
 from tb_steptime.metrics.memory.fit.fit import Steady
-from tb_steptime.metrics.memory.fit.growing import Tensor, growing_sizes, tensors_of
-from tb_steptime.metrics.memory.fit.lines import highest_lines, peak_at
+from tb_steptime.metrics.memory.fit.growing import Tensor, growing_sizes, highest_lines, peak_at, tensors_of
 from tb_steptime.metrics.memory.fit.states import CopiedBytes, Other
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes

@@ -13,7 +13,7 @@ from tb_steptime.metrics.memory.devices import CPU, Place, memory_devices, memor
 from tb_steptime.metrics.memory.fit.by_module import ModuleBytes, by_module
 from tb_steptime.metrics.memory.fit.checkpoints import checkpoints
 from tb_steptime.metrics.memory.fit.fit import MARGIN, MemoryFit, bounds, memory_fit, steady
-from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.growing import PeakLine, largest_batch, peak_at
 from tb_steptime.metrics.memory.fit.offload import CopyRates, copy_rates
 from tb_steptime.metrics.memory.fit.settings import FitSetting, settings
 from tb_steptime.text import Reason

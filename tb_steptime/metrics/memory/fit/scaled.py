@@ -20,10 +20,19 @@ from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
 from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.batch import parameter_shapes, parameter_types, shapes_in
 from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, ops_with_shapes, tensors_of
-from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.metrics.memory.fit.growing import (
+    FLOAT,
+    PeakLine,
+    Tensor,
+    growing,
+    highest_lines,
+    ops_with_shapes,
+    parameter_shapes,
+    parameter_types,
+    shapes_in,
+    tensors_of,
+)
 from tb_steptime.metrics.memory.fit.states import Other, recorded_states
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
