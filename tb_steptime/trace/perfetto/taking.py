@@ -1,7 +1,7 @@
 """Packets -> columns, by means of the same rows that JSON events are decoded into.
 
-Each end of a slice belongs to a begin. PyTorch writes slices in groups, all begins and then all ends, both in the order of its rows. A slice may begin and end
-at the same times as another, so times do not show the pairs:
+Each end of a slice belongs to a begin. PyTorch writes slices in groups, all begins and then all ends, both in the
+order of its rows. A slice may begin and end at the same times as another, so times do not show the pairs:
 
     file     a begins, b begins, c begins | a ends, b ends, c ends      k-th begin and k-th end
     time     a 0..9, b 1..4, c 5..8

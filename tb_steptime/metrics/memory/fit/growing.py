@@ -1,4 +1,4 @@
-"""Which allocations grow with the batch, and by how much each.
+"""Which allocations grow with the batch.
 
 aten::linear [[32,784],[64,784]]  +8192     32 x 64 floats: made of a tensor with the batch in its shape     grows
 aten::batch_norm [[32,8,9,9],[8]]   +32     as large as its weight: statistics of each channel               stays
