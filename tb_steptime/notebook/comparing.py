@@ -16,6 +16,7 @@ from tb_steptime.notebook.opening import open_path
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.spans import Spans
 from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.tables.base import Kind, kinds_of
 from tb_steptime.tables.comparison import (
     CandidateReport,
     ChangeReport,
@@ -24,7 +25,6 @@ from tb_steptime.tables.comparison import (
     StepChangeReport,
     candidate_report,
 )
-from tb_steptime.tables.kinds import Kind, kinds_of
 
 #: A path as `tb_steptime.open` takes it, what it returns, or one span.
 Comparable = str | os.PathLike[str] | Spans | Span

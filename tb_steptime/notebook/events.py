@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tb_steptime.notebook.tables import Table
-from tb_steptime.tables.kinds import Kind
+from tb_steptime.tables.base import Kind
 from tb_steptime.trace import table as trace_table
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64, UInt8, distinct

@@ -17,13 +17,12 @@ from tb_steptime.metrics.kernels.table import By, KernelGroup, order_of
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
 from tb_steptime.notebook.tables import Table
-from tb_steptime.tables.base import Surface
+from tb_steptime.tables.base import Surface, kinds_of
 from tb_steptime.tables.base import Table as Declared
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.host import COPIES
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.kinds import kinds_of
 from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.operators import OPERATORS
 from tb_steptime.tables.steps import IDLE, STEPS, idle_lines, step_lines

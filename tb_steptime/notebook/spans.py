@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, overload
 from tb_steptime.ingest.states import Problem
 from tb_steptime.notebook.span import Span
 from tb_steptime.notebook.tables import Table
-from tb_steptime.tables.base import Surface
-from tb_steptime.tables.kinds import Kind
+from tb_steptime.tables.base import Kind, Surface
 from tb_steptime.tables.recordings import WHICH
 from tb_steptime.text import did_you_mean
 

@@ -22,7 +22,7 @@ from tb_steptime.serve.wire import (
     SpanPage,
     encode,
 )
-from tb_steptime.tables.derived import with_derived
+from tb_steptime.tables.base import with_derived
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Note
 

@@ -80,7 +80,7 @@ from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.serve.typescript import doc_comment, interfaces, pattern_union, string_union
-from tb_steptime.tables.derived import derived_schemas
+from tb_steptime.tables.base import derived_schemas
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.text import Phrase, Reason
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage

@@ -30,7 +30,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, TILES
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.tables.pipeline import STAGES
+from tb_steptime.tables.ranks import STAGES
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
 from tb_steptime.terminal.agent.numbers import in_unit, lines, maybe_ms, ms, unit_of

@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.format in _FLAME_GRAPHS:
         return _flame_graphs(options)
-    from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.operator_report import (
         OPERATOR_LINES,

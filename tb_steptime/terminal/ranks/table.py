@@ -13,11 +13,11 @@ from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.base import Surface, Table
-from tb_steptime.tables.pipeline import STAGES
 from tb_steptime.tables.ranks import (
     COLLECTIVES,
     MESSAGES,
     RANKS,
+    STAGES,
     RankReport,
     collective_report,
     messages_report,
