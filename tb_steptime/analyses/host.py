@@ -36,9 +36,9 @@ from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase
 from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.metrics.steps.host_figures import host_figures
+from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
 from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
-from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
 from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache

@@ -7,8 +7,7 @@ import msgspec
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.memory.at_an_instant import INCONSISTENT, AllocationRow, CategoryBytes, by_category, largest
-from tb_steptime.metrics.memory.by_op import MOST_OPS, OpMemory, memory_by_op
-from tb_steptime.metrics.memory.churn import ChurnRow, churn
+from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.devices import (
     CPU,
     NO_TOTALS,

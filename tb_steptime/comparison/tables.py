@@ -17,8 +17,19 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 
-from tb_steptime.comparison.matching import Key, Pairs, Passes, Row, by, ranked
-from tb_steptime.comparison.row_changes import ChangeTable, Kind, PlaceTexts, TableId, table
+from tb_steptime.comparison.row_changes import (
+    ChangeTable,
+    Key,
+    Kind,
+    Pairs,
+    Passes,
+    PlaceTexts,
+    Row,
+    TableId,
+    by,
+    ranked,
+    table,
+)
 from tb_steptime.comparison.sides import Side
 from tb_steptime.metrics.host.copies import CopyPlace
 from tb_steptime.metrics.host.cpu_ops import OpTime

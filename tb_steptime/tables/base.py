@@ -1,4 +1,5 @@
-"""Table and Column: one declaration from which every surface takes what it shows."""
+"""Table and Column: one declaration from which every surface takes what it shows, with the kinds of its values, and the
+columns that JSON has beyond the fields of a row."""
 
 from __future__ import annotations
 
