@@ -174,7 +174,6 @@ class Side:
 
     @property
     def _recordings(self) -> list[tuple[ComparedSpan, ...]]:
-        """The spans of each run."""
         ends = np.cumsum(self.runs or (len(self.spans),)).tolist()
         return [self.spans[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 

@@ -155,7 +155,6 @@ class _Exchanged:
 
     @cached_property
     def step_names(self) -> list[str]:
-        """Names of these steps."""
         return [self.names[step] for step in self.steps.tolist()]
 
     @cached_property

@@ -184,7 +184,6 @@ class Store:
         return None if isinstance(page, Waiting) else page
 
     def trends(self, named: SpanNames, asked: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
-        """Returns the trends of some spans."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:

@@ -48,7 +48,6 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
-    """Yields all rows of each span."""
     return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 

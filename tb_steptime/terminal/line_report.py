@@ -112,7 +112,6 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
 
 
 def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
-    """Yields all rows of each span."""
     return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 

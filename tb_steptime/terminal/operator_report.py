@@ -178,7 +178,6 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
 
 
 def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
-    """Yields all rows of each span."""
     return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))
 
 

@@ -168,13 +168,11 @@ class Lane(msgspec.Struct, frozen=True, eq=False):
 
 
 def op_rows(trace: Trace) -> Int64:
-    """Rows of the ops of all threads."""
     return trace.events.rows(Kind.CPU_OP)
 
 
 @shared
 def lane(trace: Trace, rows_of: RowsOf, thread: int) -> Lane:
-    """The lane of one thread."""
     rows = rows_of(trace)
     return lane_of(trace, rows[trace.events.thread.take(rows) == thread])
 

@@ -133,7 +133,6 @@ class CallPaths(msgspec.Struct, frozen=True, eq=False):
     frames: Int64
 
     def of_ops(self, rows: Int32 | Int64) -> Int64:
-        """The nodes of these ops."""
         return self.node[np.searchsorted(self.rows, rows)]
 
     def of_calls(self, trace: Trace, calls: Int64) -> Int64:

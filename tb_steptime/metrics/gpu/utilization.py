@@ -203,7 +203,6 @@ def windows(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def windows_ns(trace: Trace) -> Int64:
-    """Lengths of `windows`."""
     start, end = windows(trace)
     return end - start
 

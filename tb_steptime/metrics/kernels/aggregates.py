@@ -76,7 +76,6 @@ def reason_ids(trace: Trace) -> list[str]:
 
 @shared
 def kernel_aggregates(trace: Trace) -> KernelAggregates:
-    """The aggregates of all devices."""
     rows, events = rows_in_window(trace), trace.events
     event = trace.kernels.event[rows]
     keys = (

@@ -152,8 +152,6 @@ class _Sums:
         return ns // np.maximum(self.occurrences, 1)
 
     def row(self, path: int) -> ModuleRow:
-        """Its costs."""
-
         def at(column: Int64 | None) -> int | None:
             return None if column is None else int(column[path])
 

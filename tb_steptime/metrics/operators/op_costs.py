@@ -47,7 +47,6 @@ Cost = Literal["host", "runtime"] | SometimesCost
 
 
 def measured_costs(trace: Trace) -> tuple[Cost, ...]:
-    """The costs that this trace has."""
     on_host: tuple[Cost, ...] = ("host", "runtime", "allocated") if len(trace.memory) else ("host", "runtime")
     if not len(find_launches(trace).activity):
         return on_host

@@ -99,7 +99,6 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
 
     def when(self, phase: PhaseId) -> Intervals:
-        """When the thread is in the phase."""
         inside, past = SITE_PHASE[self.site] == PHASES.index(phase), np.append(self.knots[1:], _NEVER)
         return Intervals.union(self.knots[inside], past[inside])
 

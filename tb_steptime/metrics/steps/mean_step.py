@@ -91,7 +91,6 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def step_aggregates(trace: Trace, device: int) -> StepAggregates:
-    """The steps of the device."""
     sums = idle_sums(trace)[device]
     return StepAggregates(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
 

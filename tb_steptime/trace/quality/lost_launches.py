@@ -54,7 +54,6 @@ class KernelLaunches(NamedTuple):
 
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
-    """The launches of all threads."""
     calls = rows_named(trace, CALL_KINDS, _launches)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True

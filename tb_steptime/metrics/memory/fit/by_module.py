@@ -79,7 +79,6 @@ def _row(maker: tuple[str | None, MakerKind], constant: int, grown: int, batch: 
 
 
 def _makers(trace: Trace, some: Int64) -> list[tuple[str | None, MakerKind]]:
-    """The makers of these of `allocations`."""
     at, name = births(trace), trace.events.name
     op, outer = at.op[some].astype(np.int64), at.outer_op[some]
     forward = np.where(op >= 0, forward_of(trace, op), -1).astype(np.int64)
