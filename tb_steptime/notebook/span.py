@@ -41,7 +41,7 @@ from tb_steptime.trace.table import Float64
 
 if TYPE_CHECKING:
     from tb_steptime.metrics.memory.fit.predictions import DeviceFit
-    from tb_steptime.notebook.events import Events
+    from tb_steptime.notebook.span_tables import Events
     from tb_steptime.replay.whatif import WhatIf
     from tb_steptime.trace.model import Trace
 
@@ -198,7 +198,7 @@ class Span:
     @cached_property
     def events(self) -> Events:
         """The single events as numpy columns; reads the trace, and keeps it in memory."""
-        from tb_steptime.notebook.events import Events
+        from tb_steptime.notebook.span_tables import Events
 
         return Events(self._trace)
 

@@ -15,8 +15,14 @@ from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
 from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
-from tb_steptime.ranks.delays.late import balance_of, causes_of_turns, imbalance_gain_ns, is_straggler, late_ranks
-from tb_steptime.ranks.delays.together import late_group
+from tb_steptime.ranks.delays.late import (
+    balance_of,
+    causes_of_turns,
+    imbalance_gain_ns,
+    is_straggler,
+    late_group,
+    late_ranks,
+)
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
 from tb_steptime.ranks.matching import Matched, Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix

@@ -11,8 +11,7 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
 from tb_steptime.metrics.memory.devices import MemoryBins
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.snapshots.lines import DeviceGrowth
-from tb_steptime.snapshots.strips import Strip
+from tb_steptime.snapshots.lines import DeviceGrowth, Strip
 from tb_steptime.snapshots.summary import SnapshotSummary
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.flame import FlamePage

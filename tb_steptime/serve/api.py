@@ -9,8 +9,7 @@ from __future__ import annotations
 from tb_steptime.comparison.comparison import MOST_IN_CHAIN
 from tb_steptime.serve.report.besides import IncludedEvents, IncludedFlames
 from tb_steptime.serve.report.recorded import IncludedAnswers
-from tb_steptime.serve.typescript import constant
-from tb_steptime.serve.wire import typescript
+from tb_steptime.serve.wire import constant, typescript
 
 
 def api() -> str:

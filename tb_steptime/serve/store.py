@@ -40,8 +40,7 @@ from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, WHOLE_RECORDING, LogDirectory
 from tb_steptime.serve.job_steps import JobSteps, job_steps
-from tb_steptime.serve.kept import Bounded, KeptResults
-from tb_steptime.serve.pages import span_page
+from tb_steptime.serve.pages import Bounded, KeptResults, span_page
 from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader

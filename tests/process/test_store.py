@@ -26,7 +26,7 @@ from tb_steptime.ingest.summaries.reading import StoredResults
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve import directory, reading
 from tb_steptime.serve.directory import WHOLE_RECORDING
-from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.pages import KeptResults
 from tb_steptime.serve.served import SpanFailed, SpanNames, UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
