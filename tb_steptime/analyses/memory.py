@@ -25,8 +25,7 @@ from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS
 

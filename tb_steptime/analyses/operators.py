@@ -21,8 +21,7 @@ from tb_steptime.metrics.operators.table import (
     operator_details,
     operator_tables,
 )
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 
 #: Maximum number of rows of each table, those with most time; the rest is one line.

@@ -26,8 +26,7 @@ from tb_steptime.text import Phrase, Quantity, ns, text
 from tb_steptime.timeline.answers import Track, TrackKind
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.frames import MODULE_FRAME
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind
 
 #: Kinds of events of the launching thread that explain each reason.

@@ -25,8 +25,7 @@ from tb_steptime.timeline.answers import BusyBins, Depth, KernelsNamed
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.host_ranges import host_ranges
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import Int64, Kind
 
 #: Number of bins of the queue, as a wide screen has columns; and maximum number of bins in a request.

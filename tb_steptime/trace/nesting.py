@@ -23,8 +23,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, values_at
 
 

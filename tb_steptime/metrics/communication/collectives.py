@@ -29,11 +29,8 @@ from tb_steptime.metrics.gpu.utilization import collective_names, has_device_act
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import is_host_range
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import (
     Bool,
     Int32,

@@ -34,9 +34,8 @@ from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.execution import compiled_ranges
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 

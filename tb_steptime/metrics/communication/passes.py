@@ -24,8 +24,7 @@ from tb_steptime.metrics.gpu.utilization import collective_names, has_device_act
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
 

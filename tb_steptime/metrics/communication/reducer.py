@@ -28,9 +28,7 @@ from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import union_where
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in, median

@@ -23,8 +23,7 @@ from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, median
 

@@ -27,8 +27,7 @@ from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.table import Bool, Int64, distinct_in
 

@@ -23,8 +23,7 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
 from tb_steptime.trace.host_ranges import host_ranges, iterator_of, loader_intervals, loader_rows
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 

@@ -19,8 +19,7 @@ from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 

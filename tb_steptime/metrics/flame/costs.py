@@ -39,8 +39,7 @@ from tb_steptime.metrics.operators.op_costs import (
 from tb_steptime.metrics.operators.op_tree import Where, in_steps, levels_of, op_tree
 from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import activity_ops
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int32, Int64, Kind

@@ -19,9 +19,7 @@ from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective, is_collective_call
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals, sums_before
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 

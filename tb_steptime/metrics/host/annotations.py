@@ -20,8 +20,7 @@ from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.nesting import depth_first, innermost, open_at, parent_places, with_inner
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps

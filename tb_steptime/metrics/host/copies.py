@@ -24,8 +24,7 @@ from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_s
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.host_ranges import short_range
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, is_in, values_at

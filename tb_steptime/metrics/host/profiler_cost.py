@@ -15,8 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 

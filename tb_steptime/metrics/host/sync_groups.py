@@ -26,12 +26,9 @@ from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, known
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.nesting import op_rows, outermost
 from tb_steptime.trace.ops import op_at
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at

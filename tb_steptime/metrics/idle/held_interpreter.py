@@ -18,8 +18,7 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import module_frames, short_frame
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in

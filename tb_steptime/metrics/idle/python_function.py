@@ -20,8 +20,7 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in

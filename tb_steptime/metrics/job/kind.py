@@ -30,9 +30,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import BACKWARD_KERNEL, LAYER_K
 from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import Bool, Int64, Kind

@@ -22,8 +22,7 @@ from functools import lru_cache
 from tb_steptime.metrics.kernel_names.function_names import ANONYMOUS, function_name, own_name
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Kind, distinct_in
 
 #: Spelling of a type in kernel names -> PyTorch users' name for it. The first match in the name of a product is the

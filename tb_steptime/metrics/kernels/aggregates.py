@@ -21,10 +21,8 @@ from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers, kernel_bins
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.ops import kernel_op_names
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 

@@ -27,10 +27,9 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_modules, kernel_op_names, kernel_origins
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words, modules, sources, words_of
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int64, UInt8, values_at
 

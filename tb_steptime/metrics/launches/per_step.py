@@ -8,9 +8,7 @@ from tb_steptime.metrics.base import Figure, Metric
 from tb_steptime.metrics.launches.queue import queue_per_step
 from tb_steptime.metrics.launches.run_ahead import STARVED_NS, launch_figures, run_ahead_ns
 from tb_steptime.text import Reason, Unit
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 
 QUEUE_MEAN = Metric(

@@ -19,10 +19,9 @@ import numpy as np
 
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_at
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import Around, innermost_at, op_rows, outermost
 from tb_steptime.trace.ops import Rows, forward_of
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8

@@ -21,9 +21,8 @@ import numpy as np
 from tb_steptime.metrics.memory.allocations import allocations, are_on, births, ends_ns, ops_at, steps_at
 from tb_steptime.metrics.memory.devices import Place, curve
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import lane, op_rows
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, distinct_in
 

@@ -25,8 +25,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int64, distinct
 
 NOT_RECORDED = Reason("memory_not_recorded")

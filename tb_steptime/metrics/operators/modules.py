@@ -33,8 +33,7 @@ from tb_steptime.metrics.operators.op_tree import OpTree, allocated_in_steps, op
 from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import hierarchies
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in, values_at

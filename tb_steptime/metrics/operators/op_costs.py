@@ -25,8 +25,7 @@ from tb_steptime.metrics.operators.op_tree import OpTree, allocated_by_ops, in_s
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.nesting import innermost, less_children, parent_places
 from tb_steptime.trace.ops import activity_ops, kernel_origins
 from tb_steptime.trace.steps import find_steps

@@ -28,10 +28,9 @@ import numpy as np
 from tb_steptime.metrics.memory.allocations import ops_at, rows_at, steps_at
 from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import followed, parent_places
 from tb_steptime.trace.ops import Rows, computed_again, forward_of
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 

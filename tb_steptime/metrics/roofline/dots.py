@@ -33,8 +33,7 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.product_rates import EMPTY_NS
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in
 

@@ -55,11 +55,9 @@ from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import sums_before, weighted_overlap
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, named_in
+from tb_steptime.trace.model import Trace, are_named, named_in, shared
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, is_in
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tb_steptime.metrics.steady.device import excess_on_devices
 from tb_steptime.metrics.steady.excess import Excess, joined
 from tb_steptime.metrics.steady.host import on_host
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 
 
 @shared

@@ -24,11 +24,8 @@ from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_str
 from tb_steptime.metrics.steady.waits import waits_ns
 from tb_steptime.trace.host_ranges import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in, values_at
 

@@ -20,9 +20,7 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.find import find_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.trace.intervals import Intervals, Segments
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, is_in
 

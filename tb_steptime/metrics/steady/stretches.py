@@ -14,9 +14,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import nesting
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: Types of the columns of `Stretches`.

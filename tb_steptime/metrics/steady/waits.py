@@ -14,8 +14,7 @@ from tb_steptime.metrics.steady.stretches import HostEvents, Stretches
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, is_in
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.

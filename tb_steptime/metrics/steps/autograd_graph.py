@@ -23,8 +23,7 @@ from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.ops import in_nodes
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, median

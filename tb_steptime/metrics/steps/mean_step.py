@@ -18,8 +18,7 @@ from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 

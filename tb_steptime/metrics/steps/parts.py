@@ -13,8 +13,7 @@ from tb_steptime.metrics.whole_means import whole_mean, whole_means
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_intervals, union_where
 from tb_steptime.trace.intervals import Intervals, partition
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Kind
 

@@ -22,8 +22,7 @@ from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITE
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import UInt8, distinct_in, median
 

@@ -25,10 +25,7 @@ from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
 
 KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]

@@ -44,8 +44,7 @@ from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
 from tb_steptime.trace.frames import is_installed, is_source, module_frames
 from tb_steptime.trace.host_ranges import loader_names, loader_rows
-from tb_steptime.trace.model import Thread, Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Thread, Trace, rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct
 

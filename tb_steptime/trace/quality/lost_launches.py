@@ -19,12 +19,9 @@ import numpy as np
 from tb_steptime.text import Done, Finding, Trust, code, count, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, is_cut_short
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, is_cut_short, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, is_in
 
 #: Calls that a kernel always follows. Others launch a graph.

@@ -31,9 +31,7 @@ import numpy as np
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 

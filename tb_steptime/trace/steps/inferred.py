@@ -31,10 +31,7 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import source_frames
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, step_calls
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 

@@ -26,10 +26,8 @@ from msgspec.structs import replace
 
 from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches, launched_before
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, launched_before, shared
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
 from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps, recorded_extent
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind

@@ -16,8 +16,7 @@ from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import further, read_trace
 from tb_steptime.trace.kineto.tables import Shapes, mended
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.model import Device, Trace, find_launches
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.table import Kind

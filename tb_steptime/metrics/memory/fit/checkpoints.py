@@ -35,10 +35,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE, backward_nodes
 from tb_steptime.trace.frames import module_class, module_frames
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import innermost, op_rows, parent_places
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
 
 NO_MODULES = Reason("memory_fit_needs_modules")

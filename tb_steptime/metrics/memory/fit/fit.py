@@ -13,8 +13,7 @@ from tb_steptime.metrics.memory.fit.growing import PeakLine, growing_sizes, high
 from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Bool, Int64, is_in
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")

@@ -35,8 +35,7 @@ from tb_steptime.metrics.memory.fit.growing import Tensor, growing_sizes, highes
 from tb_steptime.metrics.memory.fit.states import CopiedBytes, Other
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct, is_in
 
 NO_COPIES = Reason("memory_fit_no_copies")

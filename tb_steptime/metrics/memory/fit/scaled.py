@@ -36,8 +36,7 @@ from tb_steptime.metrics.memory.fit.growing import (
 from tb_steptime.metrics.memory.fit.states import Other, recorded_states
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.nesting import op_rows
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 

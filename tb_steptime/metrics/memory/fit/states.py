@@ -24,8 +24,7 @@ from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
 from tb_steptime.metrics.memory.fit.growing import PeakLine, highest_lines, parameter_shapes
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Margin in both directions: temporaries of the new optimizer and of collectives are not recorded.
