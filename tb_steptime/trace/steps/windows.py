@@ -6,9 +6,8 @@
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
 The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it applies to the steps that
-repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last
-(`extent`). How much of the devices' work lies outside of the
-steps is reported, too.
+repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last. How much
+of the devices' work lies outside of the steps is reported, too.
 
 steps     before |--- 5 ---|--- 6 ---| between |--- 8 ---| after
 device       kkkk kkkkk kkkk kkkk kk     kkk     kkkkkk     k

@@ -218,7 +218,7 @@ class _Flows:
         return [text for _, text in self._waiting.pop(key)]
 
 
-#: Word in msgspec's messages for errors that can be repaired; see `rows`.
+#: Word in msgspec's messages for errors that can be repaired; see `kineto.rows`.
 _INVALID = "invalid"
 
 
