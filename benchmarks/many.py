@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from benchmarks.many_spans import write_spans
 from tb_steptime.ingest.discovery import Discovery
-from tb_steptime.ingest.local_files import COARSE_NS
+from tb_steptime.ingest.listing import COARSE_NS
 from tb_steptime.ingest.places import Place
 from tools.serve import TensorBoard
 

@@ -21,8 +21,7 @@ from benchmarks.generate import write_trace
 from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.freshness import stamp
-from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.ingest.summaries.layout import SUFFIX, stamp
 from tb_steptime.ingest.summaries.writing import encode_summary
 
 RANKS, SPANS = 100, 10

@@ -33,7 +33,7 @@ from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.devices import Place, memory_devices
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import MemoryFit, memory_fit
-from tb_steptime.metrics.memory.fit.lines import peak_at
+from tb_steptime.metrics.memory.fit.growing import peak_at
 from tb_steptime.metrics.memory.fit.scaled import LENGTHS
 from tb_steptime.metrics.memory.fit.settings import settings
 from tb_steptime.metrics.memory.peak import step_peaks

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from isal import igzip
 
 from benchmarks.generate import size_of, write_trace
-from tb_steptime.trace.perfetto.wire import varint
+from tb_steptime.trace.perfetto.recognition import varint
 from tests.drawn.pftrace import backend_trace, converted_trace, field, packets_of
 
 _READ = """

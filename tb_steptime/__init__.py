@@ -9,9 +9,8 @@ if TYPE_CHECKING:
     import os
 
     from tb_steptime.notebook.comparing import RunComparison
-    from tb_steptime.notebook.snapshot import SnapshotSummary
     from tb_steptime.notebook.span import Span
-    from tb_steptime.notebook.spans import Spans
+    from tb_steptime.notebook.spans import SnapshotSummary, Spans
 
 __all__ = ["compare", "open", "snapshot"]
 
@@ -25,7 +24,7 @@ def open(path: str | os.PathLike[str], *, names_from: str | os.PathLike[str] | N
     which names the ops and modules of kernels in captured CUDA graphs; without it, one from the log directory is used
     if there is any. Raises TraceError where nothing is found.
     """
-    from tb_steptime.notebook.opening import open_path
+    from tb_steptime.notebook.spans import open_path
 
     return open_path(path, names_from)
 
@@ -50,6 +49,6 @@ def snapshot(path: str | os.PathLike[str], *, since: str | os.PathLike[str] | No
     since: an earlier one of the same job, to show what has grown. A snapshot is never unpickled. Raises TraceError
     where a file is not a snapshot, or cannot be read.
     """
-    from tb_steptime.notebook.snapshot import snapshot_of
+    from tb_steptime.notebook.spans import snapshot_of
 
     return snapshot_of(path, since)

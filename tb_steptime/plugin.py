@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
 
-from tb_steptime.serve.http.parameters import (
+from tb_steptime.serve.http.responses import (
     WORK_HEADER,
+    Answer,
     BadRequest,
     is_folded,
     may_work,
     number_if_named,
+    respond,
     whole_number,
     window,
 )
-from tb_steptime.serve.http.responses import Answer, respond
 
 if TYPE_CHECKING:
     from werkzeug import Request
@@ -111,7 +112,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(catalogue())
 
     def _opening(self, request: Request) -> Answer:
-        from tb_steptime.serve.opening import Address, version_of
+        from tb_steptime.serve.store import Address, version_of
 
         address = Address(*(request.args.get(key, "") for key in ("run", "worker", "number", "steps")))
         opening = self.store.opening(address, request.args.get("view", ""), work=may_work(request))
@@ -297,7 +298,7 @@ def _application(route: Callable[[Request], Answer]) -> _Wsgi:
 
 
 def _answer(route: Callable[[Request], Answer], request: Request) -> Answer:
-    from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
+    from tb_steptime.serve.served import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 
     if request.method not in ("GET", "HEAD"):
         refusal = _problem(405, "Only GET is answered here", "Reload the page.")

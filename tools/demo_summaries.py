@@ -19,8 +19,7 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import SUFFIX, read_summary
-from tb_steptime.ingest.summaries.freshness import is_of, stamp
-from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, SummaryHead
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, SummaryHead, is_of, stamp
 from tb_steptime.ingest.summaries.reading import StoredResults
 from tb_steptime.ingest.summaries.writing import encode_summary
 

@@ -7,7 +7,6 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
 from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
-from tb_steptime.metrics.data_loading.lanes import LaneWindow, lane_window
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS, LoaderRow, loader_table, waited_for
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
@@ -30,16 +29,18 @@ from tb_steptime.metrics.data_loading.wait_shares import (
     shared_out,
 )
 from tb_steptime.metrics.data_loading.waits import (
+    LaneWindow,
     LoaderStep,
     is_multiprocess,
     judged_exposed_ns,
+    lane_window,
     loader_iterators,
     loader_steps,
     loader_waits,
     mean_of,
 )
 from tb_steptime.text import Note, Reason
-from tb_steptime.trace.loader_marks import reads_elsewhere
+from tb_steptime.trace.host_ranges import reads_elsewhere
 from tb_steptime.trace.model import Trace
 
 #: Maximum number of rows in the table of the loader's activities; the rest is folded into the last one.

@@ -16,7 +16,7 @@ from tb_steptime.metrics.idle.sums import idle_partition
 from tb_steptime.metrics.kernels.details import KernelDetail, kernel_details
 from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
 from tb_steptime.metrics.kernels.time_bins import MEASURED_BINS, TIME_BIN_METRICS, Bins, metrics_in_bins
-from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
+from tb_steptime.metrics.operators.keys import OpsRecorded, recorded
 from tb_steptime.metrics.roofline.dots import Roofline, roofline
 from tb_steptime.metrics.tensor_cores.usage import Split, split_kernel_time
 from tb_steptime.text import Reason

@@ -7,9 +7,8 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
-from tb_steptime.metrics.communication.exposure import exposure
-from tb_steptime.metrics.communication.holding_ops import holding_ops
-from tb_steptime.metrics.communication.waited_for import waited_collectives
+from tb_steptime.metrics.communication.exposure import exposure, holding_ops
+from tb_steptime.metrics.communication.waits import waited_collectives
 from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
@@ -31,17 +30,15 @@ from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_
 from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
 from tb_steptime.metrics.memory.recomputed import Recomputed, recomputed
-from tb_steptime.metrics.phases.assignment import phase_labels
-from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
+from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
-from tb_steptime.metrics.steps.growing import GrowingGraph, growing_graph
 from tb_steptime.metrics.steps.host_figures import host_figures
+from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
 from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
-from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
 from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
 from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
-from tb_steptime.metrics.steps.unused_graph import UnusedGraph, unused_graph
 from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
 from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason

@@ -7,18 +7,25 @@ import msgspec
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.memory.at_an_instant import INCONSISTENT, AllocationRow, CategoryBytes, by_category, largest
-from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
-from tb_steptime.metrics.memory.by_op import MOST_OPS, OpMemory, memory_by_op
-from tb_steptime.metrics.memory.churn import ChurnRow, churn
-from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices, memory_name
+from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
+from tb_steptime.metrics.memory.devices import (
+    CPU,
+    NO_TOTALS,
+    NOT_RECORDED,
+    MemoryBins,
+    Place,
+    curve,
+    memory_bins,
+    memory_devices,
+    memory_name,
+)
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
 from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
-from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS
 

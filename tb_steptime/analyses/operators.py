@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import msgspec
 
 from tb_steptime.analyses.base import Analysis, TimelineStep
-from tb_steptime.metrics.operators.details import OperatorDetail, host_window, operator_details
-from tb_steptime.metrics.operators.keys import By
+from tb_steptime.metrics.operators.keys import By, OpsRecorded, recorded
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, find_lines, sums_of
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
-from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
-from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
-from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
-from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.metrics.operators.table import (
+    OperatorDetail,
+    OperatorRow,
+    OpGrouping,
+    host_window,
+    operator_details,
+    operator_tables,
+)
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 
 #: Maximum number of rows of each table, those with most time; the rest is one line.

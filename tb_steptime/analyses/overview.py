@@ -26,9 +26,9 @@ from tb_steptime.metrics.steps.parts import (
     step_breakdown,
 )
 from tb_steptime.text import Finding, Reason
+from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
-from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.steps import find_steps
 
 

@@ -17,14 +17,13 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job.kind import job_kind
-from tb_steptime.metrics.replays.naming import graph_time
-from tb_steptime.metrics.roofline.utilization import HFU
-from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
+from tb_steptime.metrics.replays.labels import graph_time
+from tb_steptime.metrics.roofline.utilization import HFU, validated_tensor_work, validated_traffic
 from tb_steptime.metrics.steady.edges import has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
+from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality import is_cpu_unrecorded, recording_findings, unseen_device
-from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 

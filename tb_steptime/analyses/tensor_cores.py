@@ -9,7 +9,7 @@ from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows_in_window
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.tensor_cores.opportunities import (
     Obstacle,
@@ -21,7 +21,6 @@ from tb_steptime.metrics.tensor_cores.opportunities import (
     split_by_phase,
 )
 from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, product_rates
-from tb_steptime.metrics.tensor_cores.profiler_tab import profiler_tab
 from tb_steptime.metrics.tensor_cores.usage import (
     BINS,
     NO_TENSOR_CORES,
@@ -30,6 +29,7 @@ from tb_steptime.metrics.tensor_cores.usage import (
     device_has_tensor_cores,
     kernel_answers,
     kernel_bins,
+    profiler_tab,
     split_kernel_time,
 )
 from tb_steptime.text import Reason

@@ -1,18 +1,29 @@
-"""A comparison of two sides: the change of the step, its parts, and how far the two can be compared."""
+"""A comparison of two sides: the change of the step, its parts, and how far the two can be compared.
+
+It says what the base's cards promised, and what a candidate gained that followed their advice:
+
+card        data loading: up to -15.4 ms
+measured    step                  -11.7 ms      3.7 ms longer than predicted:
+            data loading  -11.7                  data loading +3.7
+            kernels         0.0                  kernels       0.0
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from tb_steptime.comparison.changes import ChangeId, changes_made
-from tb_steptime.comparison.fairness import OTHER_WORK, unfair
+from tb_steptime.comparison.changes import ChangeId, KnownChange, changes_made
+from tb_steptime.comparison.fairness import OTHER_WORK, does_other_work, unfair
 from tb_steptime.comparison.figures import FigureChange, figure_changes
-from tb_steptime.comparison.intervals import change_between, change_of_mean
-from tb_steptime.comparison.predictions import Prediction, predictions
+from tb_steptime.comparison.intervals import Change, change_between, change_of_mean
 from tb_steptime.comparison.row_changes import ChangeTable
-from tb_steptime.comparison.sides import Side
+from tb_steptime.comparison.sides import ExpectedGain, Side
 from tb_steptime.comparison.tables import tables
-from tb_steptime.comparison.waterfall import Waterfall, mean_step_ns, waterfalls
+from tb_steptime.comparison.waterfall import Waterfall, by_part, mean_step_ns, waterfalls
+from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.text import Note
 
 
@@ -86,3 +97,109 @@ def step_change(base: Side, candidate: Side) -> StepChange:
         base_steps=len(base.step_ns),
         candidate_steps=len(candidate.step_ns),
     )
+
+
+class Residual(msgspec.Struct, frozen=True):
+    """The time by which a part of the step is longer than predicted (shorter: below 0)."""
+
+    part: str
+    ns: int
+
+
+class Prediction(msgspec.Struct, frozen=True):
+    """A card whose advice was followed, per step. predicted_ns: at most. measured_ns: by how much shorter the step
+    became (`of` None), or, where the candidate does several things otherwise, this part of it. low, high: its interval.
+    residual: by part, what was predicted less what was measured, most first; sums to predicted_ns - measured_ns. Empty
+    where the card does not say which part becomes shorter."""
+
+    insight: str
+    change: ChangeId
+    of: str | None
+    predicted_ns: int
+    measured_ns: int
+    low: float | None
+    high: float | None
+    residual: list[Residual]
+
+
+def predictions(base: Side, candidate: Side, made: Sequence[KnownChange]) -> list[Prediction]:
+    """Returns the predictions, the largest first. A card that shortens no single part is left out if more than one
+    thing was changed, since its own effect is not known."""
+    change_of = {id: change.id for change in made for id in change.answers}
+    followed = [gain for gain in base.first.expected if gain.insight in change_of]
+    alone = len(made) == 1
+    found = [_prediction(base, candidate, gain, change_of[gain.insight], alone) for gain in followed]
+    return sorted(filter(None, found), key=lambda each: -each.predicted_ns)
+
+
+def _prediction(base: Side, candidate: Side, gain: ExpectedGain, change: ChangeId, alone: bool) -> Prediction | None:
+    if not alone and gain.part is None:
+        return None
+    of = None if alone else gain.part
+    shorter = _saved(base, candidate, of)
+    residual = _residual(base, candidate, gain, of)
+    return Prediction(
+        insight=gain.insight,
+        change=change,
+        of=of,
+        predicted_ns=gain.gain_ns,
+        measured_ns=gain.gain_ns - sum(each.ns for each in residual) if residual else -round(shorter.change),
+        low=None if shorter.high is None else -shorter.high,
+        high=None if shorter.low is None else -shorter.low,
+        residual=residual,
+    )
+
+
+def _saved(base: Side, candidate: Side, part: str | None) -> Change:
+    period = max(base.period, candidate.period)
+    if part is None:
+        return change_of_mean(base.step_ns, candidate.step_ns, period)
+    place = Parts.__struct_fields__.index(part)
+    return change_of_mean(base.parts_ns[:, place], candidate.parts_ns[:, place], period)
+
+
+def _residual(base: Side, candidate: Side, gain: ExpectedGain, of: str | None) -> list[Residual]:
+    if gain.part is None:
+        return []
+    moved = {row.id: row.change_ns for row in by_part(base, candidate).rows if of in (None, row.id)}
+    moved[gain.part] = moved.get(gain.part, 0) + gain.gain_ns
+    return sorted((Residual(part, ns) for part, ns in moved.items() if ns), key=lambda each: -abs(each.ns))
+
+
+#: Maximum number of experiments in one picture, so that a reader can tell them apart; if there are more, the newest are
+#: shown.
+MOST_IN_CHAIN = 12
+
+
+class ChainLink(msgspec.Struct, frozen=True):
+    """An experiment. parts_ns: of its mean step, to which they sum. work: the same number where the same work is done.
+    from_first, from_previous: against the first of these, and against the one before; None of the first one itself."""
+
+    name: str
+    simulated: bool
+    steps: int
+    step_ns: int
+    parts_ns: Parts
+    work: int
+    from_first: StepChange | None
+    from_previous: StepChange | None
+
+
+def chain(sides: Sequence[Side]) -> list[ChainLink]:
+    """Returns the links in the order given."""
+    links: list[ChainLink] = []
+    for place, side in enumerate(sides):
+        alike = [before for before in range(place) if not does_other_work(sides[before], side)]
+        links.append(
+            ChainLink(
+                name=side.name,
+                simulated=side.first.simulated,
+                steps=len(side.step_ns),
+                step_ns=mean_step_ns(side),
+                parts_ns=Parts(*whole_means(side.parts_ns.sum(axis=0), len(side.step_ns), mean_step_ns(side))),
+                work=links[alike[0]].work if alike else place,
+                from_first=step_change(sides[alike[0]], side) if alike else None,
+                from_previous=step_change(sides[alike[-1]], side) if alike else None,
+            )
+        )
+    return links

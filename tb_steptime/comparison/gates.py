@@ -33,7 +33,7 @@ from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.steady.host import UNDISTURBED_HOST_TIME
 from tb_steptime.text import Unit, did_you_mean
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.table import Float64
 
 _GATE = re.compile(

@@ -20,7 +20,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.text import Reason
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -174,7 +174,6 @@ class Side:
 
     @property
     def _recordings(self) -> list[tuple[ComparedSpan, ...]]:
-        """The spans of each run."""
         ends = np.cumsum(self.runs or (len(self.spans),)).tolist()
         return [self.spans[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
 

@@ -7,7 +7,7 @@ so both share one copy of the columns. What both need, each process measures for
 work is done twice, without it a quarter. Results come back as MessagePack. The first process measures again whatever
 the second one does not return, because a view failed or the process was killed, so errors are reported in one place.
 
-A scan lists a folder again only where its times changed (`ingest/local_files.py`). A folder's time changes only when
+A scan lists a folder again only where its times changed (`ingest/listing.py`). A folder's time changes only when
 names come and go, so each scan also stats the files: a trace may be replaced in place. In a directory of more than 500
 files, the files that are older than a minute take turns, and each is checked within 20 scans. Times of folders cannot
 always be relied on: file systems round them, network file systems show slightly stale ones, and some have none. So a

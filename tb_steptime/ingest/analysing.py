@@ -29,7 +29,7 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.processes.children import Child, fork_child
-from tb_steptime.trace.shared import promised
+from tb_steptime.trace.model import promised
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.base import Analysis

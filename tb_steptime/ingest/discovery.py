@@ -1,4 +1,8 @@
-"""A log directory -> its spans, by the names and first bytes of files. Nothing is analysed here."""
+"""A log directory -> its spans, by the names and first bytes of files. Nothing is analysed here.
+
+A user names traces or log directories: their spans, and the places where names for the kernels in their CUDA graphs
+may be found, are those of all of them.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,15 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
-from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.paths import AnyPath, is_folder
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
-from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, numbered, span_id
-from tb_steptime.ingest.listing import Entry, Files, Listing
-from tb_steptime.ingest.local_files import LocalFiles
+from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, numbered, span_id, spans_of_files
+from tb_steptime.ingest.listing import Entry, Files, Listing, LocalFiles, RemoteFiles
 from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, snapshot_name, trace_name
-from tb_steptime.ingest.places import Place
-from tb_steptime.ingest.remote_files import RemoteFiles
+from tb_steptime.ingest.places import NamePlaces, Place
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
@@ -257,3 +260,38 @@ def _folder_hint(error: OSError, folder: AnyPath) -> str:
     if isinstance(error, NotADirectoryError):
         return "Point --logdir at the folder that holds the trace."
     return f"Give the user that runs TensorBoard the right to read it: chmod u+rx {folder}"
+
+
+_RECORD_ONE = (
+    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
+    "torch.profiler.tensorboard_trace_handler(folder) writes them."
+)
+
+
+def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
+    """The spans under log directories, then the files that were named. Raises RemoteProblem where a store does not
+    answer whether an address is a file or a folder."""
+    folders = [path for path in paths if is_folder(path)]
+    for folder in folders:
+        found = Discovery([Place("", folder, str(folder))]).scan()
+        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
+        if not found.spans and not found.problems:
+            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
+        spans = found.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in found.spans]
+        yield from (replace(span, beside=_others(paths, folder)) for span in spans)
+    for span in spans_of_files([path for path in paths if path not in folders]):
+        yield replace(span, beside=_others(paths, span.trace))
+
+
+def _others(paths: Sequence[AnyPath], own: AnyPath | None) -> tuple[AnyPath, ...]:
+    return tuple(path for path in paths if path != own)
+
+
+def name_places(span: FoundSpan) -> NamePlaces:
+    """Returns where to look for an eager recording that names the kernels in the span's CUDA graphs."""
+    return NamePlaces((span.names_from,) if span.names_from else (), span.beside, span.log_directory)
+
+
+def find_snapshots(folder: AnyPath) -> tuple[FoundSnapshot, ...]:
+    """The memory snapshots in a log directory."""
+    return Discovery([Place("", folder, str(folder))]).scan().snapshots

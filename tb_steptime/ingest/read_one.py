@@ -148,7 +148,7 @@ def _summary(
     trace: AnyPath, fallback: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> AnyPath:
     from tb_steptime.ingest.measure import measure_file
-    from tb_steptime.ingest.summaries.freshness import stamp
+    from tb_steptime.ingest.summaries.layout import stamp
     from tb_steptime.ingest.summaries.reading import is_newer
     from tb_steptime.ingest.summaries.writing import encode_summary, places_to_write, write_summary
 
@@ -210,8 +210,7 @@ def _slice(
 def _snapshot(
     path: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
-    from tb_steptime.snapshots.kept import keep_snapshot
-    from tb_steptime.snapshots.reading import read_snapshot
+    from tb_steptime.snapshots.reading import keep_snapshot, read_snapshot
 
     snapshot = read_snapshot(path)
     with _keeping(path):

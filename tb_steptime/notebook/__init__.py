@@ -13,6 +13,6 @@
 from __future__ import annotations
 
 from tb_steptime.notebook.comparing import compare
-from tb_steptime.notebook.opening import open_path
+from tb_steptime.notebook.spans import open_path
 
 __all__ = ["compare", "open_path"]

@@ -9,7 +9,7 @@ from typing import Any
 import nanoarrow
 import numpy as np
 
-from tb_steptime.tables.kinds import Kind
+from tb_steptime.tables.base import Kind
 
 _TYPES = {
     "int": nanoarrow.int64(),

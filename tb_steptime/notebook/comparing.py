@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
+from tb_steptime.comparison.comparison import Prediction
 from tb_steptime.comparison.comparison import compare as compare_sides
-from tb_steptime.comparison.predictions import Prediction
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.compared import WorkerOfRun, compared_side, names_of
-from tb_steptime.notebook.opening import open_path
 from tb_steptime.notebook.span import Span
-from tb_steptime.notebook.spans import Spans
+from tb_steptime.notebook.spans import Spans, open_path
 from tb_steptime.notebook.tables import Table, table_of
+from tb_steptime.tables.base import Kind, kinds_of
 from tb_steptime.tables.comparison import (
     CandidateReport,
     ChangeReport,
@@ -24,7 +24,6 @@ from tb_steptime.tables.comparison import (
     StepChangeReport,
     candidate_report,
 )
-from tb_steptime.tables.kinds import Kind, kinds_of
 
 #: A path as `tb_steptime.open` takes it, what it returns, or one span.
 Comparable = str | os.PathLike[str] | Spans | Span

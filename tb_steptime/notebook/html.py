@@ -14,8 +14,8 @@ from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.compare import CONTRIBUTION_LABELS
 from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts
+from tb_steptime.tables.base import Cell
 from tb_steptime.tables.comparison import CandidateReport, ChangeReport
-from tb_steptime.tables.kinds import Cell
 from tb_steptime.text import Phrase
 from tb_steptime.text.printer import UNKNOWN, change, count, counted, duration, interval, number, percent_exact, render
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
+import numpy as np
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import GpuResult
@@ -14,26 +17,31 @@ from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.errors import TraceError
+from tb_steptime.ingest.discovery import name_places
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import fresh_summary, read_summary, whole
-from tb_steptime.ingest.user_paths import name_places
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.metrics.base import Series
+from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.kernels.table import By
 from tb_steptime.metrics.operators.keys import By as OpsBy
 from tb_steptime.notebook import span_tables
-from tb_steptime.notebook.figures import Figures
 from tb_steptime.notebook.tables import Table
+from tb_steptime.tables.base import Surface
 from tb_steptime.tables.notes import note_line
-from tb_steptime.text import did_you_mean
-from tb_steptime.text.printer import GAP, counted, duration, plain
+from tb_steptime.tables.recordings import FIGURES, FigureLine
+from tb_steptime.text import Quantity, did_you_mean
+from tb_steptime.text.printer import GAP, counted, duration, plain, quantity
+from tb_steptime.trace.table import Float64
 
 if TYPE_CHECKING:
     from tb_steptime.metrics.memory.fit.predictions import DeviceFit
-    from tb_steptime.notebook.events import Events
+    from tb_steptime.notebook.span_tables import Events
     from tb_steptime.replay.whatif import WhatIf
     from tb_steptime.trace.model import Trace
 
@@ -190,7 +198,7 @@ class Span:
     @cached_property
     def events(self) -> Events:
         """The single events as numpy columns; reads the trace, and keeps it in memory."""
-        from tb_steptime.notebook.events import Events
+        from tb_steptime.notebook.span_tables import Events
 
         return Events(self._trace)
 
@@ -244,3 +252,77 @@ class Span:
 
         overview = self.result("overview", OverviewResult)
         return span_html(self._name, self.measured.facts, overview, self.judgement, [*self.quality, *self.notes])
+
+
+_METRICS = {metric.id: metric for metric in METRICS}
+
+
+@dataclass(frozen=True, eq=False)
+class SpanFigure:
+    """One figure.
+
+    value   over the span, in `unit` ("ns", "fraction" of 0 to 1, "count", ...); None: not measurable in this trace,
+            and then `reason` says why
+    steps   float64 (steps,), in the order of the span's steps; NaN where not measurable
+    device  the GPU that it is of, None for figures of the whole process
+    """
+
+    id: str
+    label: str
+    unit: str
+    meaning: str
+    value: float | None
+    steps: Float64
+    reason: str | None
+    device: int | None
+
+    def __str__(self) -> str:
+        """The value as text: `52.4 ms`, or a dash with the reason."""
+        text = quantity(Quantity(self.value, _METRICS[self.id].unit)).replace(GAP, " ")
+        return text if self.value is not None else f"{text} ({self.reason})"
+
+    def __repr__(self) -> str:
+        return f"SpanFigure({self.label}: {self})"
+
+
+class Figures(Mapping[str, SpanFigure]):
+    """Figures by id; `docs/figures.md` defines each."""
+
+    def __init__(self, series: Sequence[Series]) -> None:
+        self._series = {each.metric: each for each in series if each.metric in _METRICS}
+
+    def __getitem__(self, id: str) -> SpanFigure:
+        """KeyError for an id that is not in the catalogue, with the one that may be meant."""
+        if id not in self._series:
+            raise KeyError(f"{id!r} is no figure.{did_you_mean(str(id), self._series)}")
+        series, metric = self._series[id], _METRICS[id]
+        return SpanFigure(
+            id=id,
+            label=metric.label,
+            unit=metric.unit.value,
+            meaning=metric.meaning,
+            value=series.value,
+            steps=np.array([np.nan if value is None else value for value in series.steps], np.float64),
+            reason=plain(explain(series.reason)) if series.reason and series.value is None else None,
+            device=series.device,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._series)
+
+    def __len__(self) -> int:
+        return len(self._series)
+
+    @property
+    def table(self) -> Table:
+        """A row for each figure: id, label, unit, device, value, reason."""
+        lines = (FigureLine(_METRICS[each.id], each.device, None, each.value, each.reason) for each in self.values())
+        rows = (FIGURES.values(line, Surface.ROWS) for line in lines)
+        return Table(FIGURES.id, FIGURES.kinds_on(Surface.ROWS), rows)
+
+    def __repr__(self) -> str:
+        known = sum(figure.value is not None for figure in self.values())
+        return f"Figures({len(self)}, of which {known} are measurable here)"
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()

@@ -8,7 +8,7 @@ from typing import Any, overload
 import msgspec
 import numpy.typing as npt
 
-from tb_steptime.tables.kinds import Cell, Kind, Row, as_array, kinds_of
+from tb_steptime.tables.base import Cell, Kind, Row, as_array, kinds_of
 
 
 class Table:

@@ -5,17 +5,30 @@ than that one may need the extra time for these.
     rank 0   |wait wait|==|        transfer: ==, the shortest      rank 0 waits 9, rank 1 waits 4
     rank 1        |wait|==|        rank 2 arrived last: it waits 0, and 9 + 4 = 13 of waiting ends with its arrival
     rank 2             |==|        had it arrived with rank 1, both others would wait 4 less: the least of their waits
+
+The clock that ranks of one host share shows whether collectives that are matched by their order in a step belong to
+the same step.
+
+rank 0, node1   step 7 [==]           step 8 [==]         no rank leaves a collective before all have come: these
+rank 1, node1   step 6 [==]           step 7 [==]         ranks number their steps differently, by one
+
+Waits are summed by rank and step.
+
+                step 6   step 7
+rank 0  waits       9        8      what no computation hides of its waits
+rank 1  waits       9        8
+rank 2  causes      9        8      what each of the others so waits for it, as a mean
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_steptime.ranks.matching import Matched
-from tb_steptime.trace.table import Bool, Int64
+from tb_steptime.ranks.matching import Matched, Matching
+from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Kinds of collectives that no rank leaves before all have arrived. The root may leave a broadcast at once, and the
 #: other ranks a reduce.
@@ -97,3 +110,59 @@ def _least_of_others(exposed: Int64, last: Int64) -> Int64:
     others[np.arange(len(last)), last] = np.iinfo(np.int64).max
     least: Int64 = others.min(axis=1)
     return least
+
+
+#: Minimum distance, as a share of a step: if ranks number their steps differently, these are at least one step apart;
+#: hosts with the same name but separate clocks mostly differ by less.
+_APART = 0.5
+
+
+def of_the_same_steps(matching: Matching, hosts: Sequence[str | None], step_ns: float) -> Matching:
+    """Returns the matching without groups whose ranks number their steps differently; their collectives count as
+    `shifted`. hosts: of the job's ranks, None where not known; step_ns: the median step. Collectives that are matched
+    by number are kept."""
+    kept = [each for each in matching.matched if each.by_number or not _is_shifted(each, hosts, step_ns)]
+    shifted = sum(len(each.step) for each in matching.matched) - sum(len(each.step) for each in kept)
+    return replace(matching, matched=kept, shifted=shifted)
+
+
+def _is_shifted(found: Matched, hosts: Sequence[str | None], step_ns: float) -> bool:
+    """Whether most collectives end on one rank of a host long before they begin on another rank of it."""
+    own, meeting = [hosts[place] for place in found.members.tolist()], meetings(found)
+    start = found.start[meeting]
+    end = start + found.length[meeting]
+    for host in dict.fromkeys(own):
+        there = np.array([host is not None and one == host for one in own])
+        if there.sum() > 1 and len(start):
+            apart = start[:, there].max(axis=1) - end[:, there].min(axis=1)
+            if np.median(apart) > _APART * step_ns:
+                return True
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class StepWaits:
+    """The waits of each rank in each step, and the waits that it caused: (ranks, steps), ns; NaN in steps whose
+    collectives are not matched."""
+
+    waits: Float64
+    caused: Float64
+
+    def caused_ns(self) -> list[int]:
+        """Returns the waits that each rank causes, mean of the matched steps; 0 where there are none."""
+        known = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
+        means = known.mean(axis=1) if known.shape[1] else np.zeros(len(self.caused))
+        return [round(value) for value in means.tolist()]
+
+
+def step_waits(found: Arrivals, steps: Int64) -> StepWaits:
+    """The waits in some steps. steps: places of the matched steps."""
+    others = max(1, int((found.matched > 0).sum()) - 1)
+    return StepWaits(_of(found.waited_ns, steps), _of(found.exposed_ns / others, steps))
+
+
+def _of(values: Int64 | Float64, steps: Int64) -> Float64:
+    """Transposes (steps, ranks) to (ranks, steps), with NaN for the other steps."""
+    found = np.full(values.T.shape, np.nan)
+    found[:, steps] = values.T[:, steps]
+    return found

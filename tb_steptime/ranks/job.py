@@ -10,21 +10,23 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.arrivals import Arrivals, arrivals
+from tb_steptime.ranks.arrivals import Arrivals, StepWaits, arrivals, of_the_same_steps, step_waits
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
 from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
-from tb_steptime.ranks.delays.late import balance_of, imbalance_gain_ns, is_straggler, late_ranks
-from tb_steptime.ranks.delays.together import late_group
-from tb_steptime.ranks.delays.turns import causes_of_turns
+from tb_steptime.ranks.delays.late import (
+    balance_of,
+    causes_of_turns,
+    imbalance_gain_ns,
+    is_straggler,
+    late_group,
+    late_ranks,
+)
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
-from tb_steptime.ranks.links import Links, user_links
 from tb_steptime.ranks.matching import Matched, Matching, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
-from tb_steptime.ranks.members import Members, members
-from tb_steptime.ranks.messages import message_steps, messages
-from tb_steptime.ranks.pairs import matched_messages, message_pairs
+from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.pipeline.xray import pipeline
 from tb_steptime.ranks.replayed.changes import job_replay
@@ -43,10 +45,8 @@ from tb_steptime.ranks.result import (
     RoutedTokens,
 )
 from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
-from tb_steptime.ranks.spans import RankSpan, step_names
+from tb_steptime.ranks.spans import Members, RankSpan, members, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
-from tb_steptime.ranks.step_numbers import of_the_same_steps
-from tb_steptime.ranks.step_waits import StepWaits, step_waits
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct
@@ -161,7 +161,6 @@ class _Exchanged:
 
     @cached_property
     def step_names(self) -> list[str]:
-        """Names of these steps."""
         return [self.names[step] for step in self.steps.tolist()]
 
     @cached_property

@@ -21,9 +21,7 @@ from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batc
 from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.

@@ -13,8 +13,7 @@ import numpy as np
 
 from tb_steptime.replay.host import Host, Role
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import Bool, Float64, Int64, median, values_at
 
 #: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.

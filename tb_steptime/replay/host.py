@@ -16,9 +16,8 @@ from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_ca
 from tb_steptime.metrics.launches.queue import stalled_launches
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_rows
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.host_ranges import loader_rows
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.token_waits import in_token_waits
 from tb_steptime.replay.graph import Graph

@@ -15,8 +15,7 @@ from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges, edges_of, joined, repeated_starts
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import Step, find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 

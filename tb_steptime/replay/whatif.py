@@ -21,8 +21,7 @@ from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
 from tb_steptime.replay.steady import SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Bool
 
 #: Above the first share of unexplained time no gain is reported; above the second one the interval is widened.

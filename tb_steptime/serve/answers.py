@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from tb_steptime.comparison.chain import ChainLink
 from tb_steptime.comparison.changes import ChangeId
-from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.comparison import ChainLink, Comparison
 from tb_steptime.insights.base import Headline, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
-from tb_steptime.metrics.memory.bins import MemoryBins
+from tb_steptime.metrics.memory.devices import MemoryBins
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.snapshots.growth import DeviceGrowth
-from tb_steptime.snapshots.strips import Strip
+from tb_steptime.snapshots.lines import DeviceGrowth, Strip
 from tb_steptime.snapshots.summary import SnapshotSummary
 from tb_steptime.text import Phrase
 from tb_steptime.timeline.flame import FlamePage
@@ -23,11 +21,11 @@ class RunLine(msgspec.Struct, frozen=True):
     """A run, by the newest span that is read of its first worker.
 
     work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
-    (`comparison.works`); None where that cannot be told. others: how many processes of the run do other work and are no
-    ranks of its job; the line says nothing of them. trend_ns: mean step of each span that is read, of a single span
-    each step. fix: title of the first card that saves time, with what it gains per step, at most: that on which the
-    newest spans agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does. agreement: how
-    far spans agree; None where they say the same.
+    (`comparison.fairness`); None where that cannot be told. others: how many processes of the run do other work and
+    are no ranks of its job; the line says nothing of them. trend_ns: mean step of each span that is read, of a single
+    span each step. fix: title of the first card that saves time, with what it gains per step, at most: that on which
+    the newest spans agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does.
+    agreement: how far spans agree; None where they say the same.
     """
 
     run: str

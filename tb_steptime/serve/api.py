@@ -6,12 +6,10 @@ the constants that both sides share.
 
 from __future__ import annotations
 
-from tb_steptime.comparison.chain import MOST_IN_CHAIN
-from tb_steptime.serve.report.events import IncludedEvents
-from tb_steptime.serve.report.flames import IncludedFlames
+from tb_steptime.comparison.comparison import MOST_IN_CHAIN
+from tb_steptime.serve.report.besides import IncludedEvents, IncludedFlames
 from tb_steptime.serve.report.recorded import IncludedAnswers
-from tb_steptime.serve.typescript import constant
-from tb_steptime.serve.wire import typescript
+from tb_steptime.serve.wire import constant, typescript
 
 
 def api() -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from tb_steptime.comparison.chain import chain
-from tb_steptime.comparison.comparison import Comparison, compare
+from tb_steptime.comparison.comparison import Comparison, chain, compare
 from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side

@@ -14,7 +14,7 @@ from tb_steptime.ingest.recorder_files.finding import NAME, recorder_files, stam
 from tb_steptime.ingest.recorder_files.steps import Rows, TimedSteps, read_steps, step_pace
 from tb_steptime.record.file import steps as layout
 from tb_steptime.record.file.header import FormatError
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 
 #: Maximum number of bins per worker; a chart has no pixels for more.
 MOST_BINS = 480

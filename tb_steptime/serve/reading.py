@@ -16,13 +16,11 @@ from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import summary_of
 from tb_steptime.serve.directory import LogDirectory
-from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.served import ServedSpan, SpanFailed
 from tb_steptime.serve.slices import StepSlice, WrittenFiles, slice_job, slice_name, whole_file
 from tb_steptime.serve.snapshots import snapshot_job
 from tb_steptime.serve.wire import Waiting
-from tb_steptime.timeline.event_cache import EventFiles
-from tb_steptime.timeline.event_file import EventFile
+from tb_steptime.timeline.event_file import EventFile, EventFiles
 
 logger = logging.getLogger(__name__)
 

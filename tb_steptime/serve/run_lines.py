@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.comparison.works import Works
+from tb_steptime.comparison.fairness import Works
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.job_ranks import recorded_ranks
@@ -22,7 +22,7 @@ from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, r
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
-from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.pages import KeptResults
 from tb_steptime.serve.ranks.jobs import Jobs, find_job
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase

@@ -12,7 +12,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
-from tb_steptime.ingest.summaries.freshness import names_are_current, names_stamp
+from tb_steptime.ingest.summaries.layout import names_are_current, names_stamp
 from tb_steptime.trace.file_names import rank_in_name
 
 #: Maximum number of spans that a sparkline shows on either side of the current one.
@@ -140,3 +140,23 @@ def first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
             if not of_run or span.is_of_worker(of_run[0].found):
                 of_run.append(span)
     return found.values()
+
+
+class UnknownSpan(LookupError):
+    """No span of this id, or no view of this name."""
+
+
+class UnknownEvent(LookupError):
+    """No event of this number in the span."""
+
+
+class UnknownDevice(LookupError):
+    """No device of this number among those whose memory was recorded in the span."""
+
+
+class SpanFailed(Exception):
+    """The span's trace could not be read; the problem is fit for the user."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem = problem

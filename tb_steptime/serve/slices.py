@@ -17,7 +17,7 @@ from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
-from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.served import SpanFailed
 
 #: Maximum number of results that are kept. A slice is usually downloaded once, and seldom requested again.
 MOST_MADE = 4

@@ -3,54 +3,65 @@
 `directory` finds the spans, `reading` has traces read by other processes, `pages` composes the answers about a span,
 and `ranks` those about a job. Every method may be called from any thread and answers at once; traces are read only
 where `work` is true.
+
+The first answer holds everything that the first picture shows (`Opening`).
+
+    script ──> index ──> catalogue ──> view     one after the other, each later while other tabs hold the interpreter
+    script ──> opening                          where the address names something
+    script with its opening                     where it does not, and all is read
+
+The tab itself chooses the span (`frontend/src/address/selection.ts`) and uses the page if it is the page of that span.
+If the server picked another span, the tab sends one more request, and shows nothing wrong.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import logging
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.errors import TraceError
 from tb_steptime.files.own_folder import remove_left_folders
 from tb_steptime.ingest.places import Place
-from tb_steptime.ingest.sources import SourceText
+from tb_steptime.ingest.sources import SourceText, source_text, user_folders
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotPage
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
-from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, LogDirectory
+from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, WHOLE_RECORDING, LogDirectory
 from tb_steptime.serve.job_steps import JobSteps, job_steps
-from tb_steptime.serve.kept import Bounded, KeptResults
-from tb_steptime.serve.opening import Address, first_span, is_at_rest
-from tb_steptime.serve.pages import span_page
+from tb_steptime.serve.pages import Bounded, KeptResults, span_page
 from tb_steptime.serve.pickers import KeptIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import SpanFailed, UnknownDevice, UnknownEvent, UnknownSpan
 from tb_steptime.serve.run_lines import RunLines
-from tb_steptime.serve.served import ServedSpan, SpanNames, near
+from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames, UnknownDevice, UnknownEvent, UnknownSpan, near
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.snapshots import SnapshotRequest, snapshot_page
-from tb_steptime.serve.source_text import span_source
 from tb_steptime.serve.trends import TrendsPages, TrendsRequest
 from tb_steptime.serve.wire import (
     Index,
     Opening,
+    RunEntry,
     SpanEntry,
     SpanPage,
     TrendSeries,
     TrendsPage,
     Waiting,
+    WorkerEntry,
     encode,
 )
+from tb_steptime.text.frames import source_line
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
@@ -172,7 +183,6 @@ class Store:
         return None if isinstance(page, Waiting) else page
 
     def trends(self, named: SpanNames, asked: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
-        """Returns the trends of some spans."""
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:
@@ -331,3 +341,63 @@ class Store:
         family = self.directory.family(span)
         neighbours = ((each.found, trends) for each in near(span, family) if (trends := self.kept.trends(each)))
         return span_page(span, self.kept.judgement(span), view, len(family), neighbours)
+
+
+def span_source(span: ServedSpan, file: str) -> SourceText | None:
+    """None where no line of the span is in this file, so that no other file can be read. Raises OSError,
+    DamagedSummary."""
+    measured = span.at_hand()
+    lines = measured.result("operators", OperatorsResult).lines
+    named = [] if lines is None else [row.source for row in lines.rows]
+    if lines is None or not any(line.file == file for line in map(source_line, named) if line):
+        return None
+    trace = span.found.trace or span.found.summary
+    beside = (trace, measured.facts.origin_ns) if trace else None
+    return source_text(file, named, lines.line_of, beside, user_folders())
+
+
+@dataclass(frozen=True)
+class Address:
+    """What the tab's address names; empty where it does not. number: of the span within its worker; steps: "recording"
+    for the recording as one step."""
+
+    run: str = ""
+    worker: str = ""
+    number: str = ""
+    steps: str = ""
+
+    def id_of(self, span: SpanEntry) -> str:
+        return span.id + (WHOLE_RECORDING if self.steps == "recording" else "")
+
+
+def first_span(index: Index, address: Address) -> SpanEntry | None:
+    """Returns the span that the address names, as far as it names one, or one of the newest run where it names no
+    existing run. A span that is not named by number is the first one that is read, since only those have a page."""
+    runs = [run for run in index.runs if run.name == address.run] or _newest(index.runs)
+    workers = [worker for run in runs for worker in run.workers]
+    spans = _spans([worker for worker in workers if worker.name == address.worker] or workers)
+    exact = next((span for span in spans if str(span.number) == address.number), None)
+    return exact or next((span for span in spans if span.state is SpanState.READY), None)
+
+
+def is_at_rest(index: Index) -> bool:
+    """Whether no trace waits to be read. The tab then need not send a request at once to have one read."""
+    spans = [span for run in index.runs for span in _spans(run.workers)]
+    return all(span.state in (SpanState.READY, SpanState.FAILED) for span in spans)
+
+
+def version_of(opening: Opening) -> str:
+    """Returns a digest of an index without the time of its last scan."""
+    index = msgspec.structs.replace(opening.index, scanned_at_ms=0)
+    return hashlib.blake2b(encode(msgspec.structs.replace(opening, index=index)), digest_size=8).hexdigest()
+
+
+def _newest(runs: Sequence[RunEntry]) -> list[RunEntry]:
+    """Returns the run that was recorded last; a recording of a GPU comes before one without."""
+    whole = [(run, span) for run in runs for span in _spans(run.workers) if span.state is not SpanState.FAILED]
+    among = [(run, span) for run, span in whole if span.has_gpu is not False] or whole
+    return [max(among, key=lambda each: each[1].recorded_ns)[0]] if among else []
+
+
+def _spans(workers: Sequence[WorkerEntry]) -> list[SpanEntry]:
+    return [span for worker in workers for span in worker.spans]

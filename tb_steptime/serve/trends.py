@@ -20,7 +20,7 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge_trends
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kernels, Spans, find_changes
-from tb_steptime.serve.kept import KeptResults
+from tb_steptime.serve.pages import KeptResults
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import TrendSeries, TrendsPage, TrendSpan

@@ -1,16 +1,22 @@
 """Allocations by line of code: the memory of each line at the peak and at the end, and the lifetime of its
-allocations."""
+allocations; and the stacks of the memory in use at a moment, as a tree with bytes.
+
+Strips are the blocks inside segments: they show which blocks keep free memory from being released.
+
+segment    |aaaaaaa|.......|bb|.................|      offset, bytes and state of each block, in the order of addresses
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 import msgspec
 import numpy as np
 
 from tb_steptime.record.frames import is_of_user
-from tb_steptime.snapshots.model import Frame, Snapshot
-from tb_steptime.snapshots.usage import Allocations, Usage
+from tb_steptime.snapshots.model import Frame, Snapshot, State
+from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.table import Int64
@@ -130,3 +136,181 @@ def by_line(made: Allocations, of: Usage, lines: Lines) -> list[LineRow]:
             )
         )
     return sorted(rows, key=lambda row: (-row.bytes, -row.end_bytes, -row.made_bytes))[:MOST_LINES]
+
+
+MOST_GROWN = 50
+
+
+class LineGrowth(msgspec.Struct, frozen=True):
+    """The memory that a line holds at the end of both snapshots; None as in `LineRow`."""
+
+    line: str | None
+    function: str | None
+    before_bytes: int
+    after_bytes: int
+    before_count: int
+    after_count: int
+
+
+class DeviceGrowth(msgspec.Struct, frozen=True):
+    """What grew on a device between two snapshots.
+
+    more_bytes, more_reserved_bytes   increase of the memory in use and reserved at the end
+    lines                             lines whose memory differs, the largest changes first
+    """
+
+    device: int
+    more_bytes: int
+    more_reserved_bytes: int
+    lines: list[LineGrowth]
+
+
+def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
+    """Growth on the devices that occur in either snapshot."""
+    return [_device(before, after, device) for device in sorted({*before.devices, *after.devices})]
+
+
+def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
+    (used_then, reserved_then, then), (used_now, reserved_now, now) = (_held(each, device) for each in (before, after))
+    rows = [
+        LineGrowth(*(key or (None, None)), *(value for pair in zip(*both, strict=True) for value in pair))
+        for key in {**then, **now}
+        if len(set(both := (then.get(key, (0, 0)), now.get(key, (0, 0))))) > 1
+    ]
+    rows.sort(key=lambda row: -abs(row.after_bytes - row.before_bytes))
+    return DeviceGrowth(device, used_now - used_then, reserved_now - reserved_then, rows[:MOST_GROWN])
+
+
+def _held(snapshot: Snapshot, device: int) -> tuple[int, int, dict[LineKey, tuple[int, int]]]:
+    """Bytes in use and reserved at the end; bytes and number of allocations of each line."""
+    of = usage(snapshot, device)
+    made = allocations(snapshot, of, device)
+    alive = made.where(made.alive_after(len(of.entries)))
+    held = {key: (int(alive.size[rows].sum()), len(rows)) for key, rows in Lines(snapshot).groups(alive).items()}
+    return int(of.in_use[-1]), int(of.reserved[-1]), held
+
+
+#: A node with less than 1/SMALLEST of the whole is merged with similar ones.
+SMALLEST = 1_000
+
+WHOLE, SMALLER, UNKNOWN = "all", "smaller", "not recorded"
+
+
+@dataclass(eq=False)
+class Node:
+    """A frame with everything below it. python: it is in a Python file; merged: number of nodes that it replaces, 0 if
+    none."""
+
+    name: str
+    python: bool = False
+    merged: int = 0
+    bytes: int = 0
+    count: int = 0
+    under: dict[str, Node] = field(default_factory=dict)
+
+    def add(self, size: int, count: int) -> None:
+        self.bytes += size
+        self.count += count
+
+
+def stack_tree(snapshot: Snapshot, alive: Allocations) -> Node:
+    """The tree, with the outermost frames below the root. Of a stack with Python frames only these are shown, of others
+    the nodes of the backward pass and ops."""
+    whole = Node(WHOLE)
+    used, which = np.unique(alive.stack, return_inverse=True)
+    sizes, counts = np.bincount(which, alive.size), np.bincount(which)
+    for stack, size, count in zip(used.tolist(), sizes.tolist(), counts.tolist(), strict=True):
+        node = whole
+        node.add(int(size), count)
+        for frame in _shown(snapshot, stack):
+            name = frame.function if not is_python(frame) else f"{line_of(frame)} {frame.function}"
+            node = node.under.setdefault(name, Node(name, is_python(frame)))
+            node.add(int(size), count)
+    _merge(whole, whole.bytes // SMALLEST)
+    return whole
+
+
+def _shown(snapshot: Snapshot, stack: int) -> list[Frame]:
+    """The shown frames of a stack, the outermost first."""
+    if stack < 0:
+        return [Frame("", 0, UNKNOWN)]
+    frames = [snapshot.frames[each] for each in snapshot.stacks[stack]]
+    return ([frame for frame in frames if is_python(frame)] or native_path(frames))[::-1]
+
+
+def _merge(top: Node, least: int) -> None:
+    waiting = [top]
+    while waiting:
+        node = waiting.pop()
+        small = [each for each in node.under.values() if each.bytes < least]
+        if len(small) > 1:
+            merged = Node(SMALLER, merged=len(small))
+            merged.add(sum(each.bytes for each in small), sum(each.count for each in small))
+            node.under = {name: each for name, each in node.under.items() if each.bytes >= least} | {"": merged}
+        waiting += node.under.values()
+
+
+#: Maximum numbers of strips and blocks; more would be narrower than a pixel, or lower than a name.
+MOST_STRIPS, MOST_BLOCKS = 24, 1_000
+
+
+class Strip(msgspec.Struct, frozen=True):
+    """A segment and the blocks in it.
+
+    free_bytes     free memory in it while blocks of it are in use; 0 if no block is
+    offset, size   columns: each block's place in the segment and its bytes
+    used           whether the block is in use, or other streams may still use it
+    line           place in `lines` of the line that allocated it; -1 if not recorded
+    more_blocks    number of blocks at the end that are left out
+    """
+
+    address: str
+    bytes: int
+    free_bytes: int
+    in_use_bytes: int
+    offset: list[int]
+    size: list[int]
+    used: list[bool]
+    line: list[int]
+    lines: list[str]
+    more_blocks: int
+
+
+def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
+    """Segments of a device, those with the most free memory kept by blocks first, then the largest; and the number of
+    other segments."""
+    blocks, segments = snapshot.blocks, snapshot.segments
+    used = blocks.state != State.FREE
+    in_use = np.bincount(blocks.segment[used], blocks.size[used], minlength=len(segments)).astype(np.int64)
+    free = np.bincount(blocks.segment[~used], blocks.size[~used], minlength=len(segments)).astype(np.int64)
+    kept = np.where(in_use > 0, free, 0)
+    mine = np.flatnonzero(segments.device == device)
+    mine = mine[np.lexsort((-segments.size[mine], -kept[mine]))]
+    lines = Lines(snapshot)
+    first = mine[:MOST_STRIPS].tolist()
+    shown = [_strip(snapshot, each, int(kept[each]), int(in_use[each]), lines) for each in first]
+    return shown, len(mine) - len(shown)
+
+
+def _strip(snapshot: Snapshot, segment: int, free: int, in_use: int, lines: Lines) -> Strip:
+    blocks = snapshot.blocks
+    rows = np.flatnonzero(blocks.segment == segment)
+    rows = rows[np.argsort(blocks.address[rows], kind="stable")]
+    shown = rows[:MOST_BLOCKS]
+    used = (blocks.state[shown] != State.FREE).tolist()
+    stacks = zip(blocks.stack[shown].tolist(), used, strict=True)
+    names = [lines.line(stack) if busy else None for stack, busy in stacks]
+    places = {name: place for place, name in enumerate(dict.fromkeys(name for name in names if name is not None))}
+    start = int(snapshot.segments.address[segment])
+    return Strip(
+        address=f"{start:x}",
+        bytes=int(snapshot.segments.size[segment]),
+        free_bytes=free,
+        in_use_bytes=in_use,
+        offset=[address - start for address in blocks.address[shown].tolist()],
+        size=blocks.size[shown].tolist(),
+        used=used,
+        line=[-1 if name is None else places[name] for name in names],
+        lines=list(places),
+        more_blocks=len(rows) - len(shown),
+    )

@@ -1,4 +1,10 @@
-"""A snapshot file -> its columns. Each entry, segment and block becomes a row as soon as it is complete."""
+"""A snapshot file -> its columns. Each entry, segment and block becomes a row as soon as it is complete.
+
+A snapshot that was read is kept as files of its columns, which are opened at once and not held in memory.
+
+entries.action.npy, …, blocks.stack.npy      a column each
+rest.json                                    stacks, frames, and facts about the file
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,11 @@ import mmap
 from array import array
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from tb_steptime.errors import TraceError
@@ -268,3 +276,59 @@ def _rows(values: Any, row: _Row) -> list[_Row]:
 def _columns(**types: str) -> dict[str, array[int]]:
     """Empty columns by name. types: type codes of `array`."""
     return {name: array(type) for name, type in types.items()}
+
+
+_TABLES: dict[str, Any] = {"entries": Entries, "segments": Segments, "blocks": Blocks}
+_REST = "rest.json"
+#: Size of a column's file without rows, which cannot be mapped.
+_EMPTY = 128
+
+
+class _Rest(msgspec.Struct):
+    path: str
+    file_bytes: int
+    stacks: list[tuple[int, ...]]
+    frames: list[Frame]
+    expandable: bool | None
+    lost: dict[str, int]
+
+
+def keep_snapshot(snapshot: Snapshot, folder: Path) -> None:
+    """Write the columns into a folder. Raises OSError."""
+    for name in _TABLES:
+        table = getattr(snapshot, name)
+        for column in fields(table):
+            np.save(folder / f"{name}.{column.name}.npy", getattr(table, column.name), allow_pickle=False)
+    rest = _Rest(
+        snapshot.path,
+        snapshot.file_bytes,
+        snapshot.stacks,
+        snapshot.frames,
+        snapshot.expandable,
+        snapshot.lost,
+    )
+    (folder / _REST).write_bytes(msgspec.json.encode(rest))
+
+
+def kept_snapshot(folder: Path) -> Snapshot:
+    """Read a kept snapshot. Raises OSError."""
+    rest = msgspec.json.decode((folder / _REST).read_bytes(), type=_Rest)
+    tables = {
+        name: table(*(_column(folder / f"{name}.{column.name}.npy") for column in fields(table)))
+        for name, table in _TABLES.items()
+    }
+    return Snapshot(
+        path=rest.path,
+        file_bytes=rest.file_bytes,
+        stacks=rest.stacks,
+        frames=rest.frames,
+        expandable=rest.expandable,
+        lost=rest.lost,
+        **tables,
+    )
+
+
+def _column(file: Path) -> np.ndarray[Any, Any]:
+    """A mapped column, used as a plain array."""
+    mapped: np.ndarray[Any, Any] = np.load(file, mmap_mode="r" if file.stat().st_size > _EMPTY else None)
+    return mapped.view(np.ndarray)

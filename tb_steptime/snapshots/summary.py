@@ -11,8 +11,7 @@ import numpy as np
 
 from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
 from tb_steptime.snapshots.categories import by_category, categories
-from tb_steptime.snapshots.growth import DeviceGrowth, growth
-from tb_steptime.snapshots.lines import LineRow, Lines, by_line
+from tb_steptime.snapshots.lines import DeviceGrowth, LineRow, Lines, by_line, growth
 from tb_steptime.snapshots.model import Action, Snapshot, State
 from tb_steptime.snapshots.usage import Usage, allocations, usage
 from tb_steptime.trace.table import Int64, distinct

@@ -1,21 +1,24 @@
-"""Table and Column: one declaration from which every surface takes what it shows."""
+"""Table and Column: one declaration from which every surface takes what it shows, with the kinds of its values, and the
+columns that JSON has beyond the fields of a row."""
 
 from __future__ import annotations
 
 import enum
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import inspect as types
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.tables.kinds import Kind, kinds_of
 from tb_steptime.text import Unit
 
 #: A cell; None: not measurable, or not stated.
 Value = str | int | float | bool | None
-_KINDS: Mapping[Unit, Kind] = {Unit.TEXT: "text", Unit.CODE: "text", Unit.COUNT: "int"}
+_UNIT_KINDS: Mapping[Unit, Kind] = {Unit.TEXT: "text", Unit.CODE: "text", Unit.COUNT: "int"}
 _UNIT_WORDS = {Unit.TEXT: "", Unit.CODE: "", Unit.COUNT: "number"}
 R = TypeVar("R")
 S = TypeVar("S", bound=msgspec.Struct)
@@ -79,7 +82,7 @@ class Column(msgspec.Struct, Generic[R], frozen=True):
     @property
     def value_kind(self) -> Kind:
         """Returns the kind of the values, for a column that is not a field of a row."""
-        return self.kind or _KINDS.get(self.unit, "float")
+        return self.kind or _UNIT_KINDS.get(self.unit, "float")
 
     @property
     def unit_words(self) -> str:
@@ -164,3 +167,79 @@ def _fields(row: type) -> tuple[str, ...]:
 def _astuple(row: Any) -> tuple[Value, ...]:
     found: tuple[Value, ...] = msgspec.structs.astuple(row)
     return found
+
+
+Cell = int | float | bool | str | None
+#: The kind of a column's values; each may be None.
+Kind = Literal["int", "float", "bool", "text"]
+Row = dict[str, Cell]
+
+_KINDS: dict[type[types.Type], Kind] = {
+    types.IntType: "int",
+    types.FloatType: "float",
+    types.BoolType: "bool",
+    types.StrType: "text",
+    types.LiteralType: "text",
+    types.EnumType: "text",
+}
+
+
+def kinds_of(kind: type[msgspec.Struct], leave_out: Collection[str] = ()) -> dict[str, Kind]:
+    """Returns the kind of each field of a type; all fields except those in leave_out hold single values."""
+    found = types.type_info(kind)
+    assert isinstance(found, types.StructType)
+    return {field.name: _kind(field.type) for field in found.fields if field.name not in leave_out}
+
+
+def _kind(of: types.Type) -> Kind:
+    """Returns the kind of a type; for an optional type, that of the value."""
+    nodes = of.types if isinstance(of, types.UnionType) else (of,)
+    (node,) = (each for each in nodes if not isinstance(each, types.NoneType))
+    return _KINDS[type(node)]
+
+
+def as_array(kind: Kind, values: Sequence[Any]) -> npt.NDArray[Any]:
+    """Returns an array of int64, float64, bool or object; numbers with None among them become float64 with NaN."""
+    if kind == "float" or (kind == "int" and None in values):
+        return np.array([np.nan if value is None else value for value in values], np.float64)
+    if kind == "int":
+        return np.array(values, np.int64)
+    return np.array(values, bool if kind == "bool" and None not in values else object)
+
+
+_SCHEMAS: Mapping[Kind, str] = {"int": "integer", "float": "number", "bool": "boolean", "text": "string"}
+
+
+def with_derived(result: S, *tables: Table[Any]) -> S:
+    """Returns the same result for a JSON encoder: rows of a table with derived columns become dictionaries that include
+    them. tables: those whose rows the result may hold."""
+    derived = {table.row: table for table in tables if table.derived}
+    return cast(S, _walked(result, derived)) if derived else result
+
+
+def _walked(value: Any, tables: Mapping[type, Table[Any]]) -> Any:
+    table = tables.get(type(value))
+    if table:
+        fields = {name: _walked(getattr(value, name), tables) for name in value.__struct_fields__}
+        return {**fields, **{each.id: each.value(value) for each in table.derived}}
+    if isinstance(value, msgspec.Struct):
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        walked = {name: _walked(each, tables) for name, each in fields.items()}
+        changed = {name: each for name, each in walked.items() if each is not fields[name]}
+        return msgspec.structs.replace(value, **changed) if changed else value
+    if isinstance(value, list):
+        found = [_walked(each, tables) for each in value]
+        return found if any(new is not old for new, old in zip(found, value, strict=True)) else value
+    if isinstance(value, dict):
+        by_key = {key: _walked(each, tables) for key, each in value.items()}
+        return by_key if any(by_key[key] is not value[key] for key in value) else value
+    return value
+
+
+def derived_schemas(tables: Iterable[Table[Any]]) -> dict[str, dict[str, Any]]:
+    """Returns JSON Schemas of the derived columns, by the name of the row's type and the column."""
+    return {
+        table.row.__name__: {each.id: {"type": [_SCHEMAS[each.value_kind], "null"]} for each in table.derived}
+        for table in tables
+        if table.derived
+    }

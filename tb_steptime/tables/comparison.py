@@ -9,12 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.comparison.changes import ChangeId
-from tb_steptime.comparison.comparison import Comparison
+from tb_steptime.comparison.comparison import Comparison, Prediction
 from tb_steptime.comparison.gates import GateResult
-from tb_steptime.comparison.matching import MatchedBy
-from tb_steptime.comparison.predictions import Prediction
-from tb_steptime.comparison.row_changes import TableId
-from tb_steptime.comparison.samples import Status
+from tb_steptime.comparison.intervals import Status
+from tb_steptime.comparison.row_changes import MatchedBy, TableId
 from tb_steptime.comparison.sides import Side
 from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import By, mean_step_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.tables import collectives, data_loading, host, memory, pipeline, ranks, roofline, tensor_cores
+from tb_steptime.tables import collectives, data_loading, host, memory, ranks, tensor_cores
 from tb_steptime.tables.base import Table
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
@@ -14,7 +14,7 @@ from tb_steptime.tables.modules import MODULES
 from tb_steptime.tables.operators import OPERATORS
 
 _LISTED = (KERNELS, OPERATORS, LINES, MODULES, BLOCKING)
-_ROOMS = (roofline, tensor_cores, host, data_loading, collectives, memory, ranks, pipeline)
+_ROOMS = (tensor_cores, host, data_loading, collectives, memory, ranks)
 
 #: Tables whose rows are types of results.
 TABLES: tuple[Table[Any], ...] = (

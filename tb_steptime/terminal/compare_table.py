@@ -20,8 +20,7 @@ from tb_steptime.insights.wording.compare import (
 )
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.terminal.output import aligned, paragraphs
-from tb_steptime.terminal.rows import shortened
+from tb_steptime.terminal.output import aligned, paragraphs, shortened
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import (
     GAP,

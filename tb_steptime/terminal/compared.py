@@ -11,10 +11,10 @@ from tb_steptime.comparison.sides import Side
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.compared import WorkerOfRun, compared_side, names_of
+from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.terminal.spans import NoSuchStepsError, StepChoice, measured_span, read_found
 from tb_steptime.trace.reading import ReadProgress
 

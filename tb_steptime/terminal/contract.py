@@ -12,8 +12,8 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.execution import ExecutionId
+from tb_steptime.metrics.job.kind import Purpose
 from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
-from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.metrics.steady.shown import ExcessName, ExcessNs
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.tables.notes import NoteReport

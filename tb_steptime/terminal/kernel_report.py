@@ -16,8 +16,7 @@ from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, csv_table, span_heading
-from tb_steptime.terminal.rows import text_cell
+from tb_steptime.terminal.output import aligned, csv_table, span_heading, text_cell
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
@@ -49,7 +48,6 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
-    """Yields all rows of each span."""
     return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 

@@ -21,8 +21,7 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, csv_table, span_heading
-from tb_steptime.terminal.rows import shortened, text_cell
+from tb_steptime.terminal.output import aligned, csv_table, shortened, span_heading, text_cell
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.model import Trace
@@ -113,7 +112,6 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
 
 
 def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
-    """Yields all rows of each span."""
     return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 

@@ -1,6 +1,12 @@
-"""What `tb-steptime operators` prints of each span as JSON or as CSV: its ops and modules.
+"""What `tb-steptime operators` prints of each span: its ops and modules.
 
-The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row.
+The JSON is a contract with other programs: fields may be added, never renamed. It and the CSV hold every row; a
+terminal shows the ops with most time, by module also the modules:
+
+Module               calls   each  slowest  ...
+BertModel                3  40 ms
+  12 x BertLayer        36  1.8 ms  2.3 ms        layers of one class in one place are a line
+    36 x Linear        108  0.4 ms  0.5 ms
 """
 
 from __future__ import annotations
@@ -14,16 +20,16 @@ from msgspec.structs import replace
 
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows, paths_of_rows
-from tb_steptime.metrics.operators.modules import find_modules
+from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows, paths_of_rows
+from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
-from tb_steptime.metrics.operators.outside_modules import OutsideModules, outside_modules
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
-from tb_steptime.tables.base import Table, report_of
+from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.output import csv_table
+from tb_steptime.terminal.output import aligned, csv_table, shortened, span_heading, text_cell
+from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
 
@@ -172,5 +178,111 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
 
 
 def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
-    """Yields all rows of each span."""
     return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))
+
+
+#: Maximum number of rows of a table. The other rows are summed up in one line.
+TABLE_ROWS = 40
+#: Minimum width of a name. Names are cut to the space that is left in a line, but not below this width.
+MIN_NAME_WIDTH = 24
+INDENT = "  "
+
+_COLUMNS = OPERATOR_LINES.on(Surface.TEXT)
+#: Columns that are unknown where an op runs only in CUDA graphs.
+_ON_HOST = {"calls", "host_total_ns", "host_self_ns", "runtime_ns"}
+_MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device total", "device self",
+                 "host backward", "device backward", "allocated", "allocated backward"]  # fmt: skip
+
+
+def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
+    """Returns the tables for a terminal of that width, without a line end at the end."""
+    text = operator_text(span_operators(found, trace, choice), width)
+    folded = module_rows(find_modules(windowed(trace, choice)), folded=True)[0] if choice.by == "module" else []
+    if not folded:
+        return text
+    head, ops = text.split("\n", 1)
+    return "\n".join((head, "", *module_lines(folded, width), ops))
+
+
+def operator_text(span: SpanOperators, width: int) -> str:
+    over = "the steps" if span.window == "steps" else "the recording"
+    head = span_heading(span) + f" · {over}, {duration(span.window_ns)}"
+    shown, more = span.operators[:TABLE_ROWS], span.operators[TABLE_ROWS:]
+    if not shown:
+        return f"{head}\n\nNo CPU ops are recorded.".replace(GAP, " ")
+    cells = [_cells(row) for row in shown]
+    if more:
+        sums = {id: sum(getattr(row, id) for row in more) for id in ("calls", "host_self_ns")}
+        cells.append([text_cell(column, sums.get(column.id), "") for column in _COLUMNS])
+    names = ["Op", *map(_name, shown), *([f"{count(len(more))} more"] if more else [])]
+    heads = [column.name(Surface.TEXT) for column in _COLUMNS]
+    return "\n".join([head, "", *_lines(names, heads, cells, width)]).replace(GAP, " ")
+
+
+def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
+    """Returns the folded rows with most time, in the order of the tree."""
+    depths, kept = depths_of(rows), _largest(rows)
+    names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in kept)]
+    lines = _lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in kept], width)
+    if len(rows) > len(kept):
+        lines.append(f"{count(len(rows) - len(kept))} more, with less time")
+    return [line.replace(GAP, " ") for line in lines]
+
+
+def _largest(rows: Sequence[ModuleRow]) -> list[int]:
+    """Returns the places of the rows with most time, in the order of the tree. The module around a chosen row is also
+    chosen, since it has at least as much time."""
+
+    def time(at: int) -> tuple[int, int]:
+        row = rows[at]
+        on_device = row.device_total_ns is not None
+        ns = (row.device_total_ns or 0) + (row.backward_device_ns or 0) if on_device else row.host_total_ns
+        return -ns, at
+
+    return sorted(sorted(range(len(rows)), key=time)[:TABLE_ROWS])
+
+
+def _module_name(row: ModuleRow) -> str:
+    return f"{count(row.instances)} x {row.name}" if row.instances > 1 else row.name
+
+
+def _module_cells(row: ModuleRow) -> list[str]:
+    backward = (row.backward_host_ns or None, row.backward_device_ns or None)
+    in_graphs = not row.host_total_ns and bool(row.device_total_ns or row.backward_device_ns)
+    on_host = (None, None) if in_graphs else (row.host_total_ns, row.host_self_ns)
+    times = (*on_host, row.device_total_ns, row.device_self_ns, *backward)
+    slowest = duration(row.slowest_ns) if row.instances > 1 else UNKNOWN
+    allocated = (row.allocated_bytes, row.backward_allocated_bytes or None)
+    return [count(row.occurrences), _time(each_ns(row)), slowest, *map(_time, times), *map(_bytes, allocated)]
+
+
+def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> list[str]:
+    """Aligns the cells. The first name is the head of the column of names. Columns without any value are left out."""
+    measured = [any(row[place] not in ("", UNKNOWN) for row in cells) for place in range(len(heads))]
+    padded = [[cell for cell, wanted in zip(row, measured, strict=True) if wanted] for row in (heads, *cells)]
+    widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
+    left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
+    return aligned([(printable(shortened(name, left)), *row) for name, row in zip(names, padded, strict=True)])
+
+
+def _runs_in_graphs(row: OperatorReportRow) -> bool:
+    """Whether the op runs only in CUDA graphs, and so takes no time on the host."""
+    return not (row.calls or row.host_total_ns) and bool(row.launches)
+
+
+def _name(row: OperatorReportRow) -> str:
+    second = row.shape or row.module or row.line or row.phase or (row.stack or "").replace(";", " < ")
+    return f"{row.name}, {second}" if second else row.name
+
+
+def _cells(row: OperatorReportRow) -> list[str]:
+    unknown = _ON_HOST if _runs_in_graphs(row) else set[str]()
+    return [text_cell(column, None if column.id in unknown else column.value(row)) for column in _COLUMNS]
+
+
+def _time(ns: int | None) -> str:
+    return UNKNOWN if ns is None else duration(ns)
+
+
+def _bytes(size: int | None) -> str:
+    return UNKNOWN if size is None else nbytes(size)

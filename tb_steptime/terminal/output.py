@@ -11,8 +11,9 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from tb_steptime.files.paths import any_path
-from tb_steptime.tables.base import Table
-from tb_steptime.text.printer import GAP, printable
+from tb_steptime.tables.base import Column, Table, Value
+from tb_steptime.text import Quantity, Unit
+from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent_exact, printable, quantity
 
 R = TypeVar("R")
 
@@ -90,3 +91,34 @@ def csv_line(values: Sequence[Any]) -> str:
     shown = (str(value).lower() if isinstance(value, bool) else value for value in values)
     csv.writer(line, lineterminator="").writerow(shown)
     return line.getvalue()
+
+
+_BAR_CELLS = 30
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def row(label: str, length_ns: float | None, rest: str) -> str:
+    value = UNKNOWN if length_ns is None else duration(length_ns)
+    return f"{label:<18}{value:>11}  {rest}".rstrip()
+
+
+def share_row(label: str, length_ns: int, step_ns: int) -> str:
+    share = length_ns / step_ns
+    return row(label, length_ns, f"{percent_exact(share):>7}  {bar(share)}".rstrip())
+
+
+def bar(share: float) -> str:
+    """Returns a bar in eighths of a cell."""
+    eighths = round(share * _BAR_CELLS * 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def shortened(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - 1]}…"
+
+
+def text_cell(column: Column[Any], value: Value, missing: str = UNKNOWN) -> str:
+    """Formats a value of a declared table for a terminal. missing: the text where there is no value."""
+    if isinstance(value, (int, float)):
+        return percent_exact(value) if column.unit is Unit.FRACTION else quantity(Quantity(value, column.unit))
+    return missing if value is None else printable(value)

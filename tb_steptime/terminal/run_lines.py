@@ -29,12 +29,12 @@ from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, r
 from tb_steptime.insights.wording.run_advice import agreement, first_card_words
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.contract import RunReport
-from tb_steptime.terminal.rows import shortened
+from tb_steptime.terminal.output import shortened
 from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 if TYPE_CHECKING:
-    from tb_steptime.comparison.works import Works
+    from tb_steptime.comparison.fairness import Works
     from tb_steptime.terminal.ranks.jobs import FoundJob
 
 _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
@@ -95,7 +95,7 @@ class _WorksOfRun:
         if self._first is None:
             self._first = measured
             return 0
-        from tb_steptime.comparison.works import Works
+        from tb_steptime.comparison.fairness import Works
 
         if self._works is None:
             self._works = Works()

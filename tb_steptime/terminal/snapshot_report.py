@@ -12,8 +12,7 @@ import msgspec
 from tb_steptime.files.paths import any_path
 from tb_steptime.insights.wording.snapshots import out_of_memory_text
 from tb_steptime.metrics.memory.categories import MEMORY_PARTS
-from tb_steptime.snapshots.growth import DeviceGrowth, LineGrowth
-from tb_steptime.snapshots.lines import LineRow
+from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, is_file
 from tb_steptime.ingest.cores import cores
+from tb_steptime.ingest.discovery import find_spans, name_places
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.user_paths import find_spans, name_places
 from tb_steptime.terminal.progress_bar import ProgressBar
 from tb_steptime.trace.reading import ReadProgress
 from tb_steptime.trace.steps import only_steps

@@ -24,8 +24,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.terminal.output import aligned, paragraphs, wrapped
-from tb_steptime.terminal.rows import row, share_row, shortened
+from tb_steptime.terminal.output import aligned, paragraphs, row, share_row, shortened, wrapped
 from tb_steptime.text import Note, Phrase, Reason
 from tb_steptime.text.printer import (
     GAP,

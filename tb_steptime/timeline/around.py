@@ -1,19 +1,81 @@
-"""The events around an event on its thread, from the lines of the event file.
+"""Why the device was idle before an event: the parts of the idle partition that it ended.
+
+thread   --op--[sync]   [lll]
+device   kk                  k     "for 2 us the launching thread was in op, for 3 us ..."
+
+The events around an event on its thread are found from the lines of the event file.
 
 line 0   |------- train.py(5): step -------|
 line 1      |---- aten::linear ----|
 line 2        |- aten::addmm -|                around the call: frame, linear, addmm
 calls            [launch]
+
+Details of events are not stored, so their words stand here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.trace.table import Int64
+from tb_steptime.metrics.idle.attribution import idle_segments
+from tb_steptime.metrics.idle.reasons import REASONS, devices_by_activity
+from tb_steptime.text import Phrase, Quantity, ns, text
+from tb_steptime.timeline.answers import Track, TrackKind
+from tb_steptime.timeline.event_file import Columns, EventFile
+from tb_steptime.trace.frames import MODULE_FRAME
+from tb_steptime.trace.model import Trace, find_launches
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind
+
+#: Kinds of events of the launching thread that explain each reason.
+_CAUSES = {"blocking_call": CALL_KINDS, "allocator": CALL_KINDS, "cpu_work": (Kind.CPU_OP, *CALL_KINDS)}
+
+
+def write_gaps(trace: Trace, columns: Columns) -> None:
+    """Write all segments of idle time that an activity ended, sorted by its number: start, end, reason."""
+    launches = find_launches(trace)
+    segments = [idle for device in devices_by_activity(trace) for idle in idle_segments(trace, device)]
+    if not segments:
+        return
+    ended = [np.flatnonzero(idle.launch >= 0) for idle in segments]
+    activity = np.concatenate(
+        [launches.activity[idle.launch[rows]] for idle, rows in zip(segments, ended, strict=True)]
+    )
+    order = np.argsort(activity, kind="stable")
+    for name in ("start", "end", "reason"):
+        values = np.concatenate([getattr(idle, name)[rows] for idle, rows in zip(segments, ended, strict=True)])
+        columns.add(f"gap.{name}", values[order])
+    columns.add("gap.event", activity[order])
+
+
+def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phrase] | None:
+    """Where the idle time before a device event begins, and its reason; None if the device was not idle, or the reason
+    is unknown. call: the place of the call that launched the event."""
+    if not events.has("gap.event"):
+        return None
+    rows = slice(*np.searchsorted(events.column("gap.event"), (number, number + 1)).tolist())
+    start, end, reason = (events.column(f"gap.{name}")[rows] for name in ("start", "end", "reason"))
+    if not len(start):
+        return None
+    total = np.bincount(reason, end - start)
+    parts = []
+    for place in sorted(dict.fromkeys(reason.tolist()), key=lambda each: -total[each]):
+        mine = np.flatnonzero(reason == place)
+        longest = mine[np.argmax(end[mine] - start[mine])]
+        cause = _cause(events, REASONS[place], call, int(start[longest]), int(end[longest]))
+        parts.append(IdlePart(REASONS[place], int((end[mine] - start[mine]).sum()), cause))
+    return int(start[0]), idle_sentence(parts)
+
+
+def _cause(events: EventFile, reason: str, call: int | None, start_ns: int, end_ns: int) -> str | None:
+    """The event that covers most of this time on the launching thread; None if that explains nothing."""
+    kinds = _CAUSES.get(reason)
+    if kinds is None or call is None:
+        return None
+    place = longest_in(events, thread_of(events, call), kinds, start_ns, end_ns)
+    return None if place is None else events.string(int(events.name[place]))
 
 
 def thread_of(events: EventFile, place: int) -> int:
@@ -84,3 +146,87 @@ def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns:
 
 def _kind(events: EventFile, line: int) -> str:
     return events.head.tracks[events.head.line_track[line]].kind
+
+
+#: By reason of `metrics.idle`: with what the launching thread was in, and without.
+_CLAUSES: dict[str, tuple[str, str]] = {
+    "data_loading": ("the main process waited for a batch",) * 2,
+    "blocking_call": (
+        "the launching thread was blocked in {cause}",
+        "the launching thread was blocked in a call",
+    ),
+    "allocator": (
+        "the launching thread was in the memory allocation call {cause}",
+        "the launching thread was in a memory allocation call",
+    ),
+    "cpu_work": ("the launching thread was in {cause}", "the launching thread was in an op or a call"),
+    "nothing_recorded": ("the trace has no event on the launching thread (Python code, for example)",) * 2,
+    "launch_latency": ("the launch call had begun, but the GPU had not started (launch latency)",) * 2,
+    "queued": ("the work was in the queue already (hardware gap between two kernels)",) * 2,
+    "collective_wait": ("the collective was in the queue and waited for other ranks, a stream or an event",) * 2,
+    "dependency": ("the work was in the queue and waited for other work (an event, a stream or another GPU)",) * 2,
+    "unrecorded_work": ("the GPU was busy with work that this trace does not show",) * 2,
+    "unknown": ("the trace has no launch call for it",) * 2,
+    "before_recording": ("the GPU still ran work that was launched before the recording",) * 2,
+    "once": ("the host did what comes once, such as compiling, loading or setting up",) * 2,
+}
+
+
+@dataclass(frozen=True)
+class IdlePart:
+    """A part of the idle time. cause: the call or op that the launching thread was in; None where none is named."""
+
+    reason: str
+    ns: int
+    cause: str | None
+
+
+def idle_sentence(parts: Sequence[IdlePart]) -> Phrase:
+    """Why the device was idle, in a sentence. parts: the longest first; at least one."""
+    values: dict[str, Quantity] = {"gap": ns(sum(part.ns for part in parts))}
+    clauses = []
+    for index, part in enumerate(parts):
+        clause = _CLAUSES[part.reason][part.cause is None].replace("{cause}", f"{{cause{index}}}")
+        clauses.append(clause if len(parts) == 1 else f"for {{part{index}}} {clause}")
+        if part.cause is not None:
+            values[f"cause{index}"] = text(part.cause)
+        if len(parts) > 1:
+            values[f"part{index}"] = ns(part.ns)
+    return Phrase(f"The GPU was idle for [{{gap}}] before this: {'; '.join(clauses)}.", values)
+
+
+_BY_KIND = {
+    Kind.CPU_OP: "CPU op",
+    Kind.USER: "Named range",
+    Kind.PYTHON: "Python frame",
+    Kind.RUNTIME: "Runtime call",
+    Kind.DRIVER: "Driver call",
+    Kind.KERNEL: "GPU kernel",
+    Kind.MEMCPY: "Memory copy",
+    Kind.MEMSET: "Memory set",
+    Kind.GPU_USER: "Named range on the GPU",
+    Kind.MARK: "Mark on the GPU, which does no work",
+    Kind.OVERHEAD: "Overhead of the profiler",
+}
+_BY_TRACK: dict[TrackKind, str] = {
+    "steps": "Step",
+    "phases": "Phase of the host",
+    "excess": "Time that does not repeat in every step",
+    "loader": "Wait for the data loader",
+}
+
+
+def kind_name(events: EventFile, place: int) -> str:
+    """ "GPU kernel", "Python frame"; "Event" for what the trace has no word for."""
+    track = events.head.tracks[events.head.line_track[events.line_of(place)]]
+    if track.kind in _BY_TRACK:
+        return _BY_TRACK[track.kind]
+    kind = Kind(int(events.column("kind")[place]))
+    if kind == Kind.PYTHON and events.string(int(events.name[place])).startswith(MODULE_FRAME):
+        return "Call of a module"
+    return _BY_KIND.get(kind, "Event")
+
+
+def track_name(track: Track) -> str:
+    """With its group where the label alone says little: "GPU 0, Stream 7"."""
+    return f"{track.group}, {track.label}" if track.kind in ("stream", "ranges") else track.label

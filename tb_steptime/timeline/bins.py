@@ -20,13 +20,12 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.memory.bins import bin_edges
+from tb_steptime.metrics.memory.devices import bin_edges
 from tb_steptime.timeline.answers import BusyBins, Depth, KernelsNamed
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.host_ranges import host_ranges
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import Int64, Kind
 
 #: Number of bins of the queue, as a wide screen has columns; and maximum number of bins in a request.

@@ -12,8 +12,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, Kind
 
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.RUNTIME, Kind.DRIVER)

@@ -10,12 +10,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flame.call_paths import FlameBy
-from tb_steptime.metrics.flame.costs import MEASURES, Measure
-from tb_steptime.metrics.flame.labels import FRAME_KINDS, FrameKind, Labels
-from tb_steptime.metrics.flame.tree import SMALLEST, flame_tree
+from tb_steptime.metrics.flame.costs import MEASURES, SMALLEST, Measure, flame_tree
+from tb_steptime.metrics.flame.prefixes import FRAME_KINDS, FlameBy, FrameKind, Labels
+from tb_steptime.metrics.operators.keys import OpsRecorded, recorded
 from tb_steptime.metrics.operators.op_tree import Where
-from tb_steptime.metrics.operators.recorded import OpsRecorded, recorded
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64

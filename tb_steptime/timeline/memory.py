@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, ends_ns, sizes
+from tb_steptime.metrics.memory.allocations import NEVER, allocations, births, ends_ns, makers, sizes
 from tb_steptime.metrics.memory.at_an_instant import (
     INCONSISTENT,
     MOST_ROWS,
@@ -21,11 +21,8 @@ from tb_steptime.metrics.memory.at_an_instant import (
     later_steps,
     parts_of,
 )
-from tb_steptime.metrics.memory.bins import MemoryBins, memory_bins
-from tb_steptime.metrics.memory.births import births
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.devices import NO_TOTALS, Curve, curve, memory_devices
-from tb_steptime.metrics.memory.makers import makers
+from tb_steptime.metrics.memory.devices import NO_TOTALS, Curve, MemoryBins, curve, memory_bins, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason

@@ -24,8 +24,7 @@ from tb_steptime.metrics.phases.assignment import activity_sites
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.timeline.event_file import Columns, EventFile
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.sources import modules, sources
 from tb_steptime.trace.table import Int32
 

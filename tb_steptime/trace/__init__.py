@@ -15,7 +15,7 @@ first:
 - Columns use the narrowest type that holds their values (`trace/kineto/tables.py`); products are computed in 64 bits
   where that is needed.
 - `EventTable.ends(rows)` instead of `end_ns[rows]`, which makes a column for all events each time.
-- Results that several measurements need are kept with the trace: `@shared` (`trace/shared.py`). A result with only one
+- Results that several measurements need are kept with the trace: `@shared` (`trace/model.py`). A result with only one
   caller is not kept.
 - `allocator.give_back_large_blocks`: otherwise glibc keeps the memory of large freed arrays. The threshold is four
   megabytes, since numpy asks for huge pages from that size on. With a threshold of two megabytes, 775,000 page faults

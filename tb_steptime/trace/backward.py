@@ -15,9 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in
 
 #: Prefix of the range that the autograd engine opens around a node; torch has written these ranges since 2022.

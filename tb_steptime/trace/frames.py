@@ -9,9 +9,7 @@ from __future__ import annotations
 from tb_steptime.record.frames import is_of_user
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.table import Int64, Kind
 
 #: Prefix of the name of a Python frame that calls a module: "nn.Module: Linear_3".

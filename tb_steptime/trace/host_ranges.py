@@ -1,4 +1,16 @@
-"""When the host runs an op or a named range. Step marks and the loader's marks do not count as work."""
+"""When the host runs an op or a named range. Step marks and the loader's marks do not count as work.
+
+The trace also shows pauses of the program: Python's garbage collection, and the loading of code onto the device.
+
+garbage collection   a Python frame "Python GC", of torch 2.9 and later when asked for (`record_python_gc_info` and
+                     stacks); or the frame of a call of gc.collect()
+loading              calls that load a module or a function of it; and rows of the profiler's overhead, which CUPTI
+                     writes for what a first launch loads, on a track of their own and not on the host's thread
+
+Marks of PyTorch's DataLoader show where the main process waits for a batch.
+
+loader   llllll      llll        one mark for each batch, on the thread that asks for it
+"""
 
 from __future__ import annotations
 
@@ -8,10 +20,9 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_names
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct, distinct_in, is_in
 
 
 def host_ranges(trace: Trace) -> Intervals:
@@ -70,3 +81,80 @@ def short_range(name: str) -> str:
     """
     word = _OPTIMIZER_MARK.sub(r"\1", name)
     return "Optimizer.step" if word == "step" != name else word
+
+
+GARBAGE_COLLECTION = expression(r"Python GC$|<built-in (function|method) collect( of module object.*)?>$")
+#: Loading is lazy since CUDA 11.8: a module is loaded at its first use, a kernel when its function is requested.
+LOADING_CALL = expression(
+    r"cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|KernelGetFunction|Link(Create|Add|Complete))"
+    r"|cudaLibrary(Load|GetKernel)|hip(Module|Library)(Load|Get(Function|Kernel))"
+)
+LOADING_OVERHEAD = expression(r"Lazy Function Loading$|Runtime Triggered Module Loading$")
+
+
+def garbage_collections(trace: Trace) -> Int64:
+    """Rows of the recorded garbage collections, in time order. A recorded one lies within the call for it."""
+    return rows_named(trace, (Kind.PYTHON,), GARBAGE_COLLECTION.match)
+
+
+def loading_calls(trace: Trace) -> Int64:
+    """Rows of the calls that load code, in time order; a driver's call may lie in a runtime's."""
+    return rows_named(trace, CALL_KINDS, LOADING_CALL.match)
+
+
+def loading_overheads(trace: Trace) -> Int64:
+    """Rows of the profiler's track for the loading of code, in time order."""
+    return rows_named(trace, (Kind.OVERHEAD,), LOADING_OVERHEAD.match)
+
+
+#: What PyTorch calls the wait for the next batch: the iterator's class name (or a subclass's) follows the hash.
+LOADER_MARK = expression(r"enumerate\(DataLoader\)#(?P<iterator>.*)\.__next__$|enumerate\(DataPipe\)#(?P<pipe>.*)$")
+
+
+@shared
+def loader_names(trace: Trace) -> Bool:
+    """For each row of the string table: is it the mark of a wait for a batch?"""
+    return np.array([LOADER_MARK.match(name) is not None for name in trace.strings.strings], bool)
+
+
+@shared
+def loader_rows(trace: Trace) -> Int64:
+    """Rows of the waits for a batch, in time order: those of the threads that run the steps."""
+    rows = marked_waits(trace)
+    return rows[_by_loop(trace, rows)]
+
+
+def reads_elsewhere(trace: Trace) -> bool:
+    """Whether other threads wait for batches, and the thread of the steps never does. If all threads are recorded, so
+    is that of a prefetcher, whose waits do not count as waits of the training loop."""
+    rows = marked_waits(trace)
+    return len(rows) > 0 and not _by_loop(trace, rows).any()
+
+
+def marked_waits(trace: Trace) -> Int64:
+    """Rows of the waits for a batch of all threads, in time order."""
+    rows = np.flatnonzero(loader_names(trace).take(trace.events.name))
+    return rows[is_in(trace.events.kind[rows], (Kind.USER, Kind.CPU_OP))]
+
+
+def _by_loop(trace: Trace, rows: Int64) -> Bool:
+    """Which of these rows are of a thread that marks steps; without such marks, any may be."""
+    threads = distinct(trace.events.thread[step_marks(trace)])
+    return is_in(trace.events.thread[rows], threads) if len(threads) else np.ones(len(rows), bool)
+
+
+@shared
+def loader_intervals(trace: Trace) -> Intervals:
+    """Returns when the main process waits for a batch."""
+    rows = loader_rows(trace)
+    return Intervals.of_events(trace.events, rows)
+
+
+def iterator_of(mark: str) -> str:
+    """The class that a loader's mark names.
+
+    >>> iterator_of("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")
+    '_SingleProcessDataLoaderIter'
+    """
+    match = LOADER_MARK.match(mark)
+    return (match["iterator"] or match["pipe"] or "") if match else ""

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, StringTable
 
 

@@ -1,36 +1,51 @@
-"""Trace: the input of every metric and analysis. Columns, not objects; written by the reader, never changed."""
+"""Trace: the input of every metric and analysis. Columns, not objects; written by the reader, never changed.
+
+Only newer profilers write nodes of CUDA graphs, the user's annotations of them, edges between nodes, and measured
+counters. A table is empty where the file has no such data.
+
+Results that several measurements need are shared: they are computed once for a trace.
+
+    @shared
+    def busy_intervals(trace: Trace, device: int) -> Intervals: ...
+
+How long        A result is kept in `Trace.memo`, for as long as the trace: a few seconds in a process that reads one
+                trace, or the time that a page of the timeline is computed.
+When to share   Where two callers need the result, or one asks for it many times, and computing it again costs more than
+                its memory. A trace of 1 GB has to be analysed in 320 MB: a column of int64 for each of its 2.4 million
+                events is 19 MB. So share tables of names, intervals and sums; not columns that one caller uses.
+What it may be  A pure function of its arguments. The result is the same object each time, and must not be changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+import functools
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
+import numpy as np
 
 from tb_steptime.text import Finding, Note
-from tb_steptime.trace.device_tables import (
-    AnnotationTable,
-    CounterTable,
-    DependencyTable,
-    GraphNodeTable,
-    no_annotations,
-    no_counters,
-    no_dependencies,
-    no_graph_nodes,
-)
-from tb_steptime.trace.loader_records import LoaderRecords
+from tb_steptime.trace.loader_records import LoaderRecords, StepPace
 from tb_steptime.trace.on_disk import ColumnsOnDisk
-from tb_steptime.trace.step_pace import StepPace
 from tb_steptime.trace.table import (
+    CALL_KINDS,
+    DEVICE_KINDS,
+    Bool,
     CollectiveTable,
     EventTable,
+    Float64,
+    Int32,
+    Int64,
     KernelLabels,
     KernelTable,
+    Kind,
     MemoryTable,
     SequenceTable,
     StackTable,
     StringTable,
+    distinct_in,
     no_collectives,
     no_memory,
     no_sequences,
@@ -97,6 +112,105 @@ class NamedFrom(msgspec.Struct, frozen=True):
     named_fraction: float
     labelled_fraction: float
     is_private: bool = False
+
+
+class GraphNodeTable(msgspec.Struct, frozen=True, eq=False):
+    """Activities that ran as a node of a CUDA graph; one row for each, whatever its kind.
+
+    event   int32, row of the event table, ascending
+    graph   int32 or int64, id of the executable graph, which differs after each instantiation and in each rank; -1 =
+            not recorded
+    node    likewise, id of the node within the graph, the same in each replay; -1 = not recorded. graph and node
+            together identify a node
+    """
+
+    event: Int32
+    graph: Int32 | Int64
+    node: Int32 | Int64
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+class AnnotationTable(msgspec.Struct, frozen=True, eq=False):
+    """The user's annotation of an activity, made while its graph was captured, and the lane that a profiler moved it to
+    for that. One row for each activity that has either.
+
+    event      int32, row of the event table, ascending
+    module     int32, row of `Trace.annotation_texts`, as in the columns below: the module's qualified name
+               (`module_fqn`), "layers.0.attention"; -1 = not recorded
+    name       the name of the innermost scope, "attention"; for a plain-text annotation, its text; -1 = not recorded
+    phase      "forward" or "backward" (`autograd_phase`); -1 = not recorded
+    text       the whole annotation as written, where it is one value: JSON of a list, or plain text; -1 = none
+    lane       int32, the lane that the file shows it on instead of its stream (the stream is in `EventTable.stream`);
+               -1 = it is shown on its stream
+    stream     int32, the lane that the annotation requests (`annotated_stream`), if the activity was not moved; -1 =
+               none
+    """
+
+    event: Int32
+    module: Int32
+    name: Int32
+    phase: Int32
+    text: Int32
+    lane: Int32
+    stream: Int32
+
+    def __len__(self) -> int:
+        return len(self.event)
+
+
+class DependencyTable(msgspec.Struct, frozen=True, eq=False):
+    """Edges of CUDA graphs as they were replayed: the first activity had to end before the second could begin. One row
+    per edge.
+
+    before, after   int32, rows of the event table; sorted by after, then before
+    """
+
+    before: Int32
+    after: Int32
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+
+class CounterTable(msgspec.Struct, frozen=True, eq=False):
+    """Samples of the GPU's hardware counters, sorted by device, counter and time.
+
+    device   int32
+    name     int32, row of `Trace.counter_names`: "SM Active (%)", "Power (W)", or a metric as the profiler names it
+    ts       int64, ns relative to `Trace.origin_ns`
+    value    float64, as written: a percentage from 0 to 100 where the name says so
+    """
+
+    device: Int32
+    name: Int32
+    ts: Int64
+    value: Float64
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    def where(self, kept: Bool | Int64) -> CounterTable:
+        """Only the rows chosen by a mask or by row numbers."""
+        return CounterTable(*(column[kept] for column in msgspec.structs.astuple(self)))
+
+
+def no_graph_nodes() -> GraphNodeTable:
+    return GraphNodeTable(*(np.empty(0, np.int32) for _ in range(3)))
+
+
+def no_annotations() -> AnnotationTable:
+    return AnnotationTable(*(np.empty(0, np.int32) for _ in range(7)))
+
+
+def no_dependencies() -> DependencyTable:
+    return DependencyTable(*(np.empty(0, np.int32) for _ in range(2)))
+
+
+def no_counters() -> CounterTable:
+    narrow = np.empty(0, np.int32)
+    return CounterTable(narrow, narrow, np.empty(0, np.int64), np.empty(0, np.float64))
 
 
 class Trace(msgspec.Struct, frozen=True, eq=False):
@@ -190,3 +304,136 @@ _CUT = {"truncated-file", "corrupt-file"}
 def is_cut_short(trace: Trace) -> bool:
     """Whether events after some place in the file are missing. Kineto writes GPU activities last."""
     return any(note.id in _CUT for note in trace.notes)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[Trace, P], T]:
+    """Keep the measurement's result for each trace and each distinct set of its other arguments, such as a device. An
+    argument that is left out counts as its default."""
+    defaults, required = _defaults(measure)
+
+    @functools.wraps(measure)
+    def measured(trace: Trace, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (measure, args, *kwargs.items()) if kwargs else (measure, args + defaults[len(args) - required :])
+        result = trace.memo.get(key, _ABSENT)
+        if isinstance(result, _Promised):
+            given = result.take()
+            result = trace.memo[key] = _ABSENT if given is None else _kept(trace, given[0])
+        if result is _ABSENT:
+            result = trace.memo[key] = _kept(trace, measure(trace, *args, **kwargs))
+        return cast(T, result)
+
+    return measured
+
+
+_ABSENT = object()
+
+
+def _defaults(measure: Callable[..., object]) -> tuple[tuple[object, ...], int]:
+    """Returns the defaults of a measurement's arguments, and the number of those after the trace that have none."""
+    defaults: tuple[object, ...] = measure.__defaults__ or ()
+    arguments: int = measure.__code__.co_argcount
+    return defaults, arguments - 1 - len(defaults)
+
+
+class _Promised(NamedTuple):
+    take: Callable[[], tuple[Any] | None]
+
+
+@contextmanager
+def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tuple[T] | None]) -> Iterator[None]:
+    """Within this context the result of a shared measurement whose other arguments have their defaults comes from
+    elsewhere, such as another process. take: called once, when the result is first needed; returns a tuple of the
+    result, or None if the result does not come, in which case it is measured here."""
+    wrapped = measure.__wrapped__  # type: ignore[attr-defined]
+    key = (wrapped, _defaults(wrapped)[0])
+    trace.memo.setdefault(key, _Promised(take))
+    try:
+        yield
+    finally:
+        if isinstance(trace.memo[key], _Promised):
+            del trace.memo[key]
+
+
+def _kept(trace: Trace, result: T) -> T:
+    """The result, on disk if the trace is large. What was read to compute it is then dropped from memory."""
+    if trace.on_disk is None:
+        return result
+    kept = trace.on_disk.keep(result)
+    trace.let_go()
+    return kept
+
+
+def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
+    """Rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a name, as
+    the match of an expression is."""
+    there = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
+    result = _wanted(trace, there, wanted)
+    if not result.any():  # most names that are searched for occur in few traces
+        return np.empty(0, np.int64)
+    rows = trace.events.rows(*kinds)
+    return rows[result.take(trace.events.name.take(rows))]
+
+
+def named_in(trace: Trace, rows: Int64, wanted: Callable[[str], object]) -> Bool:
+    """For each string of the table: is it the name of one of these rows, and does it pass `wanted`? Each is tested
+    once."""
+    return _wanted(trace, distinct_in(trace.events.name.take(rows)), wanted)
+
+
+def are_named(trace: Trace, rows: Int32 | Int64, wanted: Callable[[str], object]) -> Bool:
+    """For each of these rows: does its name pass `wanted`? Each distinct name is tested once."""
+    names = trace.events.name.take(rows)
+    return np.asarray(_wanted(trace, distinct_in(names), wanted).take(names), bool)
+
+
+def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], object]) -> Bool:
+    result = np.zeros(len(trace.strings), bool)
+    result[names] = [bool(wanted(trace.strings[name])) for name in names.tolist()]
+    return result
+
+
+class Launches(msgspec.Struct, frozen=True, eq=False):
+    """One row per device activity, in time order.
+
+    activity   row of the kernel, copy or set in the event table
+    call       row of the runtime or driver call that launched it; -1 where the trace has none (launched before the
+               window, or by a graph that lost its record). One call may launch many activities.
+    """
+
+    activity: Int32
+    call: Int32
+
+    def calls_of(self, activities: Int32 | Int64) -> Int64:
+        """The row of the call that launched each of these device activities, which are rows too; -1 for none."""
+        return self.call[np.searchsorted(self.activity, activities)].astype(np.int64)
+
+
+@shared
+def find_launches(trace: Trace) -> Launches:
+    """Join by correlation id. Where a runtime call and the driver call inside it share an id, the outer one counts."""
+    events = trace.events
+    activity = events.rows(*DEVICE_KINDS)
+    calls = events.rows(*CALL_KINDS)
+    calls = calls[events.correlation_id[calls] >= 0]
+    ids, first = np.unique(events.correlation_id[calls], return_index=True)
+    if not len(ids):
+        return Launches(activity.astype(np.int32), np.full(len(activity), -1, np.int32))
+    wanted = events.correlation_id[activity]
+    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+    found = ids[place] == wanted
+    call = np.where(found, calls[first[place]], -1)
+    return Launches(activity.astype(np.int32), call.astype(np.int32))  # row numbers, in half the memory
+
+
+def launched_before(trace: Trace, activity: Int64) -> Bool:
+    """Which of these activities were launched before the recording, as far as their numbers show. Launches are numbered
+    in order, so an activity with a greater number than the first recorded launch belongs to the recording and has
+    merely lost its call. Without any recorded launch, all were launched before."""
+    launches, number = find_launches(trace), trace.events.correlation_id
+    known = number[launches.activity[launches.call >= 0]]
+    before: Bool = number[activity] < known.min(initial=np.iinfo(number.dtype).max) if len(known) else activity < 0
+    return before

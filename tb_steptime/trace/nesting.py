@@ -4,6 +4,13 @@ row   0 aaaaaaaaaaaa        depth 0            parent -1
 row   1   bbbbb             depth 1            parent  0
 row   2    cc               depth 2            parent  1
 row   3         dd          depth 1            parent  0
+
+A `Lane` is the events of one kind on one thread, such as its ops: measurements look up again and again which is open.
+
+rows      3  aaaaaaaaaaaa        start, end   of each
+          4    bbbbb             parents      -1, 0, 1, 0: places among these rows
+          7      cc
+          9           dd
 """
 
 from __future__ import annotations
@@ -12,13 +19,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.trace.extension import one_pass
-from tb_steptime.trace.lanes import RowsOf, lane, lane_of
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Int32, Int64, distinct_in, values_at
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, values_at
 
 
 class Nesting(NamedTuple):
@@ -148,6 +154,33 @@ def _sorted_ends(start_ns: Int64, end_ns: Int64) -> Int64:
     np.maximum(end_ns, ends, out=ends)
     ends.sort(kind="stable")  # nearly sorted already, and this sort profits from that
     return ends
+
+
+#: Returns rows of the event table, ascending; always the same ones for a given trace.
+RowsOf = Callable[[Trace], Int64]
+
+
+class Lane(msgspec.Struct, frozen=True, eq=False):
+    """The events of a lane. rows: int32, rows of the event table, ascending; start, end: int64, of each row, in ns."""
+
+    rows: Int32
+    start: Int64
+    end: Int64
+
+
+def op_rows(trace: Trace) -> Int64:
+    return trace.events.rows(Kind.CPU_OP)
+
+
+@shared
+def lane(trace: Trace, rows_of: RowsOf, thread: int) -> Lane:
+    rows = rows_of(trace)
+    return lane_of(trace, rows[trace.events.thread.take(rows) == thread])
+
+
+def lane_of(trace: Trace, rows: Int64) -> Lane:
+    """The lane of these rows, which must be of one thread and ascending."""
+    return Lane(rows.astype(np.int32), trace.events.start_ns.take(rows), trace.events.ends(rows))
 
 
 #: Rows of the event table, ascending; or a function that returns them, if several measurements need them: then the rows

@@ -21,12 +21,8 @@ from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import module_frames, source_frames
 from tb_steptime.trace.host_ranges import user_ranges
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in
-from tb_steptime.trace.nesting import innermost, outermost
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, named_in, shared
+from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, is_in, values_at
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.

@@ -17,7 +17,7 @@ from tb_steptime.text import Note, count
 from tb_steptime.trace import kineto
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.kineto import ReadProgress
-from tb_steptime.trace.kineto.recognition import head_of, looks_like_json_trace
+from tb_steptime.trace.kineto.source import head_of, looks_like_json_trace
 from tb_steptime.trace.perfetto.recognition import is_perfetto, is_pytorch
 
 if TYPE_CHECKING:

@@ -13,11 +13,9 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.frames import innermost_module, is_source, module_frames, module_name, short_frame, source_frames
-from tb_steptime.trace.lanes import RowsOf, op_rows
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.nesting import RowsOf, innermost, op_rows
 from tb_steptime.trace.ops import Rows, op_at
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Int32, StackTable, StringTable, distinct_in, is_in, values_at
 
 

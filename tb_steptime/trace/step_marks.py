@@ -6,10 +6,7 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in
 
 #: Name of a step mark. A number of more digits exceeds what a profiler counts to, and what a column holds.

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.summaries.freshness import stamp
-from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.ingest.summaries.layout import SUFFIX, stamp
 from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 from tests import PROJECT
 

@@ -25,7 +25,7 @@ from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment
 from tb_steptime.metrics.steps.sites import SiteRow
 from tb_steptime.text import Finding
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.timeline import timeline
 
 US = 1_000

@@ -13,7 +13,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, Exchanges
 from tb_steptime.metrics.communication.packed import packed
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.links import Links
+from tb_steptime.ranks.messages import Links
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
 from tb_steptime.trace.table import Float64

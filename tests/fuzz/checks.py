@@ -14,7 +14,7 @@ import msgspec
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.measure import measure_trace
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import read_summary, whole
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.insights import judge

@@ -18,10 +18,10 @@ from typing import Any
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.places import Place
-from tb_steptime.ingest.recorder_files.columns import batches_between, begun_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import read_all
+from tb_steptime.ingest.recorder_files.reading import batches_between, begun_between, read_line_samples
 from tb_steptime.ingest.summaries.layout import member
-from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
+from tb_steptime.serve.served import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store
 from tb_steptime.serve.wire import encode
 from tests import PROJECT

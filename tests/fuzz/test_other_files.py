@@ -9,7 +9,7 @@ import pytest
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.summaries import SUFFIX
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import fresh_summary, summary_of
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve.store import Store

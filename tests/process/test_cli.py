@@ -12,8 +12,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.summaries.freshness import stamp
-from tb_steptime.ingest.summaries.layout import SUFFIX
+from tb_steptime.ingest.summaries.layout import SUFFIX, stamp
 from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 from tb_steptime.insights import judge
 from tb_steptime.terminal.progress_bar import ProgressBar

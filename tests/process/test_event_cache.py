@@ -11,12 +11,12 @@ import time
 import pytest
 
 from tb_steptime.ingest.states import SpanState
-from tb_steptime.serve.refusals import SpanFailed, UnknownEvent
+from tb_steptime.serve.served import SpanFailed, UnknownEvent
 from tb_steptime.serve.wire import Waiting
-from tb_steptime.timeline import event_cache as event_files
+from tb_steptime.timeline import event_file as event_files
 from tb_steptime.timeline.answers import EventDetail, TimelinePage
 from tb_steptime.timeline.build import write_events
-from tb_steptime.timeline.event_cache import EventFiles
+from tb_steptime.timeline.event_file import EventFiles
 from tests.drawn.graph_job import write_captured, write_eager
 from tests.drawn.small_trace import write_trace
 from tests.drawn.stores import all_read, entries, replace_program, until

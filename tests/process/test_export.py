@@ -22,7 +22,7 @@ from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.tables.base import Surface
-from tb_steptime.terminal.export.scalars import tag_of
+from tb_steptime.terminal.export.event_files import tag_of
 from tb_steptime.terminal.export.tables import TABLES
 from tests.browser.logs import write_scalars
 from tests.drawn.small_trace import write_trace

@@ -18,8 +18,8 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.compared import compared_side
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.summaries import SUFFIX, freshness
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries import SUFFIX, layout
+from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import fresh_summary
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.insights import RULES, judge
@@ -192,7 +192,7 @@ def test_a_summary_with_a_gap_is_of_this_release_alone(path, damaged, monkeypatc
     """A newer release may have fixed the failure, so it measures again."""
     keep(path, damaged["memory"])
     assert fresh_summary(path) is not None
-    monkeypatch.setattr(freshness, "__version__", "99.0.0")
+    monkeypatch.setattr(layout, "__version__", "99.0.0")
     assert fresh_summary(path) is None
 
 

@@ -11,8 +11,8 @@ from tb_steptime import cli
 from tb_steptime.ingest.places import parse_places
 from tb_steptime.serve.ranks import figures
 from tb_steptime.serve.ranks.figures import job_figures
-from tb_steptime.serve.refusals import UnknownSpan
 from tb_steptime.serve.report import recorded
+from tb_steptime.serve.served import UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.text.printer import duration, percent, plain
 from tests.drawn.demo import measure_all

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tb_steptime.ingest.sources.recorded import recorded_sources
+from tb_steptime.ingest.sources import recorded_sources
 
 torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 

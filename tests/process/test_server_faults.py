@@ -23,7 +23,7 @@ from benchmarks.polling import copies, polled, slope_bytes
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import SUFFIX
-from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.store import Store
 from tb_steptime.timeline.answers import TimelinePage
 from tests.drawn.small_trace import small_trace, write_trace

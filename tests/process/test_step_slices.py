@@ -9,7 +9,7 @@ import os
 import pytest
 
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.slices import MOST_MADE, StepSlice, slice_name
 from tests.drawn.pftrace import backend_trace, packed
 from tests.drawn.small_trace import small_trace, write_trace

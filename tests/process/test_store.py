@@ -21,14 +21,13 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.places import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import StoredResults
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve import directory, reading
 from tb_steptime.serve.directory import WHOLE_RECORDING
-from tb_steptime.serve.kept import KeptResults
-from tb_steptime.serve.refusals import SpanFailed, UnknownSpan
-from tb_steptime.serve.served import SpanNames
+from tb_steptime.serve.pages import KeptResults
+from tb_steptime.serve.served import SpanFailed, SpanNames, UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
 from tb_steptime.serve.wire import RESULTS, SpanPage, Waiting

@@ -189,7 +189,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.serve.api import api
 from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.wire import encode
-from tb_steptime.tables.derived import with_derived
+from tb_steptime.tables.base import with_derived
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.terminal.agent import tables
 from tb_steptime.terminal.agent.logs import Logs, Which

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.metrics.kernels.makers import kernel_makers
+from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.replays.labels import labelled
 from tb_steptime.trace.model import Trace

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tb_steptime.metrics.operators.module_tree import module_rows
-from tb_steptime.metrics.operators.modules import find_modules
-from tb_steptime.metrics.operators.outside_modules import outside_modules
+from tb_steptime.metrics.operators.modules import find_modules, outside_modules
 from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.steps import as_one_step

@@ -14,7 +14,7 @@ from tb_steptime.ingest.measure import measure_file
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.ranks import ranks_headline, ranks_name
 from tb_steptime.ranks.job import job_ranks, job_with_waits
-from tb_steptime.ranks.links import Links
+from tb_steptime.ranks.messages import Links
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.text.printer import plain
 from tests.drawn.simulated_ranks import MS, job_of, job_on_hosts, span_of

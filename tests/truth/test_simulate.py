@@ -20,8 +20,7 @@ from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 from tests.truth.simulate import kernels

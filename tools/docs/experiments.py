@@ -10,9 +10,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tb_steptime.comparison.comparison import Comparison, StepChange, compare
+from tb_steptime.comparison.comparison import Comparison, Prediction, StepChange, compare
 from tb_steptime.comparison.fairness import OTHER_WORK
-from tb_steptime.comparison.predictions import Prediction
 from tb_steptime.insights.wording.compare import CHANGE_LABELS, CONTRIBUTION_LABELS, residual_text
 from tb_steptime.terminal.compared import compared_sides
 from tb_steptime.text.printer import change, duration, plain

@@ -12,9 +12,8 @@ from tb_steptime.metrics.operators.lines import CodeLine
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
-from tb_steptime.tables.base import Surface
+from tb_steptime.tables.base import Kind, Surface, kinds_of
 from tb_steptime.tables.cards import CARDS
-from tb_steptime.tables.kinds import Kind, kinds_of
 from tb_steptime.tables.steps import IDLE, STEPS
 from tools.docs.markdown import code, paragraphs, plain
 

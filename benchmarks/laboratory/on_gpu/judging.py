@@ -21,7 +21,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.followed import Followed
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.terminal.spans import UNPRINTED
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 
 AS_IT_IS = "as_it_is"
 

@@ -1,4 +1,4 @@
-/** Reads what `tb_steptime/serve/report/packing.py` packed: rows that are stored as columns. */
+/** Reads what `tb_steptime/serve/report/page.py` packed: rows that are stored as columns. */
 
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 

@@ -20,7 +20,7 @@ from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.recorder_files.finding import content_of
 from tb_steptime.record.file import steps as layout
 from tb_steptime.record.file.header import FormatError
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.table import Bool
 
 #: Rows of dtype `layout.ROW_FIELDS`.

@@ -2,7 +2,7 @@
 
 Decisions and their reasons:
 
-A summary is fresh (`ingest/summaries/freshness.py`) while it has this release's format and definitions, the peak rates
+A summary is fresh (`ingest/summaries/layout.py`) while it has this release's format and definitions, the peak rates
 that the user gave, the size and both ends of the trace file, and the recorder's files that are there now. Equal
 modification times only save reading these ends: a clone or a copy has other times, and then the contents decide.
 `DEFINITIONS` (`ingest/summaries/layout.py`) is a number that is raised with every change after which a recording gives

@@ -1,24 +1,31 @@
-"""A summary file -> a measured span. A file of another format is refused: its trace has to be read again."""
+"""A summary file -> a measured span. A file of another format is refused: its trace has to be read again.
+
+Summary files of a store are copied into the user's cache when they are first read: they are small, and each view, trend
+and comparison reads a part of them.
+
+    s3://bucket/logs/a.pt.trace.json.steptime  ->  ~/.cache/tb_steptime/copies/<address>.<size, time, mark>.steptime
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from tb_steptime.errors import TraceError
+from tb_steptime.files.at_once import answers
 from tb_steptime.files.decoders import decoder
-from tb_steptime.files.paths import AnyPath, open_regular
+from tb_steptime.files.own_folder import OwnFolder
+from tb_steptime.files.paths import AnyPath, identity, open_regular, write_whole
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.fetching import local_copy
-from tb_steptime.ingest.summaries.freshness import is_fresh, is_of
 from tb_steptime.ingest.summaries.layout import (
     FORMAT,
     MAX_HEAD_BYTES,
@@ -26,8 +33,10 @@ from tb_steptime.ingest.summaries.layout import (
     SUFFIX,
     SummaryHead,
     first_member,
+    is_fresh,
+    is_of,
 )
-from tb_steptime.ingest.summaries.writing import places_for
+from tb_steptime.ingest.summaries.writing import cache_directory, in_cache, places_for
 
 
 @functools.cache
@@ -186,3 +195,55 @@ def _other_format(path: str, format: int) -> TraceError:
 def _damaged(path: str) -> TraceError:
     hint = "Put the trace next to it, or copy the summary file again."
     return TraceError("The summary file is damaged", path, hint)
+
+
+def local_copy(path: AnyPath) -> Path:
+    """Returns a file of this machine with the same content: the file itself where it is local. Raises OSError."""
+    if not isinstance(path, RemotePath):
+        return path
+    known = path.stat()
+    address, state = _digest(identity(path)), _digest(repr(tuple(known)))
+    for folder in _folders():
+        if (folder / f"{address}.{state}{SUFFIX}").exists():
+            return folder / f"{address}.{state}{SUFFIX}"
+    return _kept(RemotePath(path.url, known).read_bytes(), address, state)
+
+
+def fetch_all(paths: Sequence[RemotePath]) -> None:
+    """Fetch copies of all files, as far as possible: an error here is reported later, by the code that reads the
+    file."""
+
+    def fetch(path: RemotePath) -> None:
+        with contextlib.suppress(OSError):
+            local_copy(path)
+
+    answers(fetch, paths, RemotePath.absolute)
+
+
+def _kept(content: bytes, address: str, state: str) -> Path:
+    """Stores the copy in the cache, and removes copies of earlier states of the file. Where the cache cannot be written
+    to, the copy is kept until this process ends."""
+    folder = _folders()[0]
+    try:
+        in_cache(folder / f"{address}.{state}{SUFFIX}", content)
+    except OSError:
+        folder = _of_this_process()
+        write_whole(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
+    for older in folder.glob(f"{address}.*"):
+        if older.name != f"{address}.{state}{SUFFIX}":
+            older.unlink(missing_ok=True)
+    return folder / f"{address}.{state}{SUFFIX}"
+
+
+def _folders() -> tuple[Path, ...]:
+    cache = cache_directory() / "copies"
+    return (cache, _of_this_process()) if _of_this_process.cache_info().currsize else (cache,)
+
+
+@functools.cache
+def _of_this_process() -> Path:
+    return OwnFolder("copies").path
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()

@@ -16,8 +16,15 @@ from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath, identity, is_file, write_whole
 from tb_steptime.files.version_control import is_any_tracked
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.summaries.freshness import user_peaks_digest
-from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, SUFFIX, SummaryHead, TraceStamp, member
+from tb_steptime.ingest.summaries.layout import (
+    DEFINITIONS,
+    FORMAT,
+    SUFFIX,
+    SummaryHead,
+    TraceStamp,
+    member,
+    user_peaks_digest,
+)
 
 
 def encode_summary(trace: TraceStamp, measured: MeasuredSpan) -> bytes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tb_steptime.comparison.changes import ChangeId
-from tb_steptime.comparison.comparison import Comparison, StepChange
-from tb_steptime.comparison.predictions import Prediction
+from tb_steptime.comparison.comparison import Comparison, Prediction, StepChange
 from tb_steptime.comparison.waterfall import REST, Contribution
 from tb_steptime.insights.base import NoteText
 from tb_steptime.insights.wording.notes import worded

@@ -8,9 +8,8 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.vendors import processors_short
 from tb_steptime.metrics.job.evidence import JobEvidence
 from tb_steptime.metrics.job.execution import ExecutionId
-from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job.kind import JobKind, Purpose
 from tb_steptime.metrics.job.machine import Vendor
-from tb_steptime.metrics.job.purpose import Purpose
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, phrase, shortened, text
 
 _PURPOSES: dict[Purpose, str] = {"training": "training", "inference": "inference", "unknown": ""}

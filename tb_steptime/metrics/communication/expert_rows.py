@@ -22,10 +22,8 @@ from tb_steptime.metrics.flops.calls import Shape, shapes_of
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost, parent_places
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in
 

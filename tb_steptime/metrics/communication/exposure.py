@@ -9,6 +9,17 @@ Work that waits for several collectives begins as soon as the first of them ends
 
 Exposed times are disjoint. They sum to the time of the steps in which collectives run and no computing kernel does,
 without the time that verdicts leave out: work from before the recording, one-time work, the end.
+
+On a host that computes without a device, some ops start an exchange themselves and wait for it: the autograd
+functions around collectives, of `torch.distributed.nn.functional`, Megatron and others.
+
+op             [_AlltoAllSingle                ][aten::mm]
+c10d op          [alltoall]
+exchange              [gloo:all_to_all        ]                 on a thread of the backend
+computing                                       kkkkkkkkk      the rest of the function is a wait
+
+The exchanges of DistributedDataParallel end after the ops that start them, which do not wait. Compiled code calls no
+ops while it computes, so a compiled region does not count as such an op.
 """
 
 from __future__ import annotations
@@ -17,17 +28,16 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.collectives import Collectives, find_collectives
-from tb_steptime.metrics.communication.holding_ops import computing_ops
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
+from tb_steptime.metrics.job.execution import compiled_ranges
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
 #: A stream with at least this share of its device's computing time counts as one that the model computes on.
 COMPUTE_STREAM_FRACTION = 0.10
@@ -138,3 +148,64 @@ def _in_a_row(trace: Trace, found: Collectives, computing: Int64) -> Bool:
     between = np.searchsorted(start, found.start[1:]) - np.searchsorted(start, found.end[:-1])
     close = between <= FEW_KERNELS
     return np.append(close, False) | np.append(False, close) if len(found) > 1 else np.zeros(len(found), bool)
+
+
+@shared
+def holding_ops(trace: Trace) -> Int64:
+    """The rows of these ops, in time order."""
+    rows, _, holds = _nested(trace)
+    found: Int64 = rows[holds]
+    return found
+
+
+def computing_ops(trace: Trace) -> Intervals:
+    """When the host of a job without a device computes: while it runs an op that is not a collective and does not wait
+    for one that it has started."""
+    rows, parent, holds = _nested(trace)
+    inside = _inside(parent, holds)
+    computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
+    on, pieces = trace.events.thread[rows], []
+    with_waits = distinct_in(on[holds])
+    for thread in with_waits.tolist():
+        here = on == thread
+        waits = Intervals.of_events(trace.events, rows[here & holds]) - Intervals.of_events(
+            trace.events, rows[here & inside & computes]
+        )
+        pieces.append(Intervals.of_events(trace.events, rows[here & computes]) - waits)
+    pieces.append(Intervals.of_events(trace.events, rows[computes & ~is_in(on, with_waits)]))
+    return Intervals.joined(pieces)
+
+
+@shared
+def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
+    """The rows of all ops; for each the place among them of the op around it, -1 for none; and whether it calls a
+    collective directly that ends before it does. Without collectives the nesting is not computed: all are -1."""
+    rows, exchanging = trace.events.rows(Kind.CPU_OP), collective_names(trace)
+    holds = np.zeros(len(rows), bool)
+    calls = np.flatnonzero(exchanging[trace.events.name[rows]])
+    if not len(calls):
+        return rows, np.full(len(rows), -1, np.int32), holds
+    parent = parent_places(trace, rows)
+    enclosing = parent[calls]
+    around = distinct_in(enclosing[enclosing >= 0])
+    holds[around] = ~exchanging[trace.events.name[rows[around]]] & _outlasts(trace, rows[around])
+    holds[is_in(rows, compiled_ranges(trace))] = False
+    return rows, parent, holds
+
+
+def _outlasts(trace: Trace, rows: Int64) -> Bool:
+    """Whether an exchange begins and ends within each of these rows."""
+    found = find_collectives(trace)
+    order = np.argsort(found.start, kind="stable")
+    earliest_end = np.minimum.accumulate(found.end[order][::-1])[::-1]  # of all that begin no sooner
+    first = np.searchsorted(found.start[order], trace.events.start_ns[rows])
+    return np.append(earliest_end, np.iinfo(np.int64).max)[first] <= trace.events.ends(rows)
+
+
+def _inside(parent: Int32, holds: Bool) -> Bool:
+    """Whether an op around each of them holds."""
+    inside, around = np.zeros(len(parent), bool), parent
+    while (any_around := around >= 0).any() and holds.any():
+        inside |= any_around & holds[around]
+        around = np.where(any_around, parent[around], -1)
+    return inside

@@ -16,18 +16,15 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.collectives import find_collectives
+from tb_steptime.metrics.communication.collectives import find_collectives, launching_calls
 from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, whole_steps
 from tb_steptime.metrics.communication.kinds import KINDS
-from tb_steptime.metrics.communication.launching import launching_calls
 from tb_steptime.metrics.communication.packed import PackedColumn, packed
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, percentile
 

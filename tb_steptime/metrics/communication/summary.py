@@ -14,8 +14,7 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.communication.kinds import KIND_LABELS, KINDS
-from tb_steptime.metrics.communication.micro_batches import early_exchanges
-from tb_steptime.metrics.communication.reducer import Reducer, reducer
+from tb_steptime.metrics.communication.reducer import Reducer, early_exchanges, reducer
 from tb_steptime.metrics.communication.waits import est_wait_ns
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
@@ -24,8 +23,7 @@ from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, median
 

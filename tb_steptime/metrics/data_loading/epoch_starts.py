@@ -13,10 +13,9 @@ import numpy as np
 from tb_steptime.metrics.data_loading.loaders import find_batches
 from tb_steptime.metrics.data_loading.marks import NO_SEED, work_rows
 from tb_steptime.metrics.data_loading.waits import device_busy, exposed_waits
+from tb_steptime.trace.host_ranges import loader_intervals, loader_rows
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals, loader_rows
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 

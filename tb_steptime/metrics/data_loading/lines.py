@@ -15,12 +15,10 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
 from tb_steptime.trace.frames import is_file, is_source, short_frame
+from tb_steptime.trace.host_ranges import loader_names, loader_rows
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_names, loader_rows
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost, self_time_ns
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import words_of
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in, values_at
 

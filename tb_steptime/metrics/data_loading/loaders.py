@@ -14,9 +14,8 @@ import numpy as np
 from tb_steptime.metrics.data_loading.marks import NOT_RECORDED, Marks, find_marks
 from tb_steptime.metrics.data_loading.waits import exposed_waits, is_multiprocess, loader_waits
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.loader_marks import iterator_of
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.host_ranges import iterator_of
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.loader_marks import loader_names, loader_rows
+from tb_steptime.trace.host_ranges import loader_names, loader_rows
 from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level

@@ -20,15 +20,12 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.first_use import capture_intervals, compilations
 from tb_steptime.metrics.steady.step import on_host_once
 from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals, trials
+from tb_steptime.trace.host_ranges import loader_intervals, loading_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.ops import op_at
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.stops import loading_calls
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 #: Causes of one-time costs, in the order in which an instant is attributed to them.

@@ -18,11 +18,10 @@ from tb_steptime.metrics.steady.edges import after_recording, before_recording
 from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals
 from tb_steptime.text import Finding, fraction, ns
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.quality import recording_findings
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.sources import Words, words_of
 from tb_steptime.trace.table import Int32
 

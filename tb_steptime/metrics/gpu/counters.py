@@ -19,8 +19,7 @@ from tb_steptime.metrics.gpu.utilization import sm_levels, windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, median
 

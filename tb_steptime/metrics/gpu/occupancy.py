@@ -18,8 +18,7 @@ from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows,
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Device, Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Device, Trace, shared
 from tb_steptime.trace.table import Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(

@@ -6,6 +6,8 @@
     SM efficiency      ....########        0.5, then min(1, 2.5), then min(1, 2)
 
 How full the used SMs are is measured by `occupancy`; the reasons for which the device waits, by the package `idle`.
+
+Kernels that belong to collectives are known by their names (`metrics.kernel_names`).
 """
 
 from __future__ import annotations
@@ -14,11 +16,10 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
+from tb_steptime.metrics.kernel_names.work_kinds import is_collective, is_collective_call
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals, sums_before
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
@@ -200,7 +201,6 @@ def windows(trace: Trace) -> tuple[Int64, Int64]:
 
 
 def windows_ns(trace: Trace) -> Int64:
-    """Lengths of `windows`."""
     start, end = windows(trace)
     return end - start
 
@@ -253,3 +253,29 @@ def levels(start: Int64, end: Int64, height: Float64) -> Levels:
     knots = knots[order]  # knots at one instant have no time between them
     running = np.cumsum(np.concatenate((units, -units))[order])[:-1]
     return Levels(knots, np.minimum(running, FIXED_POINT) / FIXED_POINT)
+
+
+@shared
+def collective_names(trace: Trace) -> Bool:
+    """For each string of the trace's table: is it a collective's name, of a kernel, a CPU op or a named range?"""
+    judged = np.zeros(len(trace.strings), bool)
+    for judge, kinds in ((is_collective, (Kind.KERNEL,)), (is_collective_call, (Kind.CPU_OP, Kind.USER))):
+        for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
+            judged[name] |= judge(trace.strings[name])
+    return judged
+
+
+def exchanging(trace: Trace, rows: Int64) -> Bool:
+    """Which of these rows of `Trace.kernels` are collectives."""
+    found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
+    return found
+
+
+def computing_intervals(trace: Trace, device: int) -> Intervals:
+    """When at least one computing kernel (any but a collective's) runs on the device, over the whole recording."""
+    events, kernels = trace.events, kernel_rows(trace, device)
+    exchanges = exchanging(trace, kernels)
+    if not exchanges.any():
+        return kernel_intervals(trace, device)
+    rows = trace.kernels.event[kernels[~exchanges]]
+    return Intervals.of_events(events, rows)

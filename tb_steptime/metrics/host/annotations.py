@@ -18,11 +18,9 @@ from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
 from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.host_ranges import short_range
+from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_names
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.nesting import depth_first, innermost, open_at, parent_places, with_inner
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps

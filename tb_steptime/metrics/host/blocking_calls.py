@@ -12,10 +12,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, UInt8, distinct_in, is_in
 
 #: Calls that return only when the device has finished something. EventQuery and StreamWaitEvent do not block the host.

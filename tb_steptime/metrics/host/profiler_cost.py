@@ -20,11 +20,8 @@ import numpy as np
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text import Finding, Trust, fraction, ns
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import self_times
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, median
 

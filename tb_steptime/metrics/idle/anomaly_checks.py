@@ -13,8 +13,7 @@ import numpy as np
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind

@@ -19,20 +19,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
 from tb_steptime.metrics.idle.unrecorded import reached_ns, unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
-from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.segments import Segments
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.host_ranges import loader_intervals
+from tb_steptime.trace.intervals import Intervals, Segments
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, UInt8, distinct_in, is_in
 

@@ -34,11 +34,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.nesting import innermost, outermost
+from tb_steptime.trace.model import Trace, find_launches, rows_named
+from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps

@@ -15,8 +15,7 @@ import numpy as np
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, is_in

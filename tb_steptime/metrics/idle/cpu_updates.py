@@ -25,12 +25,9 @@ from tb_steptime.metrics.host.sync_groups import blocking_groups
 from tb_steptime.metrics.idle.doing import MOSTLY, doing_in, lasting
 from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, is_in
 

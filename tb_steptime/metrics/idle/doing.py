@@ -17,8 +17,7 @@ import numpy as np
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
-from tb_steptime.trace.host_ranges import short_range
-from tb_steptime.trace.loader_marks import loader_names
+from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.ops import GRAPH_CALL

@@ -13,11 +13,9 @@ import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64
 

@@ -14,9 +14,8 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.text import Reason, Unit
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.host_ranges import loader_intervals
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 

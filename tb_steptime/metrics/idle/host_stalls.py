@@ -1,6 +1,6 @@
 """Rare long pauses of the host that no op explains: garbage collection, interrupted calls, and unexplained ones.
 
-thread   --op--[garbage collection]--op--      what the trace names comes first (trace/stops.py)
+thread   --op--[garbage collection]--op--      what the trace names comes first (trace/host_ranges.py)
          [op, 20 ms; others 20 us ]--op--      then ops and calls that are interrupted, far longer than all like them
          --op--                     --op--     then nothing at all, in a few steps only
 device   kkkk                         kk
@@ -25,11 +25,11 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.whole_means import whole_mean
+from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.stops import garbage_collections
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Causes of the host's pauses.

@@ -30,10 +30,8 @@ from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 

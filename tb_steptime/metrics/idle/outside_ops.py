@@ -18,11 +18,9 @@ import numpy as np
 from tb_steptime.metrics.idle.doing import MOSTLY, busiest_of
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
-from tb_steptime.trace.host_ranges import short_range
+from tb_steptime.trace.host_ranges import loader_intervals, loader_names, short_range
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals, loader_names
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import Step, find_steps

@@ -31,10 +31,9 @@ from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.frames import is_outside_torch, is_source, module_frames, short_frame, source_frames
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, parent_places, top_level
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP

@@ -7,8 +7,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.gpu.utilization import busy_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Int64, distinct_in
 

@@ -18,8 +18,7 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_act
 from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct_in

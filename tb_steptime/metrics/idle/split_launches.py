@@ -13,8 +13,7 @@ from tb_steptime.metrics.idle.gaps import find_gaps
 from tb_steptime.metrics.idle.long_gaps import late_gaps
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, distinct, is_in
 

@@ -15,9 +15,7 @@ from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.text import Unit
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, is_in
 

@@ -19,13 +19,10 @@ import numpy as np
 from tb_steptime.metrics.gpu.copy_directions import directions
 from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
 from tb_steptime.metrics.idle.cpu_updates import cpu_updates
-from tb_steptime.metrics.job.purpose import purpose_of
+from tb_steptime.metrics.job.kind import purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind
 

@@ -25,10 +25,7 @@ from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_ca
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
 from tb_steptime.metrics.job.execution import graphs_without_kernels
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Kind
 
 

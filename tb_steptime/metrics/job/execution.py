@@ -10,17 +10,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.metrics.kernel_names.work_kinds import COMPILED_KERNEL
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
+from tb_steptime.trace.model import Trace, find_launches, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
 
 ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]

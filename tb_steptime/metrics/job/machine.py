@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
-from tb_steptime.metrics.kernel_names.collectives import is_collective, is_collective_call
+from tb_steptime.metrics.kernel_names.work_kinds import is_collective, is_collective_call
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import unseen_device

@@ -7,15 +7,13 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
-from tb_steptime.metrics.kernels.aggregates import rows_in_window
-from tb_steptime.metrics.kernels.launch_shapes import is_persistent, slots, sm_counts
-from tb_steptime.metrics.kernels.makers import kernel_makers
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
+from tb_steptime.metrics.kernels.aggregates import is_persistent, rows_in_window, slots, sm_counts
+from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import equal_bins, weighted_overlap
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.ops import kernel_op_names
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int32, Int64, distinct

@@ -25,9 +25,7 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins, op_at
 from tb_steptime.trace.steps import find_steps

@@ -22,8 +22,7 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.steps import find_steps

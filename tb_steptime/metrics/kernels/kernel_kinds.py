@@ -26,11 +26,9 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.tensor_cores.usage import kernel_answers
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, UInt8, distinct_in, is_in
 

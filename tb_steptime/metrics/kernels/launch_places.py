@@ -3,25 +3,34 @@
 base        aten::addmm [[128,768],[768,3072]]  module Linear_0   volta_sgemm_128x64_nn
 candidate   aten::addmm [[128,768],[768,3072]]  module Linear_0   sm80_xmma_gemm_f16f16_...
             the same place, another kernel: one row of the comparison
+
+Each kernel comes from a module and a line of the user's; a backward kernel from those of the op that created its node.
+
+thread     |- train.py(9): step, Linear_0 -|
+             |- aten::linear -|                         k: Linear_0, train.py(9)
+autograd                            |- AddmmBackward0 -|     j: of the addmm inside linear, so Linear_0, train.py(9)
+device             kkkk                     jjjj
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import step_at
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.trace.frames import module_name
+from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.ops import kernel_modules, kernel_op_names, kernel_origins
-from tb_steptime.trace.sources import Words, words_of
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import forward_of, kernel_modules, kernel_op_names, kernel_origins
+from tb_steptime.trace.sources import Words, modules, sources, words_of
 from tb_steptime.trace.table import MODULE_SEPARATOR, Bool, Int64, UInt8, values_at
 
 #: Number of places with the most time that are kept individually; the time of the others is one number.
@@ -126,3 +135,37 @@ def _launching_modules(trace: Trace) -> Words:
         return names
     forward = np.where(kernel_phases(trace) == PHASES.index("backward"), -1, labels.modules).astype(np.int32)
     return words_of(forward, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2]).over(names)
+
+
+class KernelMakers(NamedTuple):
+    """One entry per row of the kernel table.
+
+    module   the innermost nn.Module; line: the innermost one outside torch; -1 where there is none, or none is recorded
+    """
+
+    module: Words
+    line: Words
+
+
+@shared
+def kernel_makers(trace: Trace) -> KernelMakers:
+    """The module and line of each kernel of the recording."""
+    user, labels = _made_by(trace), kernel_labels(trace)
+    module, line = modules(trace, user), sources(trace, user)
+    if labels is None:
+        return KernelMakers(module, line)
+    innermost_module = words_of(labels.modules, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2])
+    return KernelMakers(innermost_module.over(module), words_of(labels.line, labels.texts.strings, str).over(line))
+
+
+def kernel_module_rows(trace: Trace) -> Int64:
+    """For each kernel the row of the innermost module frame around its maker; -1 for none."""
+    return innermost(trace, module_frames, _made_by(trace))
+
+
+def _made_by(trace: Trace) -> Int64:
+    """For each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
+    origins = kernel_origins(trace)
+    anchor = np.where(origins.call >= 0, origins.call, origins.op)
+    made = forward_of(trace, anchor)
+    return np.where(made >= 0, made, anchor).astype(np.int64)

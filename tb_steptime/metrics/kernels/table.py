@@ -13,10 +13,10 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
 from tb_steptime.metrics.kernel_names.name_rules import Answer, TensorCore
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.aggregates import KernelAggregates, kernel_aggregates, reason_ids
-from tb_steptime.metrics.kernels.makers import kernel_makers
+from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace

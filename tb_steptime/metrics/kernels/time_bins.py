@@ -14,7 +14,6 @@ import numpy as np
 
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.data_loading.waits import exposed_waits
-from tb_steptime.metrics.gpu.collectives import collective_names
 from tb_steptime.metrics.gpu.counters import DRAM, SM_ACTIVE, TENSOR_ACTIVE, measured_in
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, SLOT_EFFICIENCY, filling
 from tb_steptime.metrics.gpu.utilization import (
@@ -22,14 +21,15 @@ from tb_steptime.metrics.gpu.utilization import (
     GPU_UTILIZATION,
     activity_intervals,
     busy_intervals,
+    collective_names,
     kernel_intervals,
     kernel_rows,
     sm_levels,
 )
 from tb_steptime.metrics.tensor_cores.usage import BINS, TENSOR_CORE_SHARE, device_has_tensor_cores, kernel_bins
 from tb_steptime.text import Unit
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, weighted_overlap
-from tb_steptime.trace.loader_marks import loader_intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Float64, Int64, Kind
 

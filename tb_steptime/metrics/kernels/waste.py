@@ -22,7 +22,6 @@ from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
-from tb_steptime.metrics.kernel_names.collectives import is_collective
 from tb_steptime.metrics.kernel_names.work_kinds import (
     COMPILED_KERNEL,
     FUSED_OPTIMIZER_KERNEL,
@@ -31,18 +30,18 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     SAME_LAYOUT,
     SMALL_BY_DESIGN,
     WHOLE_UPDATE_KERNEL,
+    is_collective,
 )
+from tb_steptime.metrics.kernels.aggregates import is_persistent, sm_counts
 from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, device_copies
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
 from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_chains
-from tb_steptime.metrics.kernels.launch_shapes import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct_in, is_in, values_at

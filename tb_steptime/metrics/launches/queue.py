@@ -18,9 +18,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
 from tb_steptime.trace.intervals import Intervals, equal_bins
-from tb_steptime.trace.launches import find_launches, launched_before
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, launched_before, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, is_in, median
 

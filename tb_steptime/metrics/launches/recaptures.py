@@ -13,8 +13,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct

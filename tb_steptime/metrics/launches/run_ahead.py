@@ -18,11 +18,8 @@ from tb_steptime.metrics.launches.queue import find_queue, queue_per_step, queue
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, SITES, activity_sites
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in, median
 

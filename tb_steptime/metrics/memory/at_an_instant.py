@@ -11,10 +11,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import alive, allocations, ends_ns
-from tb_steptime.metrics.memory.births import births, steps_at
+from tb_steptime.metrics.memory.allocations import alive, allocations, births, ends_ns, makers, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
-from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId, without_engine
 from tb_steptime.text import Reason

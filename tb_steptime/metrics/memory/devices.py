@@ -10,6 +10,11 @@ events among those of the CPU, with a total of 0 allocated bytes and their own s
 event      +4  map +9   +4  unmap -9   -8
 said        4       0    8         0    0
 allocated   4      13   17         8    0   what the allocator said last, and what is mapped
+
+Bins of the curve have its exact minimum and maximum, at any zoom.
+
+allocated   2 2 5 5 9 1 1 1
+bins        |--a--|--b--|--c--|         a: 2-5, b: 1-9, c: 1-1; a bin begins with what is allocated before it
 """
 
 from __future__ import annotations
@@ -20,8 +25,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int64, distinct
 
 NOT_RECORDED = Reason("memory_not_recorded")
@@ -120,3 +124,42 @@ def _with_mapped(size: Int64, recorded: Int64, addr: Int64) -> Int64:
         return shared_bytes
     totals: Int64 = np.where(place >= 0, recorded[own[place]], recorded[own[0]] - size[own[0]])
     return totals + shared_bytes
+
+
+class MemoryBins(msgspec.Struct, frozen=True):
+    """[start_ns, end_ns) in bins of equal length: bin i begins at start + i x length // bins. Least and most allocated,
+    and least and most reserved (empty without a caching allocator), bytes."""
+
+    start_ns: int
+    end_ns: int
+    least: list[int]
+    most: list[int]
+    reserved_least: list[int]
+    reserved_most: list[int]
+
+
+def memory_bins(of: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
+    """Bins of the window, at most this many, none shorter than a nanosecond."""
+    edges = bin_edges(start_ns, end_ns, max(1, min(bins, end_ns - start_ns)))
+    allocated = extremes(of.ts, of.allocated, of.before, edges)
+    none = np.empty(0, np.int64)
+    reserved = (none, none) if of.reserved is None else extremes(of.ts, of.reserved, int(of.reserved[0]), edges)
+    return MemoryBins(start_ns, end_ns, *(each.tolist() for each in (*allocated, *reserved)))
+
+
+def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
+    """Edges of the bins, computed without products that would overflow for a window of years."""
+    whole, rest = divmod(end_ns - start_ns, bins)
+    number = np.arange(bins + 1, dtype=np.int64)
+    edges: Int64 = start_ns + number * whole + number * rest // bins
+    return edges
+
+
+def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64, Int64]:
+    """(least, most) of each bin. values[i] holds from ts[i] on, `before` until the first of them."""
+    all_of = np.append(before, values)
+    first = np.searchsorted(ts, edges[:-1], side="right")  # an event on an edge belongs to the bin that begins there
+    past = np.maximum(np.searchsorted(ts, edges[1:], side="left"), first) + 1
+    pairs = np.stack((first, past), axis=1).ravel()
+    padded = np.append(all_of, all_of[-1])
+    return np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]

@@ -11,11 +11,9 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, are_on
+from tb_steptime.metrics.memory.allocations import allocations, are_on, births, makers
 from tb_steptime.metrics.memory.at_an_instant import AllocationRow, rows_of
-from tb_steptime.metrics.memory.births import births
 from tb_steptime.metrics.memory.devices import Place, curve
-from tb_steptime.metrics.memory.makers import makers
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

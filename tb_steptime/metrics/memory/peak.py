@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.memory.births import moments
+from tb_steptime.metrics.memory.allocations import moments
 from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId

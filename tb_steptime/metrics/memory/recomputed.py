@@ -10,16 +10,12 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, ends_ns
-from tb_steptime.metrics.memory.births import rows_at, steps_at
+from tb_steptime.metrics.memory.allocations import allocations, ends_ns, rows_at, steps_at
 from tb_steptime.metrics.memory.devices import CPU
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 

@@ -3,22 +3,33 @@
 op               aten::linear, [[8,64],[32,64],[32]], in train.py(9): step -> model.py(4): forward, Linear_0, forward
 by "name"        aten::linear
 by "module"      aten::linear in Linear_0
+
+A call stack is one text: the user's frames around an op, without torch's and Python's own frames.
+
+train.py(9): step
+  model.py(4): forward           -> "model.py(4): forward;train.py(9): step", innermost first
+    torch/nn/functional.py(7)
+      aten::linear
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 import numpy as np
 
-from tb_steptime.metrics.kernels.makers import kernel_makers
-from tb_steptime.metrics.operators.op_tree import OpTree
-from tb_steptime.metrics.operators.stacks import stacks_of
+from tb_steptime.metrics.kernels.launch_places import kernel_makers
+from tb_steptime.metrics.operators.op_tree import OpTree, levels_of
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, phase_labels, site_of
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.frames import is_source, module_frames, short_frame, source_frames
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.sources import Words, modules, sources, words_of
-from tb_steptime.trace.table import Int32, KernelLabels
+from tb_steptime.trace.nesting import innermost, parent_places
+from tb_steptime.trace.ops import Rows
+from tb_steptime.trace.sources import Words, modules, sources, stack_words, words_of
+from tb_steptime.trace.table import Int32, Int64, KernelLabels, Kind, distinct_in
 
 By = Literal["name", "shape", "stack", "module", "line", "phase"]
 
@@ -83,3 +94,89 @@ def _shapes(trace: Trace, tree: OpTree) -> Words:
     if column is None:
         return Words(np.full(len(tree), -1, np.int32), [])
     return words_of(column[tree.row].astype(np.int32), trace.inputs.strings, str)
+
+
+#: Separator of frames, as in the profiler of 2021.
+BETWEEN = ";"
+
+
+def stacks_of(trace: Trace, rows: Rows) -> Words:
+    """The stack of each op or call; none if no frame of the user is recorded around it."""
+    frames = source_frames(trace)
+    if not len(frames):
+        return stack_words(trace, rows, _of_user)
+    found = innermost(trace, frames, rows.astype(np.int64))
+    inside = found >= 0
+    path, texts = _paths(trace, frames, found[inside])
+    number = np.full(len(rows), -1, np.int32)
+    number[inside] = path
+    return Words(number, texts)
+
+
+def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]:
+    """For each of the found frames the number of its stack, and the texts of the stacks, in time order."""
+    parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
+    place = np.searchsorted(frames, found)
+    wanted = distinct_in(place)
+    alike = Groups.of(_numbers(parent, name)[wanted])
+    texts, number = dict[str, int](), np.empty(len(alike), np.int64)
+    for path in np.argsort(alike.first).tolist():
+        text = _text(trace, name, parent, int(wanted[alike.first[path]]))
+        number[path] = texts.setdefault(text, len(texts))
+    of_frame = np.full(len(frames), -1, np.int64)
+    of_frame[wanted] = number[alike.place]
+    return of_frame[place], list(texts)
+
+
+def _numbers(parent: Int32, name: Int64) -> Int64:
+    """Equal numbers for frames of one name with equal names around them: a million frames have few distinct ones."""
+    number, known = np.full(len(name), -1, np.int64), 0
+    for level in levels_of(parent):
+        above = number[parent[level]]  # the outermost have parent -1, and so still get -1
+        alike = Groups.of(above, name[level])
+        number[level] = known + alike.place
+        known += len(alike)
+    return number
+
+
+def _text(trace: Trace, name: Int64, parent: Int32, place: int) -> str:
+    lines: list[str] = []
+    while place >= 0:
+        lines.append(short_frame(trace.strings[int(name[place])]))
+        place = int(parent[place])
+    return BETWEEN.join(lines)
+
+
+def _of_user(stack: str) -> str | None:
+    """
+    >>> _of_user("/env/site-packages/torch/nn/functional.py(9): gelu;net.py(7): forward;train.py(54): step")
+    'net.py(7): forward;train.py(54): step'
+    """
+    return BETWEEN.join(short_frame(frame) for frame in stack.split(BETWEEN) if is_source(frame)) or None
+
+
+class OpsRecorded(msgspec.Struct, frozen=True):
+    """What a trace has of ops.
+
+    ops        ops on the CPU
+    shapes     shapes of their inputs
+    stacks     frames of the user's code
+    modules    calls of modules
+    backward   which op of the forward pass created a node of the backward pass
+    """
+
+    ops: bool = False
+    shapes: bool = False
+    stacks: bool = False
+    modules: bool = False
+    backward: bool = False
+
+
+def recorded(trace: Trace) -> OpsRecorded:
+    return OpsRecorded(
+        ops=bool((trace.events.kind == Kind.CPU_OP).any()),
+        shapes=trace.events.shapes is not None,
+        stacks=len(trace.stacks) > 0 or len(source_frames(trace)) > 0,
+        modules=len(module_frames(trace)) > 0 or len(trace.hierarchies) > 0,
+        backward=bool((backward_nodes(trace).forward >= 0).any()),
+    )

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.keys import label_keys
+from tb_steptime.metrics.operators.keys import BETWEEN, label_keys, recorded, stacks_of
 from tb_steptime.metrics.operators.op_costs import (
     DEVICE_COSTS,
     Cost,
@@ -31,18 +31,14 @@ from tb_steptime.metrics.operators.op_costs import (
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_memory import allocated_outside_ops
-from tb_steptime.metrics.operators.op_tree import OpTree, Where, in_steps, op_tree
-from tb_steptime.metrics.operators.recorded import recorded
-from tb_steptime.metrics.operators.stacks import BETWEEN, stacks_of
+from tb_steptime.metrics.operators.op_tree import OpTree, Where, allocated_outside_ops, in_steps, op_tree
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost_at
+from tb_steptime.trace.nesting import innermost_at, op_rows
 from tb_steptime.trace.sources import Words, sources, words_of
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, distinct

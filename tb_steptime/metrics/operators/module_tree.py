@@ -15,8 +15,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.module_calls import ModuleCalls
-from tb_steptime.metrics.operators.module_paths import ModulePaths
+from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModulePaths
 from tb_steptime.metrics.operators.modules import Modules
 from tb_steptime.trace.frames import module_class, module_name
 from tb_steptime.trace.groups import exact_sums
@@ -153,8 +152,6 @@ class _Sums:
         return ns // np.maximum(self.occurrences, 1)
 
     def row(self, path: int) -> ModuleRow:
-        """Its costs."""
-
         def at(column: Int64 | None) -> int | None:
             return None if column is None else int(column[path])
 

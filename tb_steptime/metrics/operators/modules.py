@@ -4,6 +4,12 @@ that ops of TorchScript name.
 op          aten::sub   "TOP(C)::forward.A0(A)::forward."      path TOP, A0
 op          aten::add   "TOP(C)::forward."                     path TOP
 occurrences             one of TOP and one of A0: consecutive ops of a thread in a module are of one call
+
+Launches and allocations of the steps may be outside any module, in the forward and the backward pass.
+
+thread     |- Net_0 -|  |- loss -|             loss: outside
+autograd                           |- Addmm- -|   of Net_0, whose op made it
+                                    |- Accumulate -|   outside: no op of the forward pass made it
 """
 
 from __future__ import annotations
@@ -13,22 +19,21 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost, module_calls
-from tb_steptime.metrics.operators.module_paths import ModulePaths, paths_of
+from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModuleCost, ModulePaths, module_calls, paths_of
 from tb_steptime.metrics.operators.op_costs import (
     DEVICE_COSTS,
     SOMETIMES,
     labelled_work,
     measured_costs,
     of_activities,
+    outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_tree import OpTree, op_tree
+from tb_steptime.metrics.operators.op_tree import OpTree, allocated_in_steps, op_tree
 from tb_steptime.trace.frames import module_frames, module_name, nested_modules
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.sources import hierarchies
 from tb_steptime.trace.table import MODULE_SEPARATOR, Int32, Int64, KernelLabels, distinct_in, values_at
@@ -206,3 +211,33 @@ def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
 def _lengthened(ns: Int64, count: int) -> Int64:
     """The costs, with those of `count` more entries, which cost nothing."""
     return np.concatenate((ns, np.zeros(count, np.int64)))
+
+
+class OutsideModules(msgspec.Struct, frozen=True):
+    """What is launched and allocated outside of all modules. Together with what the modules launch and allocate,
+    forward and backward, this is the total of the steps.
+
+    device_ns         None where nothing ran on a device
+    allocated_bytes   None where memory was not recorded
+    """
+
+    device_ns: int | None = None
+    allocated_bytes: int | None = None
+
+
+def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
+    """The totals of the steps without those of the modules. calls: of all modules."""
+    measured = measured_costs(trace)
+    device_ns = allocated = None
+    if "device" in measured:
+        of_ops = own_costs(trace, op_tree(trace, "ran"), "device", "module")
+        loose, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
+        device_ns = int(of_ops.sum() + loose.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
+    if "allocated" in measured:
+        allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")
+    return OutsideModules(device_ns, allocated)
+
+
+def _of_modules(calls: ModuleCalls, *costs: ModuleCost) -> int:
+    columns = [calls.own[cost] for cost in costs]
+    return sum(int(column.sum()) for column in columns if column is not None)

@@ -21,17 +21,13 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.operators.op_memory import allocated_by_ops
-from tb_steptime.metrics.operators.op_tree import OpTree, in_steps
+from tb_steptime.metrics.operators.op_tree import OpTree, allocated_by_ops, in_steps
 from tb_steptime.metrics.tensor_cores.usage import BINS, device_has_tensor_cores, kernel_bins
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost, less_children, parent_places
+from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.nesting import innermost, less_children, op_rows, parent_places
 from tb_steptime.trace.ops import activity_ops, kernel_origins
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int32, Int64
 
@@ -50,7 +46,6 @@ Cost = Literal["host", "runtime"] | SometimesCost
 
 
 def measured_costs(trace: Trace) -> tuple[Cost, ...]:
-    """The costs that this trace has."""
     on_host: tuple[Cost, ...] = ("host", "runtime", "allocated") if len(trace.memory) else ("host", "runtime")
     if not len(find_launches(trace).activity):
         return on_host

@@ -12,6 +12,12 @@ forward        where no mark is open, until the step's last backward pass ends; 
 other          where no mark is open, after that, and between the marks of steps
 
 If a launch is not recorded, its phase is unknown. Without step marks the recording is one step.
+
+To be drawn, the phases of each step are time ranges that are long enough to see and few enough to send.
+
+host_phases  |f f f f f f f f|b b b b b b|o|
+spans        |forward        |backward   |o|
+inner        |broadcast|                        a part of a phase with a name of its own
 """
 
 from __future__ import annotations
@@ -37,12 +43,9 @@ from tb_steptime.metrics.phases.marks import (
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import open_at
 from tb_steptime.trace.ops import op_by_id
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps, inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
@@ -93,7 +96,6 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
 
     def when(self, phase: PhaseId) -> Intervals:
-        """When the thread is in the phase."""
         inside, past = SITE_PHASE[self.site] == PHASES.index(phase), np.append(self.knots[1:], _NEVER)
         return Intervals.union(self.knots[inside], past[inside])
 
@@ -226,3 +228,65 @@ def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
     if inferred is None:
         return trace.events.start_ns[marks], trace.events.ends(marks)
     return inferred.start_ns, inferred.end_ns
+
+
+#: Minimum share of its step for a range to be drawn; a shorter one is narrower than its line.
+LEAST_SHARE = 0.004
+#: Maximum number of spans of all steps together, and minimum number per step.
+MOST_SPANS, LEAST_SPANS = 2000, 8
+#: Sites at the beginning of their phase that are drawn inside it.
+INNER = {"forward.buffer_broadcast": "buffer broadcast"}
+
+
+class PhaseSpan(msgspec.Struct, frozen=True):
+    """A range of a step that the host spends in one phase; ranges that are too short to be drawn are left out. Times
+    are relative to the span's origin. inner: this is a part of another range and has a label of its own, such as the
+    buffer broadcast."""
+
+    phase: PhaseId
+    label: str
+    start_ns: int
+    end_ns: int
+    inner: bool = False
+
+
+def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
+    """The phases of each step in time order; only the longest, if there are many."""
+    steps = find_steps(trace)
+    found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
+    for phase, label in phase_labels(trace).items():
+        times = host_phases(trace)[phase]
+        for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
+            found[step].append(PhaseSpan(phase, label.lower(), start, end))
+    for site, label in INNER.items():
+        phase = SITES[SITE[site]].phase
+        for step, start, end in _site_ranges(trace, phase, SITE[site]):
+            found[step].append(PhaseSpan(phase, label, start, end, inner=True))
+    most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
+    return [_in_time_order(sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]) for spans in found]
+
+
+def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
+    return sorted(spans, key=lambda span: (span.start_ns, span.inner))
+
+
+def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
+    """(step, start, end) of each interval's part in each step, if it is long enough to draw."""
+    first, past = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
+    count = np.maximum(past - first, 0)
+    step = np.repeat(np.arange(len(low)), count)
+    row = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
+    begins, ends = np.maximum(start[row], low[step]), np.minimum(end[row], high[step])
+    drawn = ends - begins >= LEAST_SHARE * (high - low)[step]
+    return list(zip(step[drawn].tolist(), begins[drawn].tolist(), ends[drawn].tolist(), strict=True))
+
+
+def _site_ranges(trace: Trace, phase: PhaseId, site: int) -> list[tuple[int, int, int]]:
+    """(step, start, end) from where the phase begins to the end of the last launch call from the site in it."""
+    events, steps, times = trace.events, find_steps(trace), host_phases(trace)[phase]
+    calls = find_launches(trace).call[activity_sites(trace) == site]
+    calls = distinct_in(calls[calls >= 0])
+    start, end = events.start_ns[calls], np.maximum.accumulate(events.ends(calls))
+    past = np.searchsorted(start, times.end)
+    has = past > np.searchsorted(start, times.start)
+    return _within(times.start[has], end[past[has] - 1], steps.start_ns, steps.end_ns)

@@ -9,6 +9,25 @@ Products, convolutions and attention count, as in `torch.utils.flop_counter`: in
 without elementwise ops. Each input type is compared with its own peak. An op counts in the step in which its first
 kernel starts. Kernels without an op, such as those of captured graphs, do not count: MFU is then too low, and None if
 they have most of the time on products.
+
+Each kernel works for an op, which computes and moves at least so much.
+
+    aten::linear  |--------------------|
+    aten::addmm     |----------------|        the innermost product counts
+    aten::copy_       |--|                    but an op with bytes of its own launches its own kernels
+    kernels             c        g
+
+A product's kernels may be launched by ops inside it that have no formula, such as transforms. A memory-bound op has
+only the kernels of which it is the innermost op.
+
+The estimated use of tensor cores and memory by ops stands beside what the GPU measured of both in the same time.
+
+kernels    [ product: 40 us at the peak ]   [ add: 10 us at the peak bandwidth ]
+samples    (  0.55  ](  0.60  ](  0.40   ](   0.20   ]
+est.       time at the peak / time that samples cover
+
+The work of an op is spread evenly over its kernels. An estimate would be too low if most of the work were unknown,
+which is not a fault of the formula; so it is only given if nearly all of the kernel time has known work.
 """
 
 from __future__ import annotations
@@ -18,18 +37,27 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
+from tb_steptime.metrics.flops.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.collectives import exchanging
-from tb_steptime.metrics.gpu.utilization import kernel_rows
-from tb_steptime.metrics.roofline.op_work import kernel_work, product_calls
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product
+from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
+from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
+from tb_steptime.metrics.tensor_cores.matmul_ops import (
+    Product,
+    Products,
+    find_products,
+    input_text,
+    inputs_of,
+    labelled_ops,
+    names_among,
+)
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, named_in
-from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.intervals import sums_before, weighted_overlap
+from tb_steptime.trace.model import Trace, are_named, named_in, shared
+from tb_steptime.trace.nesting import innermost, outermost
+from tb_steptime.trace.ops import kernel_op_names, kernel_origins
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, is_in
 
@@ -230,3 +258,101 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
     repeated: Bool = inside & (again | checkpoint)
     return repeated
+
+
+@shared
+def product_calls(trace: Trace) -> Products:
+    """The products with known operations that are not inside another product with kernels of its own, in the form of
+    `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's
+    backward."""
+    found = find_products(trace)
+    mine = np.flatnonzero(found.has_work & ~_moves(trace))
+    ops, first = np.unique(found.op[mine].astype(np.int64), return_index=True)
+    op, place = np.full_like(found.op, -1), np.full_like(found.place, -1)
+    if len(mine):
+        of_ops, rows = np.arange(len(ops)), ops[ops < len(trace.events)]
+        of_ops[: len(rows)] = np.searchsorted(rows, outermost(trace, rows, rows))
+        root = of_ops[np.searchsorted(ops, found.op[mine])]
+        op[mine], place[mine] = ops[root], found.place[mine][first][root]
+    return Products(op, place, found.distinct)
+
+
+@shared
+def kernel_work(trace: Trace) -> Products:
+    """For each row of the kernel table the op with a formula, and the work of one call of it; -1 for none."""
+    products, labelled = product_calls(trace), labelled_ops(trace)
+    own = np.where(labelled >= 0, labelled, kernel_origins(trace).op)
+    rows = np.flatnonzero(_moves(trace))
+    keys = inputs_of(trace, rows, own[rows])
+    groups = Groups.of(*keys)
+    moving = [_moving(trace, key) for key in zip(*(key[groups.first].tolist() for key in keys), strict=True)]
+    op, place = products.op.copy(), products.place.copy()
+    op[rows], place[rows] = own[rows], len(products.distinct) + groups.place
+    return Products(op, place, [*products.distinct, *moving])
+
+
+def _moves(trace: Trace) -> Bool:
+    """Which kernels' innermost op moves a known number of bytes."""
+    return names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
+
+
+def _moving(trace: Trace, key: tuple[int, ...]) -> Product:
+    op = trace.strings[key[0]]
+    shapes, dtypes, settings = (input_text(trace, row) for row in key[1:])
+    return Product(op, shapes, dtypes, moved_by(op, shapes, dtypes, settings))
+
+
+#: Minimum share of the kernel time during a counter's samples that must have known work.
+LEAST_VALIDATED = 0.9
+
+
+@shared
+def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
+    """Time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one of the two
+    is unknown."""
+    of, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
+    if of is None or device_peaks(trace, device) is None:
+        return None
+    on_cores = kernel_bins(trace)[rows] == BINS.index("tensor_core")
+    at_peak = products_at_peak_ns(trace, device, rows)
+    return _validated(trace, of, rows[on_cores], product_calls(trace), at_peak[on_cores])
+
+
+@shared
+def validated_traffic(trace: Trace, device: int) -> Validation | None:
+    """Time at the peak bandwidth of reading inputs and writing results once each, and the measured bandwidth. None
+    where one of the two is not known."""
+    of, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
+    if of is None or peaks is None:
+        return None
+    rows, work = rows[~exchanging(trace, rows)], kernel_work(trace)
+    nbytes = [each.work.least_bytes if each.work else None for each in work.distinct]
+    known = np.array([np.nan if each is None else each for each in nbytes] + [np.nan], np.float64)
+    return _validated(trace, of, rows, work, known[work.place[rows]] / peaks.memory)  # GB/s = bytes/ns
+
+
+def _validated(trace: Trace, of: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
+    """Returns the estimate for the time of these samples beside their mean; None where the work of too little kernel
+    time is known. at_peak_ns: for each of these rows of the kernel table the time that its whole op would take at the
+    peak; NaN if unknown."""
+    low, high = find_steps(trace).window
+    start, end = np.clip(of.start, low, high), np.clip(of.end, low, high)
+    covered = int((end - start).sum())
+    event = trace.kernels.event[rows]
+    length, known = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
+    if not covered or not known.any() or length[known].sum() < LEAST_VALIDATED * length.sum():
+        return None
+    begin, finish = trace.events.start_ns[event[known]], trace.events.ends(event[known])
+    rate = at_peak_ns[known] / np.maximum(_of_ops(ops.op[rows[known]].astype(np.int64), length[known]), 1)
+    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
+    before = sums_before(weighted_overlap(begin, finish, rate, edges))
+    first, last = place.reshape(2, -1)
+    estimated = float((before[last] - before[first]).sum()) / covered
+    return Validation(min(estimated, 1.0), float((of.value * (end - start)).sum()) / covered)
+
+
+def _of_ops(op: Int64, length: Int64) -> Float64:
+    """For each kernel the total time of all kernels of its op."""
+    groups = Groups.of(op)
+    whole: Float64 = groups.sum(length).astype(np.float64)[groups.place]
+    return whole

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import devices_with_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.steady.edges import before_recording, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
 from tb_steptime.metrics.steady.host import on_host, step_at
@@ -13,9 +12,7 @@ from tb_steptime.metrics.steady.repeats import judge
 from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 
 #: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. A collective of

@@ -34,11 +34,9 @@ from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_act
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
 

@@ -19,14 +19,12 @@ import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.host_ranges import loading_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.ops import BEGINS_CAPTURE
 from tb_steptime.trace.quality.memory_calls import allocation_retries
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.stops import loading_calls
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct, distinct_in, is_in
 
 #: Marks of torch.compile since 2.0, and the functions of Dynamo, Inductor and Triton that compile.

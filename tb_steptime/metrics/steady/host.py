@@ -22,14 +22,11 @@ from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, Judged, judge, ra
 from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events, waits_ns
 from tb_steptime.text import Reason, Unit
+from tb_steptime.trace.host_ranges import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.stops import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in, values_at
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS

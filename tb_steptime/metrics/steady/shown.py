@@ -15,10 +15,8 @@ from tb_steptime.metrics.steady.step import excess_by_kind, excess_ns, steady_ns
 from tb_steptime.metrics.steady.trials import op_of_trial
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.ops import op_at
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, is_in, median, values_at

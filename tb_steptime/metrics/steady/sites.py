@@ -18,9 +18,7 @@ from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_eve
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".

@@ -18,11 +18,8 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.first_use import first_uses
-from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.segments import Segments
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.intervals import Intervals, Segments
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Float64, Int64, is_in
 

@@ -22,12 +22,10 @@ from tb_steptime.metrics.launches.queue import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, backward_passes, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
+from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import are_named, rows_named
+from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import nesting
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Types of the columns of `Stretches`.

@@ -21,9 +21,7 @@ from tb_steptime.metrics.steady.sites import activity_sites, host_code
 from tb_steptime.metrics.steady.stretches import host_events
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, is_in
 

@@ -16,8 +16,7 @@ from tb_steptime.metrics.launches.queue import QueueLevel
 from tb_steptime.metrics.steps.mean_step import kinds_of_work
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.collectives import computing_intervals
-from tb_steptime.metrics.gpu.utilization import activity_intervals, kernel_intervals
+from tb_steptime.metrics.gpu.utilization import activity_intervals, computing_intervals, kernel_intervals
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
 from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind
 
@@ -92,7 +90,6 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def step_aggregates(trace: Trace, device: int) -> StepAggregates:
-    """The steps of the device."""
     sums = idle_sums(trace)[device]
     return StepAggregates(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
 

@@ -8,15 +8,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure
-from tb_steptime.metrics.gpu.collectives import collective_names
-from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
 from tb_steptime.metrics.whole_means import whole_mean, whole_means
 from tb_steptime.text import Unit
-from tb_steptime.trace.host_ranges import host_ranges, is_host_range, union_where
+from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_intervals, union_where
 from tb_steptime.trace.intervals import Intervals, partition
-from tb_steptime.trace.loader_marks import loader_intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Kind
 

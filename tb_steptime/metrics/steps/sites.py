@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tb_steptime.metrics.base import Evidence
-from tb_steptime.metrics.gpu.collectives import collective_names
+from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.split_launches import split_late_ns
@@ -22,8 +22,7 @@ from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITE
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import UInt8, distinct_in, median
 

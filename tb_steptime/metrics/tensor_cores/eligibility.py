@@ -26,8 +26,7 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in, is_in
 
 T = TypeVar("T")

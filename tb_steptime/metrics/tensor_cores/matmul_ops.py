@@ -13,11 +13,9 @@ from tb_steptime.metrics.flops.op_flops import OPS, work_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.kernel_labels import kernel_labels
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import kernel_origins
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Ops that compute one of the gradients inside such an op.

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
-from tb_steptime.metrics.kernel_names.distinct_names import kernel_names
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steady.step import steady_activity_ns

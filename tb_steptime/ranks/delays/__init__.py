@@ -5,7 +5,7 @@ Decisions and their reasons:
 - A straggler is the same rank, by about as much, in most steps; ranks that take turns are an imbalance. With two ranks
   and five steps, one of them is last in all steps by chance once in sixteen. So the cost has to be similar in all
   steps, too: with noise alone, 46 % of jobs with three steps of two ranks had a straggler before, 1 % since
-  (`ranks/delays/steady.py`). Where ranks share cores, the others are sometimes late too; then the rank's excess time
+  (`ranks/delays/late.py`). Where ranks share cores, the others are sometimes late too; then the rank's excess time
   has to be similar. The first step is ignored for both: in it ranks wait for each other's profiler.
 - Ranks that are late together are one finding. On a late host, it is chance which rank is the last. All of a host, or
   the ranks below the largest gap in what ranks wait, are late together if most waits of the others end with one of

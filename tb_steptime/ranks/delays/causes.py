@@ -8,24 +8,44 @@ Only what a rank does itself counts, not its waits for others. If its kernels ta
 more slowly (a GPU at a lower clock), or there is more work (larger inputs, more launches): launches of one kernel for
 inputs of one size show which. For ops on the CPU, those that do not touch elements show it. CPU calls or kernels that
 now and then take far longer than others like them are interrupted: that is neither more work nor a slow machine.
+
+Kernels of two ranks are compared: do the same launches take longer on one, or does it have more work?
+
+gemm  of [512, 768]    rank 2: 100 launches of 1.3 ms     rank 0: 100 launches of 1.0 ms     slower: 1.3 times
+gemm  of [768, 768]    rank 2:  20 launches of 1.6 ms     rank 0: none                       more work
+
+So are their ops: do they take longer because of more work, or because all ops do?
+
+                 other      late
+aten::view     1,000 ns  1,300 ns     looks at no element, so it takes as long for any input: a slower CPU
+aten::mm         300 us  1,200 us     1.3 times as long for that, the rest for more rows
+
+A rank may also compute longer because the others send it more: the tokens that choose its experts, the rows of its
+embedding tables.
+
+            all-to-alls, MB a step    computes
+    rank 0            52               40 ms
+    rank 1            84               66 ms     1.6 times as much, and that takes 26 ms
+    rank 2            52               41 ms
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from tb_steptime.analyses.overview import OverviewResult
+from tb_steptime.metrics.communication.packed import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
-from tb_steptime.ranks.delays.kernel_times import KernelExcess, kernel_excess
-from tb_steptime.ranks.delays.op_work import has_more_work
-from tb_steptime.ranks.delays.received import received_factor
+from tb_steptime.metrics.kernel_names.work_kinds import is_collective
+from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Cause, CauseId
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.trace.table import Float64, Int64
+from tb_steptime.trace.table import Float64, Int64, distinct
 
 #: Minimum share of the delay, and minimum time, that a cause has to explain.
 LEAST_SHARE, LEAST_NS = 0.2, 200_000
@@ -56,10 +76,8 @@ def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence
     found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
         found += [_of_kernels(spans, place, steps), _unrecorded(spans, place, steps)]
-    worth = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
-    late = [cause for cause in found if cause is not None and cause.own_ns - cause.others_ns >= worth]
-    shared = [with_share(_explained(cause, spans, place, steps), delay_ns) for cause in late]
-    return sorted(shared, key=lambda cause: cause.others_ns - cause.own_ns)
+    late = worth_naming([cause for cause in found if cause is not None], delay_ns)
+    return [_explained(cause, spans, place, steps) for cause in late]
 
 
 def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause:
@@ -138,10 +156,16 @@ def on_device(span: RankSpan) -> bool:
     return _KERNELS in span.figures and bool(np.nansum(span.figures[_KERNELS]))
 
 
-def with_share(cause: Cause, delay_ns: int) -> Cause:
-    """Adds the cause's share of the delay that the others have in a step."""
-    share = (cause.own_ns - cause.others_ns) / max(1, delay_ns)
-    return Cause(cause.id, cause.own_ns, cause.others_ns, share, cause.metric, cause.name, cause.factor)
+def worth_naming(found: Sequence[Cause], delay_ns: int) -> list[Cause]:
+    """Returns the causes that explain enough of the delay that the others have in a step, the largest first, with their
+    share of it."""
+    least_ns = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
+    largest = sorted(found, key=lambda cause: cause.others_ns - cause.own_ns)
+    return [
+        msgspec.structs.replace(cause, share=longer_ns / max(1, delay_ns))
+        for cause in largest
+        if (longer_ns := cause.own_ns - cause.others_ns) >= least_ns
+    ]
 
 
 def _cause(
@@ -206,3 +230,132 @@ def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:
 
 def _median_of_others(column: Int64, place: int) -> int:
     return round(float(np.median(np.delete(column, place))))
+
+
+_Place = tuple[str, str | None, str, str | None, str]
+
+
+@dataclass(frozen=True)
+class KernelExcess:
+    """Per step, in ns. slower: the kernel that loses most time by being slower; slow_factor: how many times longer all
+    kernels take that both ranks launch; more_work: the kernel that is launched more often, or for other inputs;
+    work_factor: how many times longer all kernels would take at the other rank's speed."""
+
+    slower_ns: int
+    slower: str | None
+    slow_factor: float | None
+    more_work_ns: int
+    more_work: str | None
+    work_factor: float | None
+
+
+def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
+    """Returns None where one of them has no kernels to compare. Raises what reading results raises."""
+    mine, theirs = _places(own), _places(other)
+    if not mine or not theirs:
+        return None
+    slower = {key: count * (ns - theirs[key][1]) for key, (count, ns) in mine.items() if key in theirs}
+    more = {
+        key: (count - theirs.get(key, (0.0, 0.0))[0]) * _rate(key, mine, theirs) for key, (count, ns) in mine.items()
+    }
+    gone = sum(count * ns for key, (count, ns) in theirs.items() if key not in mine)
+    both, total = sum(mine[key][0] * theirs[key][1] for key in slower), sum(count * ns for count, ns in theirs.values())
+    return KernelExcess(
+        slower_ns=round(sum(slower.values())),
+        slower=_most(slower),
+        slow_factor=1 + sum(slower.values()) / both if both else None,
+        more_work_ns=round(sum(more.values()) - gone),
+        more_work=_most(more),
+        work_factor=1 + (sum(more.values()) - gone) / total if total else None,
+    )
+
+
+def _rate(key: _Place, mine: dict[_Place, tuple[float, float]], theirs: dict[_Place, tuple[float, float]]) -> float:
+    """Returns the time of a launch in ns on the other rank, or on this one if the other has none."""
+    return theirs[key][1] if key in theirs else mine[key][1]
+
+
+def _most(ns: dict[_Place, float]) -> str | None:
+    key = max(ns, key=lambda key: ns[key], default=None)
+    return None if key is None or ns[key] <= 0 else key[0]
+
+
+def _places(span: RankSpan) -> dict[_Place, tuple[float, float]]:
+    """Returns launches per step and the ns of one, by kernel, op, shapes, module and phase; without collectives, which
+    wait."""
+    result = span.compare_result
+    steps = max(1, sum(step.whole for step in result.steps))
+    computing = [place for place in result.kernels if not is_collective(place.name)]
+    return {_key(place): (place.count / steps, place.total_ns / max(1, place.count)) for place in computing}
+
+
+def _key(place: LaunchPlace) -> _Place:
+    return place.short, place.op, place.shapes, place.module, place.phase
+
+
+#: Ops that make views of existing memory, whatever its size.
+_OF_NO_SIZE = {
+    f"aten::{name}"
+    for name in (
+        "view", "t", "transpose", "permute", "as_strided", "expand", "detach", "slice", "select", "squeeze",
+        "unsqueeze", "unbind", "split", "narrow", "alias", "reshape", "_unsafe_view",
+    )
+}  # fmt: skip
+#: Minimum numbers of calls for a mean duration, and of ops for a median that shows how fast the CPU is.
+_LEAST_CALLS, _LEAST_OPS = 10, 3
+#: There is more work if all ops together take _LONGER times as long, and _BEYOND_CPU times as long as the CPU speed
+#: alone explains.
+_LONGER, _BEYOND_CPU = 2.0, 1.5
+
+
+def has_more_work(late: RankSpan, other: RankSpan) -> bool:
+    """Returns False where too few ops that do not touch elements show how fast the CPU is."""
+    own, base = _ops(late), _ops(other)
+    factors = [
+        own[name][1] / own[name][0] * base[name][0] / base[name][1]
+        for name in _OF_NO_SIZE & own.keys() & base.keys()
+        if min(own[name][0], base[name][0]) >= _LEAST_CALLS and base[name][1]
+    ]
+    if len(factors) < _LEAST_OPS:
+        return False
+    slower = max(1.0, float(np.median(factors)))
+    total, usual = (
+        sum(ns for _, ns in ops.values()) / steps for ops, steps in ((own, _steps(late)), (base, _steps(other)))
+    )
+    return total > _LONGER * usual and total > _BEYOND_CPU * slower * usual
+
+
+def _ops(span: RankSpan) -> dict[str, tuple[int, int]]:
+    """Returns calls and own time by name, without ops that start an exchange, which wait for other ranks."""
+    return {op.name: (op.count, op.self_ns) for op in span.compare_result.ops if not op.name.startswith("c10d::")}
+
+
+def _steps(span: RankSpan) -> int:
+    return sum(step.whole for step in span.compare_result.steps) or 1
+
+
+#: A smaller factor does not explain why a rank is late.
+_MORE = 1.1
+
+
+def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
+    """Returns how many times as many bytes the rank at this place exchanges in all-to-alls as the median of the others;
+    None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
+    rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
+    back."""
+    found = [_bytes_a_step(span) for span in spans]
+    known = [each for each in found if each]
+    if len(known) < len(spans):
+        return None
+    factor = known[place] / float(np.median(np.delete(np.array(known), place)))
+    return factor if factor >= _MORE else None
+
+
+def _bytes_a_step(span: RankSpan) -> float:
+    """Returns the bytes of all-to-alls in a step; 0 if none has any recorded."""
+    kept = span.ranks_result.exchanges
+    size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in kept.classes]
+    if not any(size):
+        return 0.0
+    of, steps = unpacked(kept.of), len(distinct(unpacked(kept.step)))
+    return float(np.array(size, np.float64)[of].sum()) / steps

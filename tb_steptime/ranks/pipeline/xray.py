@@ -1,20 +1,48 @@
-"""Recordings of a job's ranks -> its pipeline, if it is one."""
+"""Recordings of a job's ranks -> its pipeline, if it is one.
+
+The idle time of each stage is divided by cause, as differences between replays of the same passes.
+
+recorded                       |----------------------------------|
+without messages               |-----------------------------|        what is gone: transfer
+in the order of the schedule   |-------------------------|            ordering
+stages of one length           |--------------------|                 imbalance
+what a stage computes          |---------|                            what is left of it: the schedule
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, steps_within
-from tb_steptime.ranks.pipeline.bubbles import Bubbles, bubble_pieces, bubbles, pass_times
-from tb_steptime.ranks.pipeline.chains import Chain, chains, window
-from tb_steptime.ranks.pipeline.program import RankPasses, rank_passes
-from tb_steptime.ranks.pipeline.result import CAUSES, PassPiece, Pipeline, PipelineStep, StageRow
-from tb_steptime.ranks.pipeline.schedules import followed
+from tb_steptime.ranks.pipeline.chains import Chain, chains, followed, window
+from tb_steptime.ranks.pipeline.program import (
+    FORWARD,
+    INPUTS,
+    WEIGHTS,
+    Orders,
+    Pass,
+    Program,
+    RankPasses,
+    Replayed,
+    lengths_of,
+    rank_passes,
+    replay,
+)
+from tb_steptime.ranks.pipeline.result import (
+    CAUSES,
+    BubbleCause,
+    BubblePiece,
+    PassPiece,
+    Pipeline,
+    PipelineStep,
+    StageRow,
+)
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Float64, Int64
 
 #: Maximum number of passes over all ranks. If there are more, the first steps are enough, and a job of a thousand ranks
 #: takes no longer than a second.
@@ -115,3 +143,126 @@ def _shown(chain: Chain, found: Bubbles, spans: Sequence[RankSpan], names: Seque
         passes=passes,
         bubbles=bubble_pieces(chain, found, step),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Bubbles:
+    """The steps of a pipeline and their idle time, in ns; (steps,) or (ranks, steps).
+
+    length    from the first begin of a pass to the last end
+    work      computing time of each rank, with its own time between passes
+    costs     idle time of the job by cause; mean work + costs = length
+    replays   replays of the passes: without messages, in the prescribed order, and with balanced ranks
+    """
+
+    length: Float64
+    work: Float64
+    costs: dict[BubbleCause, Float64]
+    replays: Sequence[Replayed]
+
+    def of_rank(self, rank: int) -> dict[BubbleCause, Float64]:
+        """Returns a rank's idle time by cause; with its work these sum to the length."""
+        ordering, transfer = self.costs["ordering"], self.costs["transfer"]
+        idle = np.maximum(0, self.length - ordering - transfer - self.work[rank])
+        schedule = np.minimum(idle, self.costs["schedule"])
+        return {"schedule": schedule, "imbalance": idle - schedule, "ordering": ordering, "transfer": transfer}
+
+
+def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
+    """The idle time of a chain's ranks by cause; None if the recorded order could not run. wanted: the order that the
+    schedule prescribes."""
+    programs, lengths = chain.programs, lengths_of(chain.programs)
+    arriving = replay(chain.orders, lengths)
+    if arriving is None:
+        return None
+    begin, end = window(chain)
+    work = np.array([sum(lengths[one] for one in each.passes) for each in programs], np.float64)
+    in_order = replay(wanted, lengths) or arriving
+    balanced = replay(wanted, _balanced(programs, lengths, work)) or in_order
+    length = (end - begin).astype(np.float64)
+    without = np.minimum(length, arriving.length)
+    ordered = np.minimum(without, in_order.length)
+    even = np.clip(balanced.length, work.mean(axis=0), ordered)
+    costs: dict[BubbleCause, Float64] = {
+        "schedule": even - work.mean(axis=0),
+        "imbalance": ordered - even,
+        "ordering": without - ordered,
+        "transfer": length - without,
+    }
+    return Bubbles(length, work, costs, (arriving, in_order, balanced))
+
+
+def _balanced(programs: Sequence[Program], lengths: dict[Pass, Int64], work: Float64) -> dict[Pass, Float64]:
+    """Returns lengths with each pass as long as the mean of its kind. Where backward passes are split, which may differ
+    between stages, passes are scaled so that each rank has the mean work."""
+    kinds = {one.kind for one in lengths}
+    if kinds & {INPUTS, WEIGHTS}:
+        share = work.mean(axis=0) / np.maximum(1, work)
+        return {one: lengths[one] * share[rank] for rank, each in enumerate(programs) for one in each.passes}
+    means = {kind: np.mean([length for one, length in lengths.items() if one.kind == kind], axis=0) for kind in kinds}
+    return {one: means[one.kind] for one in lengths}
+
+
+def pass_times(each: Program) -> tuple[int, int]:
+    """Returns the mean forward and backward times of a step in ns."""
+    forward = np.array([one.kind == FORWARD for one in each.passes])
+    length = each.end - each.start
+    return round(float(length[:, forward].sum(axis=1).mean())), round(float(length[:, ~forward].sum(axis=1).mean()))
+
+
+def bubble_pieces(chain: Chain, found: Bubbles, step: int) -> list[BubblePiece]:
+    """Returns the bubbles in one of the chain's steps, in times relative to the begin of its first pass."""
+    begin, end = (int(edge[step]) for edge in window(chain))
+    pieces = []
+    for row, each in enumerate(chain.programs):
+        gap_begin = np.append(begin, each.end[step])
+        gap_end = np.append(each.ready[step], end)
+        room = np.maximum(0, gap_end - gap_begin)
+        costs = {cause: float(values[step]) for cause, values in found.of_rank(row).items()}
+        shares = _shared_out(room.astype(np.float64), costs, _hints(found, row, step))
+        pieces += _pieces(row, gap_begin - begin, room, shares)
+    return pieces
+
+
+def _hints(found: Bubbles, row: int, step: int) -> dict[BubbleCause, Float64]:
+    """Returns where the replays are idle for each cause: before each pass, and after the last one."""
+    idle = []
+    for each in found.replays:
+        before = each.idle[row][step]
+        used = before.sum() + found.work[row, step]
+        idle.append(np.append(before, max(0.0, float(each.length[step] - used))))
+    arriving, in_order, balanced = idle
+    return {
+        "schedule": balanced,
+        "imbalance": np.maximum(0, in_order - balanced),
+        "ordering": np.maximum(0, arriving - in_order),
+        "transfer": np.zeros_like(arriving),
+    }
+
+
+def _shared_out(
+    room: Float64, costs: dict[BubbleCause, float], hints: dict[BubbleCause, Float64]
+) -> dict[BubbleCause, Float64]:
+    """Returns how much of each gap every cause fills: first where its replay is idle, then wherever there is room."""
+    left, shares = room.copy(), {}
+    for cause in CAUSES:
+        first = np.minimum(left, hints[cause])
+        first *= min(1.0, costs[cause] / max(1.0, float(first.sum())))
+        rest = left - first
+        more = min(costs[cause] - first.sum(), rest.sum())
+        shares[cause] = first + rest * max(0.0, more) / max(1.0, float(rest.sum()))
+        left = np.maximum(0, left - shares[cause])
+    return shares
+
+
+def _pieces(row: int, begin: Int64, room: Int64, shares: dict[BubbleCause, Float64]) -> list[BubblePiece]:
+    """Cuts each gap at whole ns; causes follow each other in the order of CAUSES, and fill the gap completely."""
+    edges = np.cumsum([np.zeros(len(room)), *(shares[cause] for cause in CAUSES)], axis=0)
+    cuts = np.minimum(np.rint(edges).astype(np.int64), room)
+    cuts[-1] = room
+    return [
+        BubblePiece(row, cause, int(begin[gap] + cuts[place, gap]), int(begin[gap] + cuts[place + 1, gap]))
+        for gap in range(len(room))
+        for place, cause in enumerate(CAUSES)
+        if cuts[place + 1, gap] > cuts[place, gap]
+    ]

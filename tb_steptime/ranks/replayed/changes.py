@@ -1,24 +1,34 @@
 """The length of the job's step after changes of one rank or of all: the joined ranks are replayed again for each
-change."""
+change.
+
+The job on more ranks, each of which does the same work as now: how long its collectives and the waits at them would
+take.
+
+recorded   rank 0 [step 5][step 6][step 7]       rank 1 [step 5][step 6][step 7]
+added      rank 2 as rank 0, but its steps in another order: so late as ranks are in other steps, others are beside them
+
+A transfer takes longer in proportion to the share of its bytes that each link then carries, 2 (n - 1) / n for an
+all-reduce, as in a ring. Not modelled: the latency of each of the ring's n steps, and slower links between machines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 import numpy as np
 
-from tb_steptime.ranks.collectives import group_roles
+from tb_steptime.ranks.collectives import bus_factor, group_roles
 from tb_steptime.ranks.delays.causes import on_device
 from tb_steptime.ranks.replayed.graphs import RankGraph, Variant, in_place_of, rank_graphs, unexplained
 from tb_steptime.ranks.replayed.job import ReplayedJob
-from tb_steptime.ranks.replayed.joint import Replayed
-from tb_steptime.ranks.replayed.larger import larger_jobs
+from tb_steptime.ranks.replayed.joint import Joined, Meetings, Replayed
 from tb_steptime.ranks.result import Role
-from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay
+from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.replay.reduced import START, PathColumns
 from tb_steptime.text import Reason, count
-from tb_steptime.trace.table import distinct
+from tb_steptime.trace.table import Bool, Float64, Int64, distinct
 
 #: Minimum gain, as a share of the step, for a change to be reported.
 LEAST_GAIN = 0.005
@@ -125,3 +135,102 @@ def _hidden(job: ReplayedJob) -> _Change | None:
     least_ns = round(float(channel_ns) / len(distinct(met.step[beside])))
     found = job.swept(None, np.where(beside, job.stalls_ns, met.transfer_ns))
     return _Change("hidden_exchanges", [found] if found else [], (), least_ns)
+
+
+#: Multiples of the present number of ranks.
+TIMES = (2, 4)
+#: Roles of groups that grow with the job; of the other groups there are more, each with as many ranks as before.
+_GROWING: tuple[Role, ...] = ("ddp", "fsdp", "expert_parallel")
+#: Maximum number of collectives over all ranks: with more, a replay takes too long for a page.
+_MOST_CALLS = 400_000
+
+
+def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason | None]:
+    """Returns the larger jobs, and the reason if they are not known. step_ns: as replayed."""
+    roles = group_roles(job.matched, job.spans)
+    growing = [found for found, role in zip(job.matched, roles, strict=True) if role in _GROWING]
+    grows = np.array([role in _GROWING for role in roles] + [False] * len(job.messages), bool)
+    if not any(on_device(span) for span in job.spans):
+        return [], Reason("larger_job_shares_cores")
+    if not growing:
+        return [], Reason("larger_job_not_of_data")
+    if any(one.bytes is None or bus_factor(one.kind, 2) is None for found in growing for one in found.classes):
+        return [], Reason("larger_job_needs_bytes")
+    if sum(len(graph.kind) for graph in job.graphs) * max(TIMES) > _MOST_CALLS:
+        return [], Reason("larger_job_has_too_many_calls")
+    found = []
+    for times in TIMES:
+        copies = [_turned(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
+        joined = Joined(_met(job, times, grows), list(job.joined.offsets_ns) * times)
+        replayed = joined.replayed(copies, joined.met.transfer_ns)
+        if replayed is not None:
+            larger_ns = job.step_ns(replayed)
+            found.append(LargerJob(len(job.graphs) * times, larger_ns, step_ns / max(larger_ns, 1)))
+    return found, None
+
+
+def _turned(graph: RankGraph, steps: Int64, by: int) -> RankGraph:
+    """Returns the rank's graph with its counted steps shifted by a number of places; the same graph where the steps are
+    not all alike."""
+    moved = np.roll(steps, -by * max(1, len(steps) // max(TIMES)))
+    nodes = [np.flatnonzero(graph.step == step) for step in steps.tolist()]
+    kinds = [graph.kind[own[graph.is_call[own]] - graph.steps] for own in nodes]
+    if not by or any(not np.array_equal(own, kinds[0]) for own in kinds):
+        return graph
+    sources = {int(step): own for step, own in zip(steps, nodes, strict=True)}
+    before, after, lag = graph.paths
+    parts = [PathColumns(*(column[~np.isin(graph.step[after], steps) | (before == START)] for column in graph.paths))]
+    own_ns = graph.own_ns.copy()
+    for step, source in zip(steps.tolist(), moved.tolist(), strict=True):
+        of_step = (graph.step[after] == source) & (before != START)
+        shifted = np.full(len(graph.step), -1, np.int64)
+        for near in (0, -1):
+            if source + near in sources and step + near in sources:
+                shifted[sources[source + near]] = sources[step + near]
+        own_ns[sources[step]] = graph.own_ns[sources[source]]
+        kept = of_step & (shifted[np.maximum(before, 0)] >= 0)
+        parts.append(PathColumns(shifted[before[kept]], shifted[after[kept]], lag[kept]))
+    return replace(
+        graph, paths=PathColumns(*(np.concatenate(each) for each in zip(*parts, strict=True))), own_ns=own_ns
+    )
+
+
+def _met(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
+    """Returns the collectives of `times` as many ranks: those of growing groups join all copies of their ranks."""
+    met, ranks = job.joined.met, len(job.graphs)
+    larger = grows[met.group]
+    number = np.arange(len(met))
+    transfer = np.where(larger, met.transfer_ns * _longer(job, times), met.transfer_ns).astype(np.int64)
+    added = [number, *(np.where(larger, number, copy * len(met) + number) for copy in range(1, times))]
+    used, place = np.unique(np.concatenate([each[met.meeting] for each in added]), return_inverse=True)
+    source = used % max(len(met), 1)
+    return Meetings(
+        group=met.group[source],
+        step=met.step[source],
+        transfer_ns=transfer[source],
+        stalled_ns=met.stalled_ns[source],
+        of=met.of[source],
+        meeting=place.reshape(-1).astype(np.int64),
+        rank=np.concatenate([met.rank + copy * ranks for copy in range(times)]),
+        call=np.tile(met.call, times),
+    )
+
+
+def _longer(job: ReplayedJob, times: int) -> Float64:
+    """Returns the factor by which each meeting's transfer grows with `times` as many ranks; 1 where none is known."""
+    met, longer = job.joined.met, np.ones(len(job.joined.met))
+    for group, found in enumerate(job.matched):
+        size = found.group.size or len(found.group.ranks) or len(found.members)
+        factors = [_factor(each.kind, size, times) for each in found.classes]
+        mine = met.group == group
+        longer[mine] = np.array(factors)[met.of[mine]]
+    return longer
+
+
+def _factor(kind: str, ranks: int, times: int) -> float:
+    """
+    >>> _factor("all_reduce", 2, 4), _factor("broadcast", 2, 4)
+    (1.75, 1.0)
+    """
+    now, then = bus_factor(kind, ranks), bus_factor(kind, ranks * times)
+    return 1.0 if now is None or then is None else then / now

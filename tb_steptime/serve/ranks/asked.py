@@ -1,8 +1,22 @@
-"""Answers the tab's requests about the ranks of a job, which name any span of the job."""
+"""Answers the tab's requests about the ranks of a job, which name any span of the job.
+
+The job timeline draws a window of one step, in as many bins as the picture has columns.
+
+rank 0   own own wait wait =    ->   11 22 3    a byte for each bin: what the rank does most of it
+
+The heat map of the Ranks view shows a metric of a job by rank and step.
+
+rank 0   steps 5 6 7   200 204 199
+rank 1   steps 5 6     198 241          ->   a row for each rank, a column for each step: 200 204 199
+                                                                                         198 241 NaN
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tb_steptime.ingest.job_ranks import rank_spans
 from tb_steptime.ingest.summaries import DamagedSummary
@@ -20,21 +34,22 @@ from tb_steptime.insights.wording.ranks import (
     path_text,
     ranks_headline,
     ranks_titles,
+    step_ns,
 )
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.scaling import ScaledJob, scaling
+from tb_steptime.ranks.step_lanes import Arrival, Lane, StepLanes
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.serve.directory import LogDirectory
-from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage, WhatIfTexts
-from tb_steptime.serve.ranks.figures import KeptFigures
-from tb_steptime.serve.ranks.jobs import Job, Jobs, alone, find_job
-from tb_steptime.serve.ranks.lanes import job_timeline
-from tb_steptime.serve.ranks.map import WAIT_METRICS, rank_map, wait_map
+from tb_steptime.serve.rank_answers import JobTimeline, LaneArrivals, LanePiece, RankMap, RanksPage, WhatIfTexts
+from tb_steptime.serve.ranks.figures import JobFigures, KeptFigures
+from tb_steptime.serve.ranks.jobs import Job, Jobs, KnownJob, alone, find_job
 from tb_steptime.serve.reading import Reader
-from tb_steptime.serve.refusals import UnknownSpan
-from tb_steptime.serve.served import ServedSpan
+from tb_steptime.serve.served import ServedSpan, UnknownSpan
 from tb_steptime.text import Phrase
+from tb_steptime.trace.table import Int64
 
 #: The errors that reading results raises. ValueError and IndexError mean that a packed column is malformed, and
 #: OverflowError that a number is larger than any recording can contain.
@@ -159,3 +174,109 @@ def _what_if(found: JobReplay) -> WhatIfTexts:
         larger=[larger_text(each) for each in found.larger],
         remark=None if found.larger_reason is None else explain(found.larger_reason),
     )
+
+
+#: Maximum number of bins (the columns of a wide screen), of pieces of the path, and of cells (ranks times bins). An
+#: answer with the maximum number of cells is half a megabyte.
+MOST_BINS, MOST_PIECES, MOST_CELLS = 2048, 2048, 400_000
+#: Maximum number of collectives whose arrivals are drawn, and the shortest wait at one that is drawn, as a share of the
+#: window.
+MOST_ARRIVALS, LEAST_WAIT = 24, 0.01
+
+
+def job_timeline(
+    steps: Sequence[str], found: StepLanes, job: JobRanks, between: tuple[int, int] | None, bins: int
+) -> JobTimeline:
+    """between: times of the picture; None for all of it."""
+    low, high = _window(found.length_ns, between)
+    bins = max(1, min(bins, MOST_BINS, MOST_CELLS // len(found.lanes), high - low))
+    edges = low + (high - low) * np.arange(bins + 1, dtype=np.int64) // bins
+    return JobTimeline(
+        steps=list(steps),
+        step=found.step,
+        spans=[row.key for row in job.ranks],
+        ranks=[row.rank for row in job.ranks],
+        shift_ns=[lane.shift_ns for lane in found.lanes],
+        length_ns=found.length_ns,
+        from_ns=low,
+        to_ns=high,
+        bins=bins,
+        cells=b"\0" + b"".join(_cells(lane, edges).tobytes() for lane in found.lanes),
+        path=_path(found, low, high, bins),
+        arrivals=[_arrivals(each) for each in _worth(found.arrivals, low, high)],
+    )
+
+
+def _window(length_ns: int, between: tuple[int, int] | None) -> tuple[int, int]:
+    """Clips the window to the picture; returns the whole picture where nothing is left."""
+    low, high = between or (0, length_ns)
+    low, high = max(0, low), min(length_ns, high)
+    return (low, high) if low < high else (0, length_ns)
+
+
+def _cells(lane: Lane, edges: Int64) -> NDArray[np.uint8]:
+    """0 where the rank is in the step for less than half of the bin."""
+    start, end = edges[:-1], edges[1:]
+    covered = np.stack([each.overlap_ns(start, end) for each in (lane.own, lane.waits, lane.transfers)])
+    most = covered.argmax(axis=0) + 1
+    return np.where(2 * covered.sum(axis=0) < end - start, 0, most).astype(np.uint8)
+
+
+def _path(found: StepLanes, low: int, high: int, bins: int) -> list[LanePiece]:
+    seen = [piece for piece in found.path if piece.start < high and piece.end > low]
+    seen = [piece for piece in seen if (piece.end - piece.start) * bins >= high - low]
+    longest = sorted(seen, key=lambda piece: piece.start - piece.end)[:MOST_PIECES]
+    in_order = sorted(longest, key=lambda piece: piece.start)
+    return [LanePiece(row, max(low, start), min(high, end)) for row, start, end in in_order]
+
+
+def _worth(arrivals: Sequence[Arrival], low: int, high: int) -> list[Arrival]:
+    """Returns the collectives worth drawing, in time order."""
+    seen = [each for each in arrivals if low <= each.end and each.end - each.wait_ns < high]
+    worth = [each for each in seen if each.wait_ns >= LEAST_WAIT * (high - low)]
+    longest = sorted(worth, key=lambda each: -each.wait_ns)[:MOST_ARRIVALS]
+    return sorted(longest, key=lambda each: each.end)
+
+
+def _arrivals(each: Arrival) -> LaneArrivals:
+    return LaneArrivals(each.label, each.last, each.wait_ns, each.end, each.members.tolist(), each.arrived.tolist())
+
+
+def rank_map(spans: Sequence[ServedSpan], figures: JobFigures, metric: str) -> RankMap:
+    """Each span is that of a rank."""
+    values = figures.values.get(metric)
+    unknown = np.full((len(spans), len(figures.steps)), np.nan, np.float32)
+    return RankMap(
+        metric=metric,
+        spans=[span.found.id for span in spans],
+        steps=figures.steps,
+        values=_packed(unknown if values is None else values),
+        least_high=0.0,
+        reason=figures.reasons.get(metric) if values is None else None,
+    )
+
+
+def wait_map(job: KnownJob, metric: str) -> RankMap:
+    """Returns the waits of a job whose collectives are matched, by rank and step. metric: of WAIT_METRICS."""
+    assert job.waits is not None
+    values = job.waits.waits if metric == WAITS else job.waits.caused
+    return RankMap(
+        metric=metric,
+        spans=[row.key for row in job.ranks.ranks],
+        steps=[step.name for step in job.ranks.steps],
+        values=_packed(values),
+        least_high=NOTABLE_FRACTION * step_ns(job.ranks),
+        reason=None,
+    )
+
+
+def _packed(values: NDArray[np.floating]) -> bytes:
+    """Packs values in the format of `RankMap.values`."""
+    return np.append(0.0, values).astype("<f4").tobytes()
+
+
+#: Metrics by rank and step that only jobs have, in addition to those of the catalogue.
+WAITS, CAUSED = "rank_wait_ns", "rank_caused_ns"
+WAIT_METRICS = (WAITS, CAUSED)
+#: The colour scale reaches at least this share of a step, so that shorter waits look negligible.
+NOTABLE_FRACTION = 0.1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest.names import natural_order
 from tb_steptime.ingest.summaries import DamagedSummary
-from tb_steptime.serve.kept import Bounded
+from tb_steptime.serve.pages import Bounded
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.text import Reason
 

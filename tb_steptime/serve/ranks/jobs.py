@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import msgspec
 
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
+from tb_steptime.ranks.arrivals import StepWaits
 from tb_steptime.ranks.job import job_step, job_with_waits
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.step_lanes import StepLanes
-from tb_steptime.ranks.step_waits import StepWaits
 from tb_steptime.serve.served import ServedSpan
 
 #: Maximum number of cached jobs, such as the one on display and the ones before it. A job of a thousand ranks takes a

@@ -1,7 +1,7 @@
 """A report: one page with the tab and all its answers, which a browser opens from a file."""
 
+from tb_steptime.serve.report.besides import Besides, Included, held_besides
 from tb_steptime.serve.report.page import DOCTYPE, NoProgramError, report_file, report_page
-from tb_steptime.serve.report.read_again import Besides, Included, held_besides
 from tb_steptime.serve.report.recorded import IncludedAnswers, can_be_tried, recorded
 
 __all__ = [

@@ -5,6 +5,20 @@
 #events-ID, #flame-ID    single events and flame graphs, one element per span that has them: read when its Timeline or
                          its flame graph is opened
 <script>                 unpacks the program, which unpacks the answers
+
+JSON is made smaller before it is compressed: rows of one shape become columns, which group similar values, and long
+lists of detail are truncated.
+
+    [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}, ...]     ->  {"#": ["a", "b"], "v": [[1, 2, ...], ["x", "x", ...]]}
+
+`frontend/src/server/packed.ts` reads it.
+
+What names a machine is replaced, so that a report does not reveal it.
+
+    myhost_4711                    ->  worker_4711     torch names a worker by host and process unless told otherwise
+    /home/me/job/train.py(54)      ->  train.py(54)    in summaries that were written with --keep-paths
+
+The replacement is made in the encoded text of the answers, so that files, headlines and addresses agree.
 """
 
 from __future__ import annotations
@@ -12,27 +26,90 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import re
 import tempfile
 from collections.abc import Mapping
-from typing import IO
+from typing import IO, NamedTuple, TypeAlias
 
 import msgspec
 
 from tb_steptime import __version__
 from tb_steptime.errors import TraceError
+from tb_steptime.ingest.names import passed_on_workers
+from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.http.bundle import report_program
-from tb_steptime.serve.refusals import SpanFailed
-from tb_steptime.serve.report.packing import Detail, Json, coarser, pack
-from tb_steptime.serve.report.private import events_without_machine, without_machine
-from tb_steptime.serve.report.read_again import Included
+from tb_steptime.serve.report.besides import Included, IncludedEvents, IncludedFlames
 from tb_steptime.serve.report.recorded import IncludedAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars
+from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.store import Store
+from tb_steptime.serve.wire import Index, encode
 
 #: Maximum size of the JSON in columns, which makes a page of 1.5 MB with its program. Where there is more, the page has
 #: less detail.
 _MOST_JSON_BYTES = 6_000_000
+
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+Row: TypeAlias = "dict[str, Json]"
+
+#: Minimum number of rows that become columns.
+_ROWS = 3
+
+
+def pack(value: Json) -> Json:
+    """Packs a value. An object that has one of the marks "#" and "'" as a key becomes {"'": [[name, value], ...]}."""
+    if isinstance(value, dict):
+        inside: Row = {name: pack(each) for name, each in value.items()}
+        return {"'": [[name, each] for name, each in inside.items()]} if {"#", "'"} & value.keys() else inside
+    if not isinstance(value, list):
+        return value
+    rows = _alike(value)
+    if not rows:
+        return [pack(each) for each in value]
+    return {"#": list(rows[0]), "v": [pack([row[name] for row in rows]) for name in rows[0]]}
+
+
+def _alike(values: list[Json]) -> list[Row]:
+    """Returns the values if they all are objects with the same keys in the same order, and enough; else none."""
+    rows = [value for value in values if isinstance(value, dict)]
+    names = list(rows[0]) if rows else []
+    alike = len(values) >= _ROWS and len(rows) == len(values) and names and all(list(row) == names for row in rows)
+    return rows if alike else []
+
+
+class Detail(NamedTuple):
+    """How many levels pictures over time keep, and how many table rows keep their single calls and launches."""
+
+    levels: int
+    rows: int
+
+
+def coarser(value: Json, detail: Detail) -> Json:
+    """Truncates every list of levels and every list of details. No figure changes, and the page says where detail is
+    missing.
+
+    levels    256 bins, 1024 bins, 4096 bins     from coarse to fine; the finest only shows in a zoomed picture
+    details   of the row with most time, ...     single calls and launches, for so many rows
+    """
+    if isinstance(value, dict):
+        return {
+            name: coarser(each[: detail.rows] if name == "details" and isinstance(each, list) else each, detail)
+            for name, each in value.items()
+        }
+    if not isinstance(value, list):
+        return value
+    return [coarser(each, detail) for each in (value[: detail.levels] if _are_levels(value) else value)]
+
+
+def _are_levels(values: list[Json]) -> bool:
+    """Whether the list holds pictures of one window in ever finer bins."""
+    lengths = [each.get("bin_ns") if isinstance(each, dict) else None for each in values]
+    known = [length for length in lengths if isinstance(length, int)]
+    return len(values) > 1 and len(known) == len(values) and sorted(set(known), reverse=True) == known
+
+
 #: Degrees of detail, tried in turn. The coarsest level is enough for a picture that is not zoomed.
 _DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 3))
 
@@ -156,3 +233,38 @@ _TEMPLATE = """\
 _PART = """\
 <script type="text/plain" id="{name}">{part}</script>
 """
+
+
+def without_machine(recorded: IncludedAnswers) -> bytes:
+    """Returns the answers as JSON."""
+    text = encode(recorded)
+    if recorded.keeps_paths:
+        text = replaced(text, passed_on([text]))
+    return _renamed(text, recorded.index)
+
+
+def events_without_machine(events: IncludedEvents | IncludedFlames, index: Index) -> bytes:
+    """Does the same for a span's events or flame graphs, which hold whole paths. The paths of one span are shortened
+    without regard to other spans, as in a summary."""
+    text = encode(events)
+    return _renamed(replaced(text, passed_on([text])), index)
+
+
+def _renamed(text: bytes, index: Index) -> bytes:
+    names = _new_names(index)
+    if not names:
+        return text
+    either = re.compile(b"|".join(re.escape(_inside(name)) for name in sorted(names, key=len, reverse=True)))
+    written = {_inside(name): new.encode() for name, new in names.items()}
+    return either.sub(lambda found: written[found[0]], text)
+
+
+def _new_names(index: Index) -> dict[str, str]:
+    """Returns new names for the workers that are named by host and process."""
+    workers = passed_on_workers((run.name, worker.name) for run in index.runs for worker in run.workers)
+    return {name: new for name, new in workers.items() if new != name}
+
+
+def _inside(name: str) -> bytes:
+    """Returns a text as it appears inside a JSON string."""
+    return msgspec.json.encode(name)[1:-1]

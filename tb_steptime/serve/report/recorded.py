@@ -18,7 +18,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from tb_steptime.comparison.chain import MOST_IN_CHAIN
+from tb_steptime.comparison.comparison import MOST_IN_CHAIN
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline, Insight, Tried
@@ -28,10 +28,9 @@ from tb_steptime.serve.answers import ChainPage, ComparePage
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.job_steps import JobSteps
 from tb_steptime.serve.rank_answers import RankMap, RanksPage
-from tb_steptime.serve.ranks.map import WAIT_METRICS
-from tb_steptime.serve.refusals import SpanFailed
+from tb_steptime.serve.ranks.asked import WAIT_METRICS
 from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
-from tb_steptime.serve.served import ServedSpan, SpanNames
+from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
 from tb_steptime.serve.wire import (

@@ -73,7 +73,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 class Job(msgspec.Struct, frozen=True):
     """Ranks of a run that were recorded at the same time. path: what decides how long a step is, null where collectives
-    are not matched; pipeline: of ranks that are the stages of one, else null; stages: rows of `tables.pipeline`, which
+    are not matched; pipeline: of ranks that are the stages of one, else null; stages: rows of `tables.ranks`, which
     sum to their step. what_if: what a step would take after changes and in more ranks, est., a sentence each;
     what_if_unknown: why that is not known, else null. experts: why the tokens of its experts are not known, a sentence
     each. cards: rows of `tables.cards`, about the job."""

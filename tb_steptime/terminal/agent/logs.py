@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath
+from tb_steptime.ingest.discovery import find_snapshots, find_spans
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
-from tb_steptime.ingest.user_paths import find_snapshots, find_spans
 from tb_steptime.terminal.spans import measured_span, trace_of
 from tb_steptime.text import did_you_mean
 from tb_steptime.trace.model import Trace

@@ -18,7 +18,7 @@ from pydantic import Field
 from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.terminal.agent import answers, contract, events, fitting, jobs, snapshots, tables
+from tb_steptime.terminal.agent import answers, contract, tables
 from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
 
 P = ParamSpec("P")
@@ -72,7 +72,7 @@ def _of_runs(logs: Logs) -> list[Callable[..., str]]:
     def ranks(run: Run = None) -> contract.Ranks:
         """The ranks of a run as one job: which of them delays the others and why, what decides the step, what the
         stages of a pipeline are idle for, and what to do about it."""
-        return jobs.ranks(logs, run)
+        return answers.ranks(logs, run)
 
     return [list_runs, summarize, compare, ranks]
 
@@ -124,7 +124,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
     ) -> contract.Fit:
         """Says which batch fits into memory, what fills the peak by module, and which settings (checkpointing,
         optimizers, offload, FSDP) change it, estimated from a recording with memory and shapes. Reads the trace."""
-        return fitting.memory_fit(logs, Which(run, worker, span), batches or (), memory)
+        return tables.memory_fit(logs, Which(run, worker, span), batches or (), memory)
 
     @_answering
     def memory_snapshot(
@@ -138,7 +138,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
     ) -> contract.MemorySnapshot:
         """A memory snapshot of PyTorch's CUDA allocator: which lines hold the GPU's memory at the peak and at the end,
         free memory, and why memory ran out."""
-        return snapshots.memory_snapshot(logs, file, since, limit)
+        return tables.memory_snapshot(logs, file, since, limit)
 
     @_answering
     def timeline(
@@ -155,7 +155,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         limit: Limit = 40,
     ) -> contract.Window:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
-        return events.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
+        return tables.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
 
     return [kernels, operators, source_lines, blocking_calls, memory, memory_fit, memory_snapshot, timeline]
 

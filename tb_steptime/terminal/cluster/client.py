@@ -23,8 +23,7 @@ from tb_steptime.files.remote import masked
 from tb_steptime.ingest.cores import cores
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.summaries.freshness import user_peaks_digest
-from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, user_peaks_digest
 from tb_steptime.ingest.summaries.writing import places_for, write_summary
 from tb_steptime.terminal.cluster.there import Outcome, Task, packed
 from tb_steptime.text.printer import counted

@@ -100,7 +100,7 @@ def _compare(
 
 
 def _scalings(sides: Sides, problems: list[Problem]) -> list[Scaling | None]:
-    from tb_steptime.terminal.ranks.scaled import scalings
+    from tb_steptime.terminal.ranks.report import scalings
 
     return scalings([run for run, _ in sides], problems)
 
@@ -128,7 +128,7 @@ def _print_texts(sides: Sides, scaled: Scalings, results: Results, format: str) 
     from tb_steptime.comparison.comparison import compare
     from tb_steptime.terminal.compare_table import comparison_markdown, comparison_table, gate_line, gates_markdown
     from tb_steptime.terminal.output import print_texts
-    from tb_steptime.terminal.ranks.scaled import scaling_paragraph
+    from tb_steptime.terminal.ranks.report import scaling_paragraph
 
     width = max(80, min(100, shutil.get_terminal_size().columns))
     found = [compare(sides[0][1], side) for _, side in sides[1:]]

@@ -12,7 +12,7 @@ from tb_steptime.terminal.commands.base import FAILED, Command, exit_code, refus
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.terminal.export.scalars import ScalarRun
+    from tb_steptime.terminal.export.event_files import ScalarRun
     from tb_steptime.terminal.export.spans import ExportedSpan
 
 
@@ -72,8 +72,7 @@ def _log_directory(path: Path) -> Path:
 
 
 def _write_scalars(spans: Iterable[ExportedSpan], folder: Path) -> None:
-    from tb_steptime.terminal.export.event_files import write_event_file
-    from tb_steptime.terminal.export.scalars import descriptions, scalar_runs
+    from tb_steptime.terminal.export.event_files import descriptions, scalar_runs, write_event_file
     from tb_steptime.terminal.output import print_lines
     from tb_steptime.text.printer import counted
 
@@ -94,7 +93,7 @@ def _remarks(run: ScalarRun) -> list[str]:
 
 
 def _write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> None:
-    from tb_steptime.terminal.export.files import write_tables
+    from tb_steptime.terminal.export.tables import write_tables
     from tb_steptime.terminal.output import print_lines
     from tb_steptime.text.printer import counted
 

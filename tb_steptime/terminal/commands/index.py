@@ -47,7 +47,7 @@ def _positive(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.ingest.user_paths import find_spans
+    from tb_steptime.ingest.discovery import find_spans
     from tb_steptime.terminal.cluster.client import NoClusterError
     from tb_steptime.terminal.indexing import find_work, outcome_lines, write_summaries
     from tb_steptime.terminal.output import print_lines

@@ -35,7 +35,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.kernels import KERNELS
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.kernel_report import KernelReport, csv_lines, kernel_text, span_kernels

@@ -43,7 +43,7 @@ def _folder(named: str) -> Path:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.ingest.sources import user_folders
-    from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.line_report import REPORT_LINES, LineReport, csv_lines, line_text, span_lines
     from tb_steptime.terminal.output import print_json, print_lines, print_texts

@@ -18,7 +18,7 @@ from tb_steptime.terminal.commands.base import (
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.metrics.flame.call_paths import FlameBy
+    from tb_steptime.metrics.flame.prefixes import FlameBy
 
 #: Formats of call paths: folded stacks for flamegraph.pl, and speedscope's JSON.
 _FLAME_GRAPHS = ("folded", "speedscope")
@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     if options.format in _FLAME_GRAPHS:
         return _flame_graphs(options)
-    from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.operator_report import (
         OPERATOR_LINES,
@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
         OperatorReport,
         csv_lines,
         span_operators,
+        span_text,
     )
-    from tb_steptime.terminal.operator_text import span_text
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
     from tb_steptime.terminal.spans import read_each, trace_of
 

@@ -20,7 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.tables.derived import with_derived
+    from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
     from tb_steptime.tables.ranks import COLLECTIVES, MESSAGES, RANKS
     from tb_steptime.terminal.output import print_json, print_lines, print_texts

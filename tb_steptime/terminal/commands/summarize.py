@@ -53,7 +53,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.ingest.user_paths import find_spans
+    from tb_steptime.ingest.discovery import find_spans
     from tb_steptime.terminal.spans import measured_span, read_found
 
     problems: list[Problem] = []

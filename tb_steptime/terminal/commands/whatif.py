@@ -27,7 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.ingest.user_paths import find_spans
+    from tb_steptime.ingest.discovery import find_spans
     from tb_steptime.replay.whatif import what_if
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json, print_texts

@@ -1,10 +1,16 @@
-"""Writes points into an event file, with TensorBoard's own protobuf messages and record writer."""
+"""Figures of the catalogue -> points of TensorBoard's scalars, one run for each worker, in event files that are written
+with TensorBoard's own protobuf messages and record writer.
+
+<logdir>/<run>/step_insights/<worker>/events.out.tfevents.0.step_insights
+tag step_insights/est_sm_efficiency      step 5, 6, 7 …: the numbers of prof.step(), as loggers count
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_pb2
@@ -12,7 +18,11 @@ from tensorboard.plugins.scalar.metadata import create_summary_metadata
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_steptime.files.whole_file import whole_file
-from tb_steptime.terminal.export.scalars import ScalarRun
+from tb_steptime.ingest.names import EXPORT_FOLDER
+from tb_steptime.metrics.base import Metric, Series
+from tb_steptime.metrics.catalogue import METRICS
+from tb_steptime.terminal.export.spans import ExportedSpan
+from tb_steptime.text import Unit
 
 #: The name of an event file, numbered from 0. TensorBoard's own naming would include time, machine and process.
 FILE_NAME = "events.out.tfevents.{}.step_insights"
@@ -63,3 +73,95 @@ def _events(run: ScalarRun, descriptions: Mapping[str, tuple[str, str]]) -> list
         summary = summary_pb2.Summary(value=[value])
         events.append(event_pb2.Event(wall_time=point.wall_ns / 1e9, step=point.step, summary=summary))
     return events
+
+
+#: Divisor of times, which are exported in ms to be readable on an axis. All other values stay as they are.
+_NS_PER_UNIT = 1e6
+_UNITS = {
+    Unit.NS: "ms",
+    Unit.FRACTION: "0 to 1",
+    Unit.COUNT: "number",
+    Unit.NUMBER: "number",
+    Unit.BYTES: "bytes",
+    Unit.BYTES_PER_SECOND: "bytes per second",
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One value of one tag. wall_ns: epoch time at which its step ends."""
+
+    tag: str
+    step: int
+    wall_ns: int
+    value: float
+
+
+@dataclass
+class ScalarRun:
+    """One run of TensorBoard. folder: below the log directory. counted: some steps have no number in their recording,
+    and are counted from 0. time_from: what says when they were, where the recording does not."""
+
+    folder: str
+    points: list[Point] = field(default_factory=list)
+    counted: bool = False
+    time_from: str | None = None
+    last_step: int = -1
+
+
+def scalar_runs(spans: Iterable[ExportedSpan]) -> list[ScalarRun]:
+    """Returns one run for each worker, with its spans one after another. Where the step numbers start over, as in a job
+    that was started twice, the rest is a run of its own, because TensorBoard would drop the earlier values."""
+    of_workers: dict[str, list[ScalarRun]] = {}
+    for span in spans:
+        folder = str(PurePosixPath(span.run, EXPORT_FOLDER, span.worker))
+        runs = of_workers.setdefault(folder, [])
+        steps = _numbers(span)
+        if not runs or (steps and steps[0] <= runs[-1].last_step):
+            runs.append(ScalarRun(folder if not runs else f"{folder}_{len(runs) + 1}"))
+        _add(runs[-1], span, steps)
+    return [run for runs in of_workers.values() for run in runs]
+
+
+def _numbers(span: ExportedSpan) -> list[int]:
+    """Returns the numbers of its steps, as prof.step() counted them; none where they are not marked."""
+    names = [step.name for step in span.trends.steps]
+    marked = span.measured.facts.steps_by == "marks" and all(name.isdecimal() for name in names)
+    return list(map(int, names)) if marked else []
+
+
+def _add(run: ScalarRun, span: ExportedSpan, numbers: list[int]) -> None:
+    first = run.last_step + 1
+    steps = numbers or list(range(first, first + len(span.trends.steps)))
+    run.points += _points(span, steps)
+    run.last_step = steps[-1]
+    run.counted = run.counted or not numbers
+    run.time_from = run.time_from or (None if span.time_from == "trace" else span.time_from)
+
+
+def _points(span: ExportedSpan, steps: list[int]) -> Iterator[Point]:
+    metrics = {metric.id: metric for metric in METRICS}
+    walls = [span.wall_ns(step) for step in span.trends.steps]
+    for series in span.trends.series:
+        metric = metrics.get(series.metric)
+        if metric is None:
+            continue  # of an earlier release
+        for step, wall_ns, value in zip(steps, walls, _values(series), strict=True):
+            if value is not None:
+                yield Point(tag_of(metric), step, wall_ns, value / (_NS_PER_UNIT if metric.unit is Unit.NS else 1))
+
+
+def _values(series: Series) -> list[float | None]:
+    """Returns a value for each step. A figure that exists only for the whole recording is put at the last step."""
+    if series.value is None or any(value is not None for value in series.steps):
+        return series.steps
+    return [*series.steps[:-1], series.value]
+
+
+def tag_of(metric: Metric) -> str:
+    return f"{EXPORT_FOLDER}/{metric.id}" + ("_ms" if metric.unit is Unit.NS else "")
+
+
+def descriptions() -> Mapping[str, tuple[str, str]]:
+    """Returns by tag the label, and the meaning with its unit."""
+    return {tag_of(metric): (metric.label, f"{metric.meaning} Unit: {_UNITS[metric.unit]}.") for metric in METRICS}

@@ -8,12 +8,12 @@ from functools import partial
 
 from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.files.paths import AnyPath
+from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.states import Problem
-from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.terminal.spans import measured_span, read_found

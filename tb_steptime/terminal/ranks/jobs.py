@@ -16,8 +16,8 @@ from tb_steptime.terminal.spans import trace_of
 from tb_steptime.trace.reading import ReadProgress
 
 if TYPE_CHECKING:
+    from tb_steptime.ranks.arrivals import StepWaits
     from tb_steptime.ranks.result import JobRanks
-    from tb_steptime.ranks.step_waits import StepWaits
     from tb_steptime.trace.model import Trace
 
 #: The results of a rank that its job needs. All others are dropped, so that many ranks fit into memory.

@@ -1,17 +1,26 @@
-"""Turns a job into the output of `tb-steptime ranks --format json` (`contract`)."""
+"""Turns a job into the output of `tb-steptime ranks --format json` (`contract`), and says how its time scales."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
+import msgspec
+
+from tb_steptime.ingest.compared import WorkerOfRun
+from tb_steptime.ingest.discovery import find_spans
+from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
+from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.job_what_if import change_text
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import cause_text, ranks_sentences
+from tb_steptime.insights.wording.ranks import cause_text, held_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.result import Cause, DecidingPath, LateRank
+from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
 from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
@@ -29,8 +38,9 @@ from tb_steptime.terminal.ranks.contract import (
     PathRankReport,
     PathReport,
 )
-from tb_steptime.terminal.ranks.jobs import FoundJob
+from tb_steptime.terminal.ranks.jobs import NEEDED_VIEWS, FoundJob
 from tb_steptime.terminal.report import insight_report
+from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain
 
 
@@ -90,3 +100,35 @@ def what_if_report(found: JobReplay) -> JobWhatIfReport:
 
 def _causes(causes: Sequence[Cause]) -> list[LateCauseReport]:
     return [report_of(LateCauseReport, each) for each in causes]
+
+
+def scalings(runs: Sequence[WorkerOfRun], problems: list[Problem]) -> list[Scaling | None]:
+    """Compares each run but the first with the first; None where one of the two has no steps, or both have one rank.
+    Spans that cannot be read are added to problems."""
+    base, *others = [_scaled(run, problems) for run in runs]
+    return [_scaling(base, job) for job in others]
+
+
+def _scaling(base: ScaledJob | None, job: ScaledJob | None) -> Scaling | None:
+    if base is None or job is None or max(len(base.spans), len(job.spans)) < 2:
+        return None
+    return scaling(base, job)
+
+
+def _scaled(run: WorkerOfRun, problems: list[Problem]) -> ScaledJob | None:
+    """Uses the recording with the most ranks, or the first span where no rank is known."""
+    found = [span for span in find_spans([run.path], problems) if span.run == run.run]
+    read = [
+        (span, msgspec.structs.replace(measured, results={view: measured.results[view] for view in NEEDED_VIEWS}))
+        for span, measured in read_found(found, problems, measured_span)
+    ]
+    ranks = recorded_ranks(read) or [RecordedRank(span, measured, 0) for span, measured in read[:1]]
+    if not ranks:
+        return None
+    spans = rank_spans(max(at_the_same_time(ranks), key=len))
+    job = job_ranks(spans)
+    return ScaledJob(spans, job) if job.steps else None
+
+
+def scaling_paragraph(found: Scaling, width: int) -> str:
+    return "\n".join(textwrap.wrap(plain(held_text(found)), width))

@@ -13,19 +13,18 @@ from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.tables.base import Surface, Table
-from tb_steptime.tables.pipeline import STAGES
 from tb_steptime.tables.ranks import (
     COLLECTIVES,
     MESSAGES,
     RANKS,
+    STAGES,
     RankReport,
     collective_report,
     messages_report,
     rank_reports,
 )
-from tb_steptime.terminal.output import aligned, paragraphs, wrapped
+from tb_steptime.terminal.output import aligned, paragraphs, shortened, text_cell, wrapped
 from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.rows import shortened, text_cell
 from tb_steptime.text import Phrase, joined, phrase
 from tb_steptime.text.printer import (
     GAP,

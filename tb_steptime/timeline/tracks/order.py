@@ -7,6 +7,20 @@
 An event is on one track. If there are more threads or streams than anyone reads, the least busy ones share a track.
 Rows of `cuda_sync` are left out: they repeat the calls. Steps, phases, excess and counter samples are not events of the
 trace: their numbers follow those of the trace's events.
+
+Of a folded stack of Python frames only the user's lines and the calls of modules are shown.
+
+    all frames                                  folded
+    runpy.py(198): _run_module_as_main          train.py(54): step
+      train.py(54): step                          nn.Module: Linear_3
+        torch/nn/modules/module.py(1): _call        aten::linear
+          nn.Module: Linear_3
+            torch/nn/functional.py(9): linear
+              aten::linear
+
+Frames of torch, of Python's library, of built-ins and of installed packages are folded away. A profiler may leave out
+the path up to the package, so packages are recognised by name as well. If every line of the recording is in an
+installed package, as in a job started by its framework, the packages count as the user's code.
 """
 
 from __future__ import annotations
@@ -20,15 +34,17 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids, samples
+from tb_steptime.metrics.gpu.utilization import collective_names
+from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.shown import excess_names, longest_excess
+from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_bins
 from tb_steptime.text import Unit
 from tb_steptime.timeline.answers import TrackKind
-from tb_steptime.timeline.tracks.colours import PLACE
-from tb_steptime.timeline.tracks.folding import foreign_frames
-from tb_steptime.trace.loader_marks import loader_rows
-from tb_steptime.trace.model import Thread, Trace
+from tb_steptime.trace.frames import is_installed, is_source, module_frames
+from tb_steptime.trace.host_ranges import loader_names, loader_rows
+from tb_steptime.trace.model import Thread, Trace, rows_named
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct
 
@@ -303,3 +319,65 @@ def _label(thread: Thread, role: str | None) -> str:
     number."""
     name = f"{role} thread {thread.tid}" if role else thread.name.strip() or f"thread {thread.tid}"
     return name[:1].upper() + name[1:]
+
+
+#: Packages that training jobs use, and that are not written for a single job.
+_PACKAGES = re.compile(
+    r"(PIL|accelerate|albumentations|apex|composer|cv2|datasets|deepspeed|diffusers|einops|fastai|flash_attn|flashinfer"
+    r"|fsspec|huggingface_hub|kornia|lightning|lightning_fabric|numpy|pandas|peft|pyarrow|pytorch_lightning|ray"
+    r"|requests|scipy|sklearn|tensorboard|tensordict|timm|tokenizers|torchaudio|torchdata|torchmetrics|torchtext"
+    r"|torchvision|tqdm|transformer_engine|transformers|triton|trl|wandb|webdataset|xformers)/"
+)
+
+
+def foreign_frames(trace: Trace) -> Bool:
+    """Marks by row of the event table the Python frames that are neither of the user's code nor the call of a
+    module."""
+    foreign = trace.events.kind == Kind.PYTHON
+    own = rows_named(trace, (Kind.PYTHON,), _is_own)
+    foreign[own if len(own) else rows_named(trace, (Kind.PYTHON,), is_source)] = False
+    foreign[module_frames(trace)] = False
+    return np.asarray(foreign, bool)
+
+
+def _is_own(frame: str) -> bool:
+    """
+    >>> [_is_own(frame) for frame in ("train.py(54): step", "timm/layers.py(3): forward", "data/sets.py(7): item")]
+    [True, False, True]
+    """
+    return is_source(frame) and not is_installed(frame) and not _PACKAGES.match(frame)
+
+
+#: Tokens of meaning, as in `Metric.colour`; and of time that does not repeat. An event's colour is its place here.
+COLOURS = ("other", "kernel", "tensor", "comm", "copy", "data", "cpu", "runtime", "blocking", "ink", "excess")
+PLACE = {colour: place for place, colour in enumerate(COLOURS)}
+
+_BY_KIND = {
+    Kind.CPU_OP: "cpu",
+    Kind.USER: "cpu",
+    Kind.PYTHON: "other",
+    Kind.RUNTIME: "runtime",
+    Kind.DRIVER: "runtime",
+    Kind.KERNEL: "kernel",
+    Kind.MEMCPY: "copy",
+    Kind.MEMSET: "copy",
+}
+
+
+def event_colours(trace: Trace) -> UInt8:
+    """The colour of each row of the event table, a place in `COLOURS`."""
+    of_kind = np.zeros(256, np.uint8)
+    for kind, colour in _BY_KIND.items():
+        of_kind[kind] = PLACE[colour]
+    result = of_kind[trace.events.kind]
+    kernels = trace.kernels.event
+    result[kernels[kernel_bins(trace) == BINS.index("tensor_core")]] = PLACE["tensor"]
+    _paint(trace, result, collective_names(trace), "comm", Kind.CPU_OP, Kind.USER, Kind.KERNEL)
+    _paint(trace, result, loader_names(trace), "data", Kind.CPU_OP, Kind.USER)
+    result[blocking_calls(trace).row] = PLACE["blocking"]
+    return result
+
+
+def _paint(trace: Trace, result: UInt8, names: Bool, colour: str, *kinds: Kind) -> None:
+    rows = trace.events.rows(*kinds)
+    result[rows[names[trace.events.name[rows]]]] = PLACE[colour]

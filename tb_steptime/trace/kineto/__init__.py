@@ -16,7 +16,6 @@ trace means is decided in `metrics`.
 """
 
 from tb_steptime.trace.kineto.reader import read_trace
-from tb_steptime.trace.kineto.recognition import looks_like_trace
-from tb_steptime.trace.kineto.source import ReadProgress
+from tb_steptime.trace.kineto.source import ReadProgress, looks_like_trace
 
 __all__ = ["ReadProgress", "looks_like_trace", "read_trace"]

@@ -1,6 +1,7 @@
 """Rows of events -> columns that grow in place.
 
 No Python object outlives the block of text that it was decoded from, except one string per distinct name.
+If an event is written as two, its end belongs to the last open begin of its thread.
 """
 
 from __future__ import annotations
@@ -14,24 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, kind_of
-from tb_steptime.trace.kineto.further.annotations import (
+from tb_steptime.trace.kineto.further import (
     ADDRESSES,
     BARE,
+    CounterColumns,
+    FlowColumns,
     annotated,
     folded,
     full_name,
     noted,
     queue_of,
 )
-from tb_steptime.trace.kineto.further.counters import CounterColumns
-from tb_steptime.trace.kineto.further.dependencies import FlowColumns
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
-from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, triples
-from tb_steptime.trace.kineto.pairs import Pairs
+from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, time_ns, to_ns, triples
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NO_PLAIN_ARGS, NOT_SAID, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
-from tb_steptime.trace.kineto.times import time_ns, to_ns
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, StringTable, is_in
 
@@ -435,3 +434,40 @@ def _durations(us: list[float | None]) -> Int64:
     ns = to_ns(np.where(exact, values, 0.0))
     ns[~exact] = NO_DURATION
     return ns
+
+
+class Pairs:
+    """Rows of begins that wait for their ends, by thread, and the ends for which there was no begin.
+
+    stray_thread, stray_time   of each end without a begin, in the order of the file; ns
+    timeless_count             ends without a time
+
+    >>> pairs = Pairs()
+    >>> pairs.begin(0, 5)
+    >>> pairs.end(0, 1000), pairs.end(0, 2000), pairs.stray_count
+    (5, None, 1)
+    """
+
+    def __init__(self) -> None:
+        self.open: dict[int, list[int]] = {}
+        self.stray_thread, self.stray_time = array("i"), array("q")
+        self.timeless_count = 0
+
+    @property
+    def stray_count(self) -> int:
+        return len(self.stray_time) + self.timeless_count
+
+    def begin(self, thread: int, row: int) -> None:
+        self.open.setdefault(thread, []).append(row)
+
+    def end(self, thread: int, time_ns: int | None) -> int | None:
+        """The row of the begin of this end. An end without a time is ignored."""
+        if time_ns is None:
+            self.timeless_count += 1
+            return None
+        begun = self.open.get(thread)
+        if begun:
+            return begun.pop()
+        self.stray_thread.append(thread)
+        self.stray_time.append(time_ns)
+        return None

@@ -25,7 +25,7 @@ MOST_NS = 86_400 * 10**9
 #: events are hours away.
 _LONG_GAP_NS = 60 * 10**9
 #: Maximum product of a grid's three sizes: hardware allows 2**31 x 2**16 x 2**16. The same limit applies to a block as
-#: it is written, since some profilers write all work-items there (`launch_shapes`).
+#: it is written, since some profilers write all work-items there (`mended`).
 _MOST_BLOCKS = 2.0**52
 
 

@@ -14,10 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from tb_steptime.trace.kineto.numbers import TOO_MANY_BYTES, UNKNOWN, integers, number_of, small_integers
+from tb_steptime.trace.kineto.numbers import (
+    TOO_MANY_BYTES,
+    UNKNOWN,
+    integers,
+    number_of,
+    small_integers,
+    time_ns,
+    to_ns,
+    uniform_ns,
+)
 from tb_steptime.trace.kineto.row_types import MemoryArgs
 from tb_steptime.trace.kineto.rows import MEMORY
-from tb_steptime.trace.kineto.times import time_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64, MemoryTable
 
 _NO_ARGS = MemoryArgs()

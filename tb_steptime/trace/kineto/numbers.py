@@ -1,4 +1,5 @@
-"""Argument values of any type -> arrays of numbers; fast if all are numbers, one by one if some are not."""
+"""Argument values of any type -> arrays of numbers, fast if all are numbers; microseconds as written -> whole
+nanoseconds, none of which is off by more than one."""
 
 from __future__ import annotations
 
@@ -8,6 +9,11 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import chain
 from typing import Any
+
+import msgspec
+import numpy as np
+
+from tb_steptime.trace.table import Float64, Int64
 
 UNKNOWN = -1
 #: Limit beyond any allocation, copy or device, and low enough to sum over millions: 16 TiB.
@@ -88,3 +94,44 @@ def _float(value: object) -> float:
         return math.nan if number is None else float(number)
     except OverflowError:
         return math.nan
+
+
+#: Below this many microseconds a float64 is exact to half a nanosecond. Newer files stay below it, counting from
+#: `baseTimeNanoseconds`; older ones count from 1970 and do not.
+EXACT_AS_FLOAT_US = 2.0**43
+#: Times beyond this do not fit 64 bits of nanoseconds, with room for a base time.
+_LATEST_NS = 2**62
+
+
+def to_ns(us: Float64) -> Int64:
+    """Microseconds below EXACT_AS_FLOAT_US, to the nearest nanosecond."""
+    whole = np.floor(us)
+    return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
+
+
+def time_ns(text: object) -> int | None:
+    """The time of one event, as a float or Raw."""
+    return parsed_ns(bytes(text) if isinstance(text, msgspec.Raw) else str(text).encode())
+
+
+def uniform_ns(times: list[bytes]) -> Int64 | None:
+    """Whole microseconds, or all with three decimals: then the digits are an integer once the points are gone."""
+    text = b",".join([*times, b""])
+    signs = np.frombuffer(text, np.uint8)
+    points, commas = np.flatnonzero(signs == ord(".")), np.flatnonzero(signs == ord(","))
+    scale = 1 if len(points) else 1000
+    if len(points) and not (len(points) == len(commas) and (commas - points == 4).all()):
+        return None
+    try:
+        digits = msgspec.json.decode(b"[%b]" % text[:-1].replace(b".", b""), type=list[int])
+        return np.array(digits, np.int64) * scale
+    except (msgspec.MsgspecError, OverflowError):
+        return None
+
+
+def parsed_ns(time: bytes) -> int | None:
+    number = number_of(time.decode("ascii", "replace").strip('"'))
+    if number is None:
+        return None
+    ns = round(number * 1000)
+    return ns if abs(ns) < _LATEST_NS else None

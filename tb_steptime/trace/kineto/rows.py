@@ -14,9 +14,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.categories import INSTANT
-from tb_steptime.trace.kineto.further.counters import is_of_gpu
-from tb_steptime.trace.kineto.further.dependencies import is_dependency
-from tb_steptime.trace.kineto.numbers import number_of
+from tb_steptime.trace.kineto.further import is_dependency, is_of_gpu
+from tb_steptime.trace.kineto.numbers import EXACT_AS_FLOAT_US, number_of, parsed_ns, to_ns, uniform_ns
 from tb_steptime.trace.kineto.repair import Repaired, repair
 from tb_steptime.trace.kineto.row_types import (
     COUNTED,
@@ -40,7 +39,6 @@ from tb_steptime.trace.kineto.row_types import (
     PlainArgs,
     Track,
 )
-from tb_steptime.trace.kineto.times import EXACT_AS_FLOAT_US, parsed_ns, to_ns, uniform_ns
 from tb_steptime.trace.table import Int64
 
 #: Word in msgspec's messages for a bad character, a bad escape or bad UTF-8. These can be repaired; other errors

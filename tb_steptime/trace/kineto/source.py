@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.packing import BAD_GZIP, decompressor
-from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.reading import RemoteFile
 from tb_steptime.files.remote import RemotePath
@@ -160,3 +161,43 @@ def _refused(path: AnyPath, error: OSError) -> TraceError:
     if isinstance(error, PermissionError):
         return TraceError("No permission to read the file", path, "Ask its owner for permission to read it.")
     return TraceError(f"The file cannot be read: {error.strerror}", path, "Check the disk, or copy the file again.")
+
+
+_HEAD_BYTES = 64 * 1024
+
+#: Keys and categories that this profiler writes and other writers of Chrome traces do not.
+_KINETO = re.compile(
+    rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|record_shapes|with_stack|External id'
+    rb'|Ev Idx|cpu_op|Operator|user_annotation|python_function|cuda_runtime|cuda_driver|gpu_memcpy|ac2g)"'
+)
+_EVENTS = re.compile(rb'"(?:traceEvents|ph)"\s*:')
+#: Files whose events come after long metadata open with these keys.
+_OPENING = re.compile(rb'"(?:deviceProperties|distributedInfo|baseTimeNanoseconds)"\s*:')
+
+
+def looks_like_trace(path: str | AnyPath) -> bool:
+    """Does the file's first part look like a Kineto trace? False for what cannot be read at all."""
+    try:
+        return looks_like_json_trace(head_of(any_path(path)))
+    except TraceError:
+        return False
+
+
+def looks_like_json_trace(head: bytes) -> bool:
+    """Whether the first part of a file looks like a Kineto trace in JSON."""
+    opens_well = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return opens_well and bool(_OPENING.search(head) or (_EVENTS.search(head) and _KINETO.search(head)))
+
+
+def head_of(path: AnyPath, size: int = _HEAD_BYTES) -> bytes:
+    """The first bytes of a file, unpacked. Raises TraceError where it cannot be read."""
+    source = Source(path)
+    try:
+        head = b""
+        for chunk in source.chunks():
+            head += chunk
+            if len(head) >= size:
+                break
+        return head[:size]
+    finally:
+        source.close()

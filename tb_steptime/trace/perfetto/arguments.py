@@ -19,7 +19,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args
-from tb_steptime.trace.perfetto.messages import annotation_of, extra_of
+from tb_steptime.trace.perfetto.packets import annotation_of, extra_of
 
 #: Names of arguments in JSON -> fields of Args.
 _FIELDS = dict(zip(Args.__struct_encode_fields__, Args.__struct_fields__, strict=True))

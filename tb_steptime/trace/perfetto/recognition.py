@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-from tb_steptime.trace.perfetto.wire import PACKET_TAG, varint
-
 #: Excludes Kineto's JSON. A line break has the value of the tag, and an opening brace may be a length: Kineto's JSON
 #: begins with both.
 _JSON = re.compile(rb"\s*[\[{]\s*(?:[\"\[\]{}]|\Z)")
@@ -33,3 +31,26 @@ def is_perfetto(head: bytes) -> bool:
 def is_pytorch(head: bytes) -> bool:
     """Whether the first part of such a file has words of PyTorch's profiler."""
     return _PYTORCH.search(head) is not None
+
+
+#: Tag of a packet: it opens a trace, and precedes each packet.
+PACKET_TAG = 0x0A
+#: Maximum length of a 64-bit varint.
+_MOST_VARINT_BYTES = 10
+
+
+def varint(text: bytes, at: int) -> tuple[int, int]:
+    """The number that begins here and where it ends. Raises IndexError if the text ends within it, ValueError if it has
+    no end.
+
+    >>> varint(bytes([0xAC, 0x02]), 0)
+    (300, 2)
+    """
+    value = shift = 0
+    for place in range(at, at + _MOST_VARINT_BYTES):
+        byte = text[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, place + 1
+        shift += 7
+    raise ValueError("a varint of more than ten bytes")

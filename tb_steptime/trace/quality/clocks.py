@@ -37,10 +37,7 @@ from msgspec.structs import replace
 
 from tb_steptime.text import Finding, Trust, count, fraction, ns
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.device_tables import DependencyTable
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import DependencyTable, Trace, find_launches, rows_named
 from tb_steptime.trace.table import (
     CALL_KINDS,
     DEVICE_KINDS,

@@ -19,9 +19,7 @@ import numpy.typing as npt
 
 from tb_steptime.text import Finding, Trust, count, fraction
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, is_cut_short
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, is_cut_short, rows_named
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64
 

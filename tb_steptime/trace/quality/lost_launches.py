@@ -19,12 +19,9 @@ import numpy as np
 from tb_steptime.text import Done, Finding, Trust, code, count, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals, longest_ranges
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace, is_cut_short
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, find_launches, is_cut_short, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, is_in
 
 #: Calls that a kernel always follows. Others launch a graph.
@@ -54,7 +51,6 @@ class KernelLaunches(NamedTuple):
 
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
-    """The launches of all threads."""
     calls = rows_named(trace, CALL_KINDS, _launches)
     known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
     launched[known[known >= 0]] = True

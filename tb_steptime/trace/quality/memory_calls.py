@@ -16,11 +16,8 @@ import numpy as np
 from tb_steptime.text import Finding, code, count, fraction, ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import longest_ranges
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import named_in, rows_named
-from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, named_in, rows_named, shared
+from tb_steptime.trace.nesting import innermost, op_rows
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
 _MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")

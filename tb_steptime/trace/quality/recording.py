@@ -6,13 +6,11 @@ import re
 
 from tb_steptime.text import Finding, count, ns, text
 from tb_steptime.trace.intervals import longest_ranges
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.quality.graph_holes import graph_findings
 from tb_steptime.trace.quality.lost_launches import lost_findings
 from tb_steptime.trace.quality.memory_calls import memory_findings
 from tb_steptime.trace.quality.unrecorded_device import device_findings
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, step_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Kind, distinct_in
 

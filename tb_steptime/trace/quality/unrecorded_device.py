@@ -19,9 +19,7 @@ import numpy as np
 
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace, is_cut_short
-from tb_steptime.trace.names import rows_named
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, is_cut_short, rows_named, shared
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.

@@ -6,15 +6,18 @@
 
 A step ends when the last activity that was launched inside its mark ends, and begins where the step before it ended.
 The rule is torch-tb-profiler's, so that both tabs have the same windows. Without marks it applies to the steps that
-repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last
-(`extent`). The amount of work outside of the steps is reported (`outside`).
+repeated calls show (`inferred`), or else to the whole recording as one step, from its first work to its last. How much
+of the devices' work lies outside of the steps is reported, too.
+
+steps     before |--- 5 ---|--- 6 ---| between |--- 8 ---| after
+device       kkkk kkkkk kkkk kkkk kk     kkk     kkkkkk     k
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -22,14 +25,10 @@ from msgspec.structs import replace
 
 from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches, launched_before
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches, launched_before, shared
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
-from tb_steptime.trace.shared import shared
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
-from tb_steptime.trace.steps.extent import recorded_extent
-from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps
-from tb_steptime.trace.steps.outside import SAID_FROM, device_time
+from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps, recorded_extent
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 
 #: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one.
@@ -325,3 +324,56 @@ def _of_the_recording(trace: Trace) -> Int64:
     """Activities that were launched in the recording, whether or not it has the call."""
     activity = trace.events.rows(*DEVICE_KINDS)
     return activity[~launched_before(trace, activity)]
+
+
+#: Work outside of the steps below this share changes no figure, and is not mentioned.
+SAID_FROM = 0.01
+
+
+class DeviceTime(NamedTuple):
+    """Time of all kernels, copies and sets of a trace by where it lies, ns; what crosses an edge is divided there."""
+
+    in_steps_ns: int
+    before_ns: int
+    between_ns: int
+    after_ns: int
+
+    @property
+    def total_ns(self) -> int:
+        return sum(self)
+
+    @property
+    def outside_ns(self) -> int:
+        return self.total_ns - self.in_steps_ns
+
+
+def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
+    """The device time by place. windows: disjoint, in time order, at least one."""
+    rows = trace.events.rows(*DEVICE_KINDS)
+    start, end = trace.events.start_ns[rows], trace.events.ends(rows)
+    low, high = np.array(windows, np.int64).T
+    total = int((end - start).sum())
+    end.sort(kind="stable")  # starts are sorted, and ends nearly so, from which this sort profits
+    starts, ends = _Knots.of(start), _Knots.of(end)
+    before = _until(starts, ends, low[:1])
+    after = total - _until(starts, ends, high[-1:])
+    inside = _until(starts, ends, high) - _until(starts, ends, low)
+    return DeviceTime(inside, before, total - before - after - inside, after)
+
+
+class _Knots(NamedTuple):
+    """Sorted instants, and the sums of those before each, one entry more."""
+
+    at: Int64
+    sums: Int64
+
+    @staticmethod
+    def of(instants: Int64) -> _Knots:
+        return _Knots(instants, np.append(0, np.cumsum(instants)))
+
+
+def _until(starts: _Knots, ends: _Knots, instants: Int64) -> int:
+    """The time of the intervals before each instant, summed over the instants."""
+    begun, over = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
+    sums: Int64 = ends.sums[over] + (begun - over) * instants - starts.sums[begun]
+    return int(sums.sum())

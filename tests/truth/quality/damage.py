@@ -9,8 +9,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.quality.clocks import TABLES_OF_EVENTS, with_device_later
 from tb_steptime.trace.step_marks import all_marks

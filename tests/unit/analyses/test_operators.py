@@ -6,7 +6,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.operators import OperatorRest, analyse
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
-from tb_steptime.metrics.operators.recorded import OpsRecorded
+from tb_steptime.metrics.operators.keys import OpsRecorded
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline

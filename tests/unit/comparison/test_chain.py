@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.comparison.chain import chain
+from tb_steptime.comparison.comparison import chain
 from tb_steptime.comparison.sides import Side
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of

@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.comparison.changes import changes_made
-from tb_steptime.comparison.comparison import compare
-from tb_steptime.comparison.predictions import Residual
+from tb_steptime.comparison.comparison import Residual, compare
 from tb_steptime.comparison.sides import ExpectedGain, Side
 from tb_steptime.insights.wording.compare import residual_text
 from tb_steptime.text.printer import plain

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tb_steptime.comparison.gates import Gate, GateError, GateResult, judge_gate, parse_gate
 from tb_steptime.comparison.sides import Side
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.comparison.intervals import Change
-from tb_steptime.comparison.samples import Sample, change_of_samples, pooled, status_of
+from tb_steptime.comparison.intervals import Change, Sample, change_of_samples, pooled, status_of
 
 SEEDS = range(100)
 

@@ -5,11 +5,10 @@ import time
 
 import pytest
 
-from tb_steptime.ingest import discovery, local_files
-from tb_steptime.ingest.discovery import MAX_PROBLEMS, Discovery
+from tb_steptime.ingest import discovery, listing
+from tb_steptime.ingest.discovery import MAX_PROBLEMS, Discovery, find_spans
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.ingest.places import Place, parse_places
-from tb_steptime.ingest.user_paths import find_spans
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet
@@ -149,7 +148,7 @@ def test_other_json_is_a_span_when_its_head_looks_like_a_trace(tmp_path):
 
 def test_a_file_is_opened_to_look_at_it_only_once(tmp_path, monkeypatch):
     opened = []
-    monkeypatch.setattr(local_files, "looks_like_trace", lambda path: opened.append(path) or True)
+    monkeypatch.setattr(listing, "looks_like_trace", lambda path: opened.append(path) or True)
     touch(tmp_path / "mine.json")
     found = Discovery([Place("", tmp_path, "x")])
     assert [len(found.scan().spans) for _ in range(3)] == [1, 1, 1]
@@ -291,7 +290,7 @@ def test_a_huge_tree_is_cut_with_a_problem(tmp_path, monkeypatch):
 def test_a_data_set_of_json_files_is_not_opened_file_by_file(tmp_path, monkeypatch):
     monkeypatch.setattr(discovery, "MAX_OPENED", 3)
     opened = []
-    monkeypatch.setattr(local_files, "looks_like_trace", lambda path: opened.append(path) is not None)
+    monkeypatch.setattr(listing, "looks_like_trace", lambda path: opened.append(path) is not None)
     for number in range(10):
         touch(tmp_path / f"{number}.json")
     _, found = look(tmp_path)

@@ -14,7 +14,7 @@ from tb_steptime.ingest.measure import measure_file, read_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
 from tb_steptime.ingest.places import NamePlaces
 from tb_steptime.ingest.summaries import SUFFIX, fresh_summary
-from tb_steptime.ingest.summaries.freshness import stamp
+from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.writing import encode_summary, write_summary
 from tests.drawn.graph_job import STEP_KERNEL_NS, STEPS, write_captured, write_eager
 

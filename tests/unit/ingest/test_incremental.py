@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tb_steptime.ingest import local_files
+from tb_steptime.ingest import listing
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.places import Place
 
@@ -21,7 +21,7 @@ COARSE_SECONDS = 0.012
 
 @pytest.fixture
 def logs(tmp_path, monkeypatch):
-    monkeypatch.setattr(local_files, "COARSE_NS", int(COARSE_SECONDS * 1e9))
+    monkeypatch.setattr(listing, "COARSE_NS", int(COARSE_SECONDS * 1e9))
     return tmp_path / "logs"
 
 
@@ -119,9 +119,9 @@ def test_a_later_scan_finds_what_a_first_one_would(logs, seed):
 
 def test_quiet_folders_of_a_large_tree_are_looked_at_in_turn(logs, monkeypatch):
     """A file that is replaced in place in such a folder is noticed after a few scans."""
-    monkeypatch.setattr(local_files, "EVERY_SCAN", 1)
-    monkeypatch.setattr(local_files, "QUIET_NS", 0)
-    monkeypatch.setattr(local_files, "RELIST_TURNS", 10**9)
+    monkeypatch.setattr(listing, "EVERY_SCAN", 1)
+    monkeypatch.setattr(listing, "QUIET_NS", 0)
+    monkeypatch.setattr(listing, "RELIST_TURNS", 10**9)
     for run in range(20):
         create_run(logs, run)
     settle()
@@ -130,7 +130,7 @@ def test_quiet_folders_of_a_large_tree_are_looked_at_in_turn(logs, monkeypatch):
     settle()
     for run in range(20):
         (logs / f"r{run}" / NAMES[0]).write_text(TRACE + "more")
-    scans = [again.scan() for _ in range(local_files.MOST_TURNS)]
+    scans = [again.scan() for _ in range(listing.MOST_TURNS)]
     seen = [sum(span.bytes > len(TRACE) for span in scan.spans) for scan in scans]
     assert seen == sorted(seen)
     assert seen[0] < 10
@@ -148,20 +148,20 @@ def test_where_folders_tell_no_times_each_is_listed_in_its_turn(logs, monkeypatc
             return found
         return SimpleNamespace(st_dev=found.st_dev, st_ino=found.st_ino, st_mtime_ns=0, st_ctime_ns=0)
 
-    monkeypatch.setattr(local_files.os, "stat", without_times)
+    monkeypatch.setattr(listing.os, "stat", without_times)
     for run in range(5):
         create_run(logs, run)
     again = Discovery(places(logs))
     again.scan()
     for run in range(5):
         (logs / f"r{run}" / "late.1.pt.trace.json").write_text(TRACE)
-    found = [len(again.scan().spans) for _ in range(local_files.RELIST_TURNS)]
+    found = [len(again.scan().spans) for _ in range(listing.RELIST_TURNS)]
     assert found[-1] == 10
     assert again.scan() == Discovery(places(logs)).scan()
 
 
 def test_what_did_not_change_is_neither_listed_nor_made_again(logs, monkeypatch):
-    monkeypatch.setattr(local_files, "RELIST_TURNS", 10**9)
+    monkeypatch.setattr(listing, "RELIST_TURNS", 10**9)
     for run in range(3):
         create_run(logs, run)
     settle()
@@ -172,15 +172,15 @@ def test_what_did_not_change_is_neither_listed_nor_made_again(logs, monkeypatch)
 
 
 def test_after_a_pause_everything_is_listed_again(logs, monkeypatch):
-    monkeypatch.setattr(local_files, "RELIST_TURNS", 10**9)
+    monkeypatch.setattr(listing, "RELIST_TURNS", 10**9)
     create_run(logs, 0)
     settle()
     again = Discovery(places(logs))
     again.scan()
     listed = []
-    listing = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or listing(path))
-    monkeypatch.setattr(local_files, "WHOLE_SECONDS", 0.0)
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
+    monkeypatch.setattr(listing, "WHOLE_SECONDS", 0.0)
     again.scan()
     assert len(listed) == 2
 

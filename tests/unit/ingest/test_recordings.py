@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.ingest.recorder_files.columns import batches_between, read_line_samples
 from tb_steptime.ingest.recorder_files.decoding import read_all
 from tb_steptime.ingest.recorder_files.finding import recorder_files
-from tb_steptime.ingest.recorder_files.missing import killed_workers, of_files, unrecorded_batches
+from tb_steptime.ingest.recorder_files.reading import (
+    batches_between,
+    killed_workers,
+    of_files,
+    read_line_samples,
+    unrecorded_batches,
+)
 from tb_steptime.record.file.format import ENDED, EXHAUSTED, FAILED
 from tests.drawn.recorded import assert_rows_are_true, recordings, rows
 from tests.recordings import FOLDER, names, truth

@@ -6,7 +6,7 @@ import tb_steptime
 from tb_steptime import cli
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import any_path
-from tb_steptime.ingest import read_one, remote_files
+from tb_steptime.ingest import listing, read_one
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.measure import facts_of, measure_file
 from tb_steptime.ingest.places import parse_places
@@ -50,7 +50,7 @@ def test_later_scans_wait_for_no_listing_and_see_what_came(bucket, monkeypatch):
     trace = before.spans[0].trace
     (trace.parent / "host_7.3.pt.trace.json.gz").write_bytes(trace.read_bytes())
     assert search.scan() is before
-    monkeypatch.setattr(remote_files, "LIST_SECONDS", 0.0)
+    monkeypatch.setattr(listing, "LIST_SECONDS", 0.0)
     files = search._files[0]
     files._due = 0.0
     search.scan()

@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.notebook.tables import Table
-from tb_steptime.tables.kinds import kinds_of
+from tb_steptime.tables.base import kinds_of
 
 KINDS = {"op": "text", "calls": "int", "bytes": "int", "share": "float", "slow": "bool"}
 ROWS = [("add", 7, 2**53 + 1, 0.5, True), ("mul", 9, None, None, None)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.links import VARIABLE, Links, links_of
+from tb_steptime.ranks.messages import VARIABLE, Links, links_of
 from tests.drawn.exchanging_ranks import rank
 
 BOTH = Links(450e9, 50e9)

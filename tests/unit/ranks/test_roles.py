@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.ranks.roles import role_of_class, role_of_group
+from tb_steptime.ranks.collectives import role_of_class, role_of_group
 
 
 def exchanged(kind: str, site: str, nbytes: int = 1_000_000, wrapper: str = "") -> ExchangeClass:

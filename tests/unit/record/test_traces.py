@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.record import traces
-from tb_steptime.record.traces import TraceWriter
+from tb_steptime.record import profiling
+from tb_steptime.record.profiling import TraceWriter
 
 TEXT = '{"traceEvents": []}'
 
@@ -48,7 +48,7 @@ def test_a_trace_appears_when_it_is_complete_and_the_training_does_not_wait_for_
         go_on.wait(20)
         target.write(source.read())
 
-    monkeypatch.setattr(traces.shutil, "copyfileobj", copied)
+    monkeypatch.setattr(profiling.shutil, "copyfileobj", copied)
     writer = TraceWriter(tmp_path / "logs" / "run")
     writer.write(Profiler())
     assert [name for name in names(tmp_path / "logs" / "run") if name.endswith(".gz")] == []

@@ -7,7 +7,7 @@ import pytest
 from tb_steptime.ingest.found import spans_of_files
 from tb_steptime.record.file.steps import RECORDED, SLOW, UNKNOWN, StepFile, TimedStep
 from tb_steptime.serve.job_steps import MOST_BINS, JobSteps, SlowJobStep, StepBin, job_steps
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.journals import HEADER, refuse
 
 MS = 1_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.ingest.states import SpanState
-from tb_steptime.serve.opening import Address, first_span, is_at_rest
+from tb_steptime.serve.store import Address, first_span, is_at_rest
 from tb_steptime.serve.wire import Index, RunEntry, SpanEntry, WorkerEntry
 
 

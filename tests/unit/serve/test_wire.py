@@ -15,8 +15,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.serve.api import api
 from tb_steptime.serve.catalogue import catalogue
-from tb_steptime.serve.typescript import interfaces
-from tb_steptime.serve.wire import Neighbour, encode
+from tb_steptime.serve.wire import Neighbour, encode, interfaces
 from tb_steptime.tables.heads import HEADS
 from tests import PROJECT
 

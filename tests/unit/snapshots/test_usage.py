@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
-from tb_steptime.snapshots.growth import DeviceGrowth, LineGrowth
-from tb_steptime.snapshots.lines import LineRow
+from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.summary import PAGE, summarize_snapshot
 from tb_steptime.snapshots.usage import allocations, usage

@@ -11,9 +11,8 @@ from msgspec.structs import replace
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts
 from tb_steptime.ranks.result import JobRanks, RankRow
-from tb_steptime.tables.base import EVERYWHERE, Column, Surface, Table, report_of
+from tb_steptime.tables.base import EVERYWHERE, Column, Surface, Table, derived_schemas, report_of, with_derived
 from tb_steptime.tables.cards import CARDS
-from tb_steptime.tables.derived import derived_schemas, with_derived
 from tb_steptime.tables.heads import HEADS, TABLES
 from tb_steptime.tables.ranks import rank_reports
 from tb_steptime.tables.recordings import FIGURES, SPANS, WHICH

@@ -15,7 +15,7 @@ from tb_steptime.ranks.job import job_ranks
 from tb_steptime.serve.ranks.asked import ranks_page
 from tb_steptime.serve.ranks.jobs import Job, KnownJob
 from tb_steptime.tables.ranks import rank_reports
-from tb_steptime.terminal.agent import jobs
+from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs, RefusalError
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.table import job_table
@@ -28,7 +28,7 @@ from tests.drawn.small_trace import write_trace
 
 
 def test_a_late_rank_and_what_to_do():
-    (job,) = jobs.ranks(Logs(PROJECT / "demo_logs"), "cpu_late_rank").jobs
+    (job,) = answers.ranks(Logs(PROJECT / "demo_logs"), "cpu_late_rank").jobs
     assert (job.run, job.ranks, job.missing, job.pipeline, job.stages) == ("cpu_late_rank", [0, 1, 2, 3], [], None, [])
     assert job.verdict.startswith("Rank 2 makes the others wait ")
     assert [card["id"] for card in job.cards] == ["straggler"]
@@ -38,8 +38,8 @@ def test_the_stages_of_a_pipeline_and_what_they_are_idle_for(monkeypatch, tmp_pa
     write_trace(tmp_path / "a" / "w.pt.trace.json")
     drawn = DrawnPipeline(gpipe(2, 2), [10 * MS] * 2, [20 * MS] * 2, transfer=MS)
     found = FoundJob("a", [], job_ranks(drawn.spans()), None)
-    monkeypatch.setattr(jobs.Jobs, "found", lambda _: [found])
-    (job,) = jobs.ranks(Logs(tmp_path), "a").jobs
+    monkeypatch.setattr(answers.Jobs, "found", lambda _: [found])
+    (job,) = answers.ranks(Logs(tmp_path), "a").jobs
     assert job.pipeline is not None
     assert job.pipeline.startswith("2 stages, 2 micro-batches a step, schedule GPipe.")
     times = {"step_ms": 92.0, "forward_ms": 20.0, "backward_ms": 40.0, "other_ms": 0.0, "schedule_ms": 30.0,
@@ -61,8 +61,8 @@ def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: st
     groups = (ExchangeGroup("0", 2, name, [0, 1]),)
     spans = [rank(number, "ee ee ee", classes=classes, groups=groups) for number in range(2)]
     found = FoundJob("a", [], job_ranks(spans), None)
-    monkeypatch.setattr(jobs.Jobs, "found", lambda _: [found])
-    (job,) = jobs.ranks(Logs(tmp_path), "a").jobs
+    monkeypatch.setattr(answers.Jobs, "found", lambda _: [found])
+    (job,) = answers.ranks(Logs(tmp_path), "a").jobs
     assert len(job.experts) == bool(said)
     for words in said:
         assert words in job.experts[0]
@@ -83,18 +83,18 @@ def test_the_busiest_expert_of_each_rank(monkeypatch, tmp_path):
     dropping = msgspec.structs.replace(result, experts_reason=reason)
     other = dataclasses.replace(drawn, key="1", rank=1, results={"ranks": dropping})
     found = FoundJob("a", [], job_ranks([even, other]), None)
-    monkeypatch.setattr(jobs.Jobs, "found", lambda _: [found])
+    monkeypatch.setattr(answers.Jobs, "found", lambda _: [found])
     reports = rank_reports(found.ranks, None)
     assert [(each.expert_rows, each.busiest_expert) for each in reports] == [(experts.rows, 2.8125), (None, None)]
     table = job_table(found, 80)
     assert [("2.8" in line) for line in table.splitlines() if line.startswith("rank ")] == [True, False]
-    (said,) = jobs.ranks(Logs(tmp_path), "a").jobs[0].experts
+    (said,) = answers.ranks(Logs(tmp_path), "a").jobs[0].experts
     assert said.startswith("How many tokens each expert of a rank computes is not known.")
     assert said in " ".join(table.split())
 
 
 def test_one_process_is_no_job(tmp_path):
     write_trace(tmp_path / "a" / "w.pt.trace.json")
-    assert jobs.ranks(Logs(tmp_path), None).jobs == []
+    assert answers.ranks(Logs(tmp_path), None).jobs == []
     with pytest.raises(RefusalError, match='There is no run "b"'):
-        jobs.ranks(Logs(tmp_path), "b")
+        answers.ranks(Logs(tmp_path), "b")

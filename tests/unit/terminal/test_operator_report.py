@@ -15,9 +15,15 @@ from tb_steptime import cli
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_tree import ModuleRow
-from tb_steptime.metrics.operators.outside_modules import OutsideModules
-from tb_steptime.terminal.operator_report import OperatorChoice, SpanOperators, span_operators
-from tb_steptime.terminal.operator_text import module_lines, operator_text, span_text
+from tb_steptime.metrics.operators.modules import OutsideModules
+from tb_steptime.terminal.operator_report import (
+    OperatorChoice,
+    SpanOperators,
+    module_lines,
+    operator_text,
+    span_operators,
+    span_text,
+)
 from tests.drawn.small_trace import write_trace
 from tests.drawn.timeline import timeline
 

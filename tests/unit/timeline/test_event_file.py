@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tb_steptime.metrics.memory.bins import bin_edges
+from tb_steptime.metrics.memory.devices import bin_edges
 from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
@@ -32,8 +32,7 @@ from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import MAX_BOXES, timeline_page
 from tb_steptime.timeline.tracks import order
-from tb_steptime.timeline.tracks.colours import COLOURS, event_colours
-from tb_steptime.timeline.tracks.order import PINNED_STREAMS, tracks_of
+from tb_steptime.timeline.tracks.order import COLOURS, PINNED_STREAMS, event_colours, tracks_of
 from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import on_real_traces, read_real

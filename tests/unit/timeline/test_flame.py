@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tb_steptime.metrics.flame.labels import Labels
-from tb_steptime.metrics.flame.tree import flame_tree
+from tb_steptime.metrics.flame.costs import flame_tree
+from tb_steptime.metrics.flame.prefixes import Labels
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.flame import flame_page, numbers_of, totals_of

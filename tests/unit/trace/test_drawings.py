@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.trace.launches import find_launches
+from tb_steptime.trace.model import find_launches
 from tb_steptime.trace.table import Kind
 from tests.drawn.timeline import A100, V100, timeline
 

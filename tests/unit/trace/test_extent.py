@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
-from tb_steptime.trace.steps.outside import DeviceTime, device_time
+from tb_steptime.trace.steps.windows import DeviceTime, device_time
 from tb_steptime.trace.table import DEVICE_KINDS
 from tests import PROJECT
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path

@@ -14,11 +14,9 @@ from tb_steptime.timeline.answers import EventFact
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.trace.kineto import read_trace
-from tb_steptime.trace.kineto.further import counters
-from tb_steptime.trace.kineto.further.launch_shapes import Shapes, mended
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.kineto import further, read_trace
+from tb_steptime.trace.kineto.tables import Shapes, mended
+from tb_steptime.trace.model import Device, Trace, find_launches
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.table import Kind
@@ -260,7 +258,7 @@ def test_what_gpus_measure_is_read_and_other_counters_are_only_counted() -> None
 
 
 def test_of_many_samples_some_are_kept_of_each_counter(monkeypatch) -> None:
-    monkeypatch.setattr(counters, "MOST_SAMPLES", 6)
+    monkeypatch.setattr(further, "MOST_SAMPLES", 6)
     of = read("gpu_counters.json").counters
     assert len(of) == 5
     assert of.name.tolist() == [0, 0, 0, 1, 2]

@@ -10,9 +10,8 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.operators.op_tree import levels_of
 from tb_steptime.trace import nesting, table
-from tb_steptime.trace.lanes import op_rows
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost, outermost, parents
+from tb_steptime.trace.nesting import innermost, op_rows, outermost, parents
 from tb_steptime.trace.table import EventTable, Kind
 from tests.drawn.timeline import timeline
 

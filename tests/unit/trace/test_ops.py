@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from tb_steptime.trace.frames import is_source
 from tb_steptime.trace.host_ranges import named_ranges, short_range
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import NoOp, Places, kernel_origins, places
 from tb_steptime.trace.table import Int64, Kind
 from tests.drawn.op_rows import linear, named

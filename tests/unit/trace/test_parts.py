@@ -20,11 +20,10 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.trace.kineto import ReadProgress, read_trace, scanning, source
 from tb_steptime.trace.kineto.columns import Columns
-from tb_steptime.trace.kineto.parts import merging, seams, slots, team, unpacking, whole
+from tb_steptime.trace.kineto.parts import merging, orders, team, unpacking, whole
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
-from tb_steptime.trace.kineto.parts.reading import PartReader
-from tb_steptime.trace.kineto.parts.storing import owners
+from tb_steptime.trace.kineto.parts.reading import PartReader, owners
 from tb_steptime.trace.kineto.reader import Whole
 from tb_steptime.trace.model import Trace
 from tests import TRACES
@@ -50,8 +49,8 @@ def small_pieces(chunk: int, part: int) -> Iterator[None]:
             (source, "TEXT_BYTES", chunk),
             (source, "PACKED_BYTES", chunk),
             (scanning, "TAIL_BYTES", chunk),
-            (seams, "_LEAST_BYTES", part),
-            (seams, "_MOST_BYTES", part),
+            (orders, "_LEAST_BYTES", part),
+            (orders, "_MOST_BYTES", part),
         ):
             stack.enter_context(mock.patch.object(module, name, size))
         yield
@@ -62,10 +61,10 @@ def in_parts(path: Path, part_bytes: int, reader_of: Chooser) -> tuple[Trace | N
     with ExitStack() as stack:
         files = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
         text = stack.enter_context(tempfile.TemporaryFile())
-        stack.enter_context(mock.patch.object(slots, "SLOT_SPAN", 2**24))  # there are as many slots as parts
-        orders, extent = _orders(path, text.fileno(), part_bytes)
+        stack.enter_context(mock.patch.object(orders, "SLOT_SPAN", 2**24))  # there are as many slots as parts
+        parts_asked, extent = _orders(path, text.fileno(), part_bytes)
         readers = [PartReader(number, text.fileno(), file) for number, file in enumerate(files)]
-        parts = [readers[reader_of(order.number)].read(order) for order in orders]
+        parts = [readers[reader_of(order.number)].read(order) for order in parts_asked]
         read = whole.whole_of(parts, [file.fileno() for file in files], extent)
         return (Whole(*read, every_event=True).trace() if read else None), len(parts)
 
@@ -74,11 +73,11 @@ def _orders(path: Path, text: int, part_bytes: int) -> tuple[list[Order], source
     """The orders to read the parts, with the text in the open file."""
     if path.suffix != ".gz":
         size = os.write(text, path.read_bytes())
-        return list(seams.plain_orders(text, size, 2)), source.Extent(path, size, size, False, False)
+        return list(orders.plain_orders(text, size, 2)), source.Extent(path, size, size, False, False)
     packed = source.Source(path)
-    orders = list(unpacking.unpacked_parts(packed.chunks(), slots.Slots(text), itertools.count(), part_bytes))
+    found = list(unpacking.unpacked_parts(packed.chunks(), orders.Slots(text), itertools.count(), part_bytes))
     packed.close()
-    return orders, packed.extent
+    return found, packed.extent
 
 
 def spelled(events: list[Any], **more: Any) -> str:
@@ -237,13 +236,13 @@ def test_a_slot_grows_with_the_text_of_a_part() -> None:
     """The text has three chunks, and the slot first has room for one of them; the last chunk is shorter."""
     texts = [bytes([letter]) * 3_000 for letter in b"abc"]
     with (
-        mock.patch.object(slots, "_USUAL_BYTES", 4_096),
-        mock.patch.object(slots, "SLOT_SPAN", 2**16),
+        mock.patch.object(orders, "_USUAL_BYTES", 4_096),
+        mock.patch.object(orders, "SLOT_SPAN", 2**16),
         tempfile.TemporaryFile() as file,
     ):
-        written, read = slots.Slots(file.fileno()), slots.Slots(file.fileno())
+        written, read = orders.Slots(file.fileno()), orders.Slots(file.fileno())
         for slot in (1, 0, 1):
-            filling = slots.Filling(written, slot)
+            filling = orders.Filling(written, slot)
             for text in texts:
                 filling.add(text)
             filling.shorten(1_000)
@@ -255,7 +254,7 @@ def test_a_slot_grows_with_the_text_of_a_part() -> None:
 @on_real_traces
 def test_real_traces_in_parts(name: str, tmp_path: Path) -> None:
     path = real_trace(name)
-    with mock.patch.object(seams, "_LEAST_BYTES", 2**19), mock.patch.object(seams, "_MOST_BYTES", 2**19):
+    with mock.patch.object(orders, "_LEAST_BYTES", 2**19), mock.patch.object(orders, "_MOST_BYTES", 2**19):
         together, _ = in_parts(path, 2**19, lambda number: number % 3)
         plain = tmp_path / "trace.json"
         plain.write_bytes(gzip.decompress(path.read_bytes()))

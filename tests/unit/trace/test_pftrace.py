@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tb_steptime.errors import TraceError
 from tb_steptime.metrics.steps.parts import step_breakdown
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.model import Device, Trace, find_launches
 from tb_steptime.trace.perfetto import packets as packets_module
 from tb_steptime.trace.reading import is_pftrace, looks_like_trace, plan_slice, read_trace
 from tb_steptime.trace.steps import find_steps

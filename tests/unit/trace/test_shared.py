@@ -1,7 +1,6 @@
 """A shared measurement is made once for each trace and device."""
 
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tests.drawn.timeline import timeline
 
 

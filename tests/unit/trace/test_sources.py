@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.trace.host_ranges import garbage_collections, loading_calls, loading_overheads
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import Rows, forward_of, places
 from tb_steptime.trace.sources import Words, modules, sources
-from tb_steptime.trace.stops import garbage_collections, loading_calls, loading_overheads
 from tb_steptime.trace.table import Kind
 from tests import TRACES
 from tests.drawn.op_rows import linear, named

@@ -9,8 +9,7 @@ from tb_steptime.insights.rules.gpu.eager_attention import FUSED
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import site_phrase
 from tb_steptime.insights.wording.vendors import matrix_units
-from tb_steptime.metrics.tensor_cores.attainable import ALIGNED_FRACTION, MEMORY_FRACTION
-from tb_steptime.metrics.tensor_cores.product_rates import ProductRate
+from tb_steptime.metrics.tensor_cores.product_rates import ALIGNED_FRACTION, MEMORY_FRACTION, ProductRate
 from tb_steptime.text import Phrase, Quantity, Unit, closed, filled, fraction, joined, ns, phrase, text
 
 _TITLES = {

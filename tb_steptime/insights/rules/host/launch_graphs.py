@@ -16,7 +16,7 @@ from tb_steptime.insights.host_gains import sites_of
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, has_one_graph, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
-from tb_steptime.metrics.job.server import Server
+from tb_steptime.metrics.job.kind import Server
 from tb_steptime.text import agreeing, count, filled, fraction, ns
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.

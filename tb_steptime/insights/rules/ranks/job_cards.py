@@ -7,7 +7,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted
 from tb_steptime.insights.wording.ranks import step_ns
-from tb_steptime.ranks.delays.steady import FEW_STEPS
+from tb_steptime.ranks.delays.late import FEW_STEPS
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.text import Phrase, phrase
 

@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.metrics.steps.recurring import RecurringWork
+from tb_steptime.metrics.steps.inserted import RecurringWork
 from tb_steptime.text import Phrase, agreeing, code, count, filled, ns, phrase
 
 #: From this share of the excess on, the ops that these steps call more often say only where it is.

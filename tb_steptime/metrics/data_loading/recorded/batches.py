@@ -12,8 +12,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.marks import in_steps
 from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Received
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, median
 

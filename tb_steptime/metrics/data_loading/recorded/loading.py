@@ -29,8 +29,7 @@ from tb_steptime.metrics.data_loading.recorded.workers import (
 from tb_steptime.metrics.data_loading.waits import exposed_waits
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int64, median
 

@@ -23,8 +23,7 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProd
 from tb_steptime.metrics.data_loading.waits import work_from_before
 from tb_steptime.metrics.outliers import robust_deviation
 from tb_steptime.text import Reason, fraction, ns
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, median, percentile
 

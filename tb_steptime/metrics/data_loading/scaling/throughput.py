@@ -26,8 +26,7 @@ from tb_steptime.metrics.data_loading.scaling.in_order_delivery import (
 )
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.text import Reason
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int64
 
 TOO_FEW_STEPS = Reason("record_more_steps")

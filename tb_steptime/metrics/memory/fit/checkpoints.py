@@ -9,6 +9,12 @@ A checkpoint drops what its module saved when the call ends, and recomputes it b
 
 Instead it keeps the input of the module, if nothing else does, and the output, if the next op saves it. The instants of
 the call occur a second time, on top of what is alive when its backward pass begins.
+
+The names of ops' nodes show which tensors they save for the backward pass. A checkpoint without reentrant autograd
+repeats the forward pass until the last needed tensor is available:
+
+    linear   gelu   linear                 the last linear saves its input: it is not recomputed
+    linear   batch_norm   relu             relu saves its result: everything is recomputed
 """
 
 from __future__ import annotations
@@ -20,22 +26,17 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns, sizes
-from tb_steptime.metrics.memory.births import PHASE, births, steps_at
+from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
 from tb_steptime.metrics.memory.devices import CPU, Place
 from tb_steptime.metrics.memory.fit.fit import Steady, steady
-from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, growing_sizes, tensors_of
-from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
-from tb_steptime.metrics.memory.fit.saving import is_view, saves_inputs_only, saves_nothing, saves_result
+from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, PeakLine, growing_sizes, highest_lines, tensors_of
 from tb_steptime.text import Reason
-from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.backward import NODE, backward_nodes
 from tb_steptime.trace.frames import module_class, module_frames
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import innermost, parent_places
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.nesting import innermost, op_rows, parent_places
 from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
 
 NO_MODULES = Reason("memory_fit_needs_modules")
@@ -320,3 +321,68 @@ def _input_sizes(trace: Trace, op: int, place: Place) -> Int64:
     """Bytes on this device of each tensor that the op gets as input."""
     step = 1 if place.type == CPU else ROUNDED_TO
     return np.array([-(-tensor.bytes // step) * step for tensor in tensors_of(trace, op)], np.int64)
+
+
+_ENDING = expression(r"Backwards?\d*$")
+#: Views: ops that allocate no tensor of their own.
+_VIEWS = expression(
+    r"View|UnsafeView|Reshape|ReshapeAlias|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|Unbind|Split"
+    r"|SplitWithSizes|AsStrided|Alias|Unfold"
+)
+#: Ops whose backward pass needs only sizes and numbers, no tensors.
+_NOTHING = expression(r"Add|Sub|Neg|Cat|Stack|Mean|Sum|Clone|ToCopy|Repeat|Flip|Roll|ConstantPadNd")
+#: Ops that save only their inputs: everything is saved before they run.
+_INPUTS = expression(
+    r"Addmm|Mm|Bmm|Baddbmm|Matmul|Linear|Mul|Div|Pow|Convolution|MkldnnConvolution|Gelu|Silu|Softplus|Hardswish|Mish"
+    r"|Hardtanh|Embedding|AvgPool2D|AdaptiveAvgPool2D|Where|Abs|Log|Sin|Cos|Index|IndexSelect|Gather"
+)
+#: Of these, ops that save where to look, and not what they look up in.
+_LOOKUPS = expression(r"Embedding|Index|IndexSelect|Gather")
+#: Ops that save their result.
+_RESULT = expression(
+    r"Relu|LeakyRelu|Elu|Tanh|Sigmoid|Softmax|LogSoftmax|Exp|Sqrt|Rsqrt|Reciprocal|ScaledDotProduct\w*Attention\w*"
+)
+
+
+def _op(node: str) -> str:
+    return _ENDING.sub("", node.removeprefix(NODE))
+
+
+def is_view(node: str) -> bool:
+    """
+    >>> is_view("autograd::engine::evaluate_function: ViewBackward0"), is_view("AddBackward0")
+    (True, False)
+    """
+    return _VIEWS.fullmatch(_op(node)) is not None
+
+
+def saves_nothing(node: str) -> bool:
+    """
+    >>> saves_nothing("AddBackward0"), saves_nothing("AddmmBackward0")
+    (True, False)
+    """
+    return _NOTHING.fullmatch(_op(node)) is not None
+
+
+def saves_inputs_only(node: str) -> bool:
+    """
+    >>> saves_inputs_only("AddmmBackward0"), saves_inputs_only("ReluBackward0")
+    (True, False)
+    """
+    return _INPUTS.fullmatch(_op(node)) is not None
+
+
+def is_lookup(node: str) -> bool:
+    """
+    >>> is_lookup("EmbeddingBackward0"), is_lookup("AddmmBackward0")
+    (True, False)
+    """
+    return _LOOKUPS.fullmatch(_op(node)) is not None
+
+
+def saves_result(node: str) -> bool:
+    """
+    >>> saves_result("ReluBackward0"), saves_result("NativeBatchNormBackward0")
+    (True, False)
+    """
+    return _RESULT.fullmatch(_op(node)) is not None

@@ -7,17 +7,13 @@ import math
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations
-from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.memory.allocations import allocations, steps_at
 from tb_steptime.metrics.memory.devices import NO_TOTALS, NOT_RECORDED, Curve, Place, curve
-from tb_steptime.metrics.memory.fit.batch import step_batches
-from tb_steptime.metrics.memory.fit.growing import growing_sizes
-from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.metrics.memory.fit.growing import PeakLine, growing_sizes, highest_lines, step_batches
 from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.shared import shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Bool, Int64, is_in
 
 NO_SHAPES = Reason("memory_fit_needs_shapes")

@@ -4,28 +4,35 @@ aten::linear [[32,784],[64,784]]  +8192     32 x 64 floats: made of a tensor wit
 aten::batch_norm [[32,8,9,9],[8]]   +32     as large as its weight: statistics of each channel               stays
 aten::mm [[64,32],[32,784]]     +200704     gradient of a weight, by its lifetime or by its shape            stays
 aten::lstm [[9,32,16],[256,64]]  +69632     the weight in padded rows: 64 of 272 floats instead of 256       stays
+
+The peak is a function of the batch: the maximum of the lines that belong to instants of steady steps.
+
+instant     constant   per sample     at 8     at 64
+a                100            4      132       356
+b                180            1      188       244      the peak is at b up to a batch of 26, at a from 27 on
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
-from tb_steptime.metrics.memory.allocations import allocations, sizes
-from tb_steptime.metrics.memory.births import PHASE, births
+from tb_steptime.metrics.memory.allocations import PHASE, allocations, births, sizes, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU
-from tb_steptime.metrics.memory.fit.batch import holds_batch, parameter_shapes
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.shared import shared
-from tb_steptime.trace.table import Bool, Int64, is_in, places_in, values_at
+from tb_steptime.trace.backward import backward_nodes
+from tb_steptime.trace.model import Trace, rows_named, shared
+from tb_steptime.trace.nesting import op_rows, parent_places
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, Kind, distinct_in, is_in, places_in, values_at
 
 #: Categories that keep their size at any batch, whichever op made them.
 _CONSTANT = ("parameters", "gradients", "optimizer_state")
@@ -197,3 +204,151 @@ class _Judge:
         if len(left) != 2 or len(right) != 2 or left[0] % self.batch:
             return False
         return bool(self.parameters & {left, right}) or (left[0], right[1]) not in self.parameters
+
+
+#: The node of the backward pass that accumulates the gradient of one parameter.
+_ACCUMULATES = "torch::autograd::AccumulateGrad"
+#: The batch is the first or the second dimension of the model's input.
+_BATCH_DIMENSIONS = 2
+#: Inside of a model the batch may come after other dimensions; it is among this many leading ones.
+_LEADING = 3
+#: The batch is looked for in this many tensors at the beginning; in the first ones it may be merged with the length of
+#: a sequence.
+_FIRST = 8
+#: The length of a sequence may lead in slightly more tensors than the batch, which comes before it in the first one. A
+#: dimension with at least this share of the most frequent one's tensors also qualifies.
+_NEARLY = 0.9
+
+
+@shared
+def parameter_shapes(trace: Trace) -> Counter[Shape]:
+    """How many parameters with a gradient have each shape; empty where shapes were not recorded."""
+    rows = _accumulations(trace)
+    step = steps_at(trace, trace.events.start_ns[rows])
+    each_step = [
+        Counter(shape for shapes in shapes_in(trace, rows[step == number]) for shape in shapes if shape)
+        for number in distinct_in(step[step >= 0]).tolist()
+    ]
+    return max(each_step, key=len, default=Counter())
+
+
+@shared
+def parameter_types(trace: Trace) -> set[str]:
+    """The types of parameters with a gradient, as torch names them; empty where they were not recorded."""
+    rows, column = _accumulations(trace), trace.events.dtypes
+    numbers = distinct_in(column[rows]).tolist() if column is not None else []
+    return {each for number in numbers if number >= 0 for each in types_of(trace.inputs[number]) if each in TYPE_BYTES}
+
+
+def _accumulations(trace: Trace) -> Int64:
+    return rows_named(trace, (Kind.CPU_OP,), lambda name: name == _ACCUMULATES)
+
+
+@shared
+def step_batches(trace: Trace) -> tuple[int | None, ...]:
+    """For each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
+    forward = backward_nodes(trace).forward
+    made = distinct_in(forward[forward >= 0])
+    step = steps_at(trace, trace.events.start_ns[made])
+    parameters = {turned for shape in parameter_shapes(trace) for turned in (shape, shape[::-1])}
+    return tuple(
+        _batch(list(shapes_in(trace, made[step == number])), parameters)
+        for number in range(len(find_steps(trace).steps))
+    )
+
+
+def shapes_in(trace: Trace, rows: np.typing.NDArray[np.integer]) -> Iterable[tuple[Shape, ...]]:
+    """The shapes of the inputs of each of these rows of the event table; empty where a row has none. Without recorded
+    shapes there is nothing."""
+    column = trace.events.shapes
+    for number in [] if column is None else column[rows].tolist():
+        yield (shapes_of(trace.inputs[number]) or ()) if number >= 0 else ()
+
+
+def holds_batch(shape: Shape, batch: int) -> bool:
+    """Whether a shape has the batch as a dimension, or merged with others as its first dimension greater than 1.
+
+    >>> holds_batch((32, 784), 32), holds_batch((50, 32, 16), 32), holds_batch((32 * 50, 16), 32)
+    (True, True, True)
+    """
+    first = next((size for size in shape if size > 1), 1)
+    return bool(shape) and (first % batch == 0 or batch in shape)
+
+
+def _batch(calls: list[tuple[Shape, ...]], parameters: set[Shape]) -> int | None:
+    """The dimension at the beginning of the forward pass that most tensors have. Tensors shaped like a parameter count
+    only if all are. The ops are the differentiated ones, which excludes indexing of a dataset on the device."""
+    shapes = [shape for call in calls for shape in call if shape and all(shape)]
+    shapes = [shape for shape in shapes if shape not in parameters] or shapes
+    first = [size for shape in shapes[:_FIRST] for size in shape[:_BATCH_DIMENSIONS]]
+    candidates = [size for size in first if size > 1] or first
+    counts = [sum(_leads(shape, size) for shape in shapes) for size in candidates]
+    enough = _NEARLY * max(counts, default=0)
+    return next((size for size, count in zip(candidates, counts, strict=True) if count >= enough), None)
+
+
+def _leads(shape: Shape, batch: int) -> bool:
+    """Whether the batch is the first dimension, possibly merged with others; for a sequence also the second or third
+    one, as in attention with the length first, or with queries, keys and values stacked."""
+    leading = shape[:_LEADING] if len(shape) > _BATCH_DIMENSIONS else shape[:1]
+    return any(size % batch == 0 for size in leading)
+
+
+class PeakLine(msgspec.Struct, frozen=True):
+    """Memory at an instant for any batch: constant + batch x per_sample, bytes. row: the instant, as a row of the
+    device's curve."""
+
+    constant: int
+    per_sample: float
+    row: int
+
+    def at(self, batch: float) -> float:
+        return self.constant + self.per_sample * batch
+
+
+def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]:
+    """The lines that are the highest at some batch from 0 on, the flattest first; growing / batch is per sample.
+
+    >>> [line.row for line in highest_lines(np.array([100, 180, 90]), np.array([32, 8, 8]), 8)]
+    [1, 0]
+    """
+    kept: list[int] = []
+    for row in _steeper_and_lower(constant, growing):
+        while kept and _needless(constant, growing, batch, kept, row):
+            kept.pop()
+        kept.append(row)
+    return [PeakLine(int(constant[row]), float(growing[row]) / batch, row) for row in kept]
+
+
+def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
+    """Rows by rising slope, so that constants fall; without rows that another one exceeds at every batch."""
+    order = np.lexsort((constant, growing))[::-1]
+    highest = np.maximum.accumulate(constant[order])
+    first = np.append(True, highest[1:] > highest[:-1]) if len(order) else order
+    rows: list[int] = order[np.flatnonzero(first)][::-1].tolist()
+    return rows
+
+
+def _needless(constant: Int64, growing: Int64, batch: int, kept: list[int], row: int) -> bool:
+    """Whether the last kept line is nowhere above both its neighbours."""
+    if len(kept) < 2:
+        return False
+    before, last = kept[-2], kept[-1]
+    return _crossing(constant, growing, batch, before, row) <= _crossing(constant, growing, batch, before, last)
+
+
+def _crossing(constant: Int64, growing: Int64, batch: int, flat: int, steep: int) -> float:
+    return float(constant[flat] - constant[steep]) * batch / float(growing[steep] - growing[flat])
+
+
+def peak_at(lines: list[PeakLine], batch: float) -> float:
+    """Bytes at this batch."""
+    return max(line.at(batch) for line in lines)
+
+
+def largest_batch(lines: list[PeakLine], limit: float) -> int | None:
+    """The largest whole batch whose peak is within the limit; 0 if there is none, None if every batch fits."""
+    if any(line.constant > limit for line in lines):
+        return 0
+    most = [(limit - line.constant) / line.per_sample for line in lines if line.per_sample > 0]
+    return int(min(most)) if most else None

@@ -18,19 +18,24 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, are_on, ends_ns, sizes
-from tb_steptime.metrics.memory.births import PHASE, births, steps_at
+from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
 from tb_steptime.metrics.memory.devices import Place
-from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES, checkpoints, module_calls
+from tb_steptime.metrics.memory.fit.checkpoints import (
+    NO_MODULES,
+    checkpoints,
+    is_lookup,
+    is_view,
+    module_calls,
+    saves_inputs_only,
+    saves_nothing,
+    saves_result,
+)
 from tb_steptime.metrics.memory.fit.fit import Steady
-from tb_steptime.metrics.memory.fit.growing import Tensor, growing_sizes, tensors_of
-from tb_steptime.metrics.memory.fit.lines import highest_lines, peak_at
-from tb_steptime.metrics.memory.fit.saving import is_lookup, is_view, saves_inputs_only, saves_nothing, saves_result
+from tb_steptime.metrics.memory.fit.growing import Tensor, growing_sizes, highest_lines, peak_at, tensors_of
 from tb_steptime.metrics.memory.fit.states import CopiedBytes, Other
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct, is_in
 
 NO_COPIES = Reason("memory_fit_no_copies")

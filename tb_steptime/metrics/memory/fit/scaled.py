@@ -17,20 +17,27 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
-from tb_steptime.metrics.memory.allocations import sizes
-from tb_steptime.metrics.memory.births import PHASE, births
+from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.batch import parameter_shapes, parameter_types, shapes_in
 from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.growing import FLOAT, Tensor, growing, ops_with_shapes, tensors_of
-from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.metrics.memory.fit.growing import (
+    FLOAT,
+    PeakLine,
+    Tensor,
+    growing,
+    highest_lines,
+    ops_with_shapes,
+    parameter_shapes,
+    parameter_types,
+    shapes_in,
+    tensors_of,
+)
 from tb_steptime.metrics.memory.fit.states import Other, recorded_states
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.lanes import op_rows
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
+from tb_steptime.trace.nesting import op_rows
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 MIXED_TYPES = Reason("memory_fit_mixed_types")

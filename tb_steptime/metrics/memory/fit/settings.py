@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.memory.devices import CPU, Place, memory_devices
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
 from tb_steptime.metrics.memory.fit.fit import MemoryFit, Steady, bounds, memory_fit, steady
-from tb_steptime.metrics.memory.fit.lines import PeakLine, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.growing import PeakLine, largest_batch, peak_at
 from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, activations_on_cpu, copy_rates
 from tb_steptime.metrics.memory.fit.scaled import scaled_settings
 from tb_steptime.metrics.memory.fit.states import CATEGORY_MARGIN, NO_TIME, Other, other_settings

@@ -17,17 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import sizes
-from tb_steptime.metrics.memory.births import steps_at
+from tb_steptime.metrics.memory.allocations import sizes, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
 from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.batch import parameter_shapes
 from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines
+from tb_steptime.metrics.memory.fit.growing import PeakLine, highest_lines, parameter_shapes
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.names import rows_named
+from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Margin in both directions: temporaries of the new optimizer and of collectives are not recorded.

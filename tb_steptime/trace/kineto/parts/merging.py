@@ -19,8 +19,7 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.columns import EXCHANGE_WORDS, Columns
 from tb_steptime.trace.kineto.inputs import MOST_BYTES, Texts
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.kineto.parts.reading import Learned, Part
-from tb_steptime.trace.kineto.parts.storing import load, owners
+from tb_steptime.trace.kineto.parts.reading import Learned, Part, load, owners
 
 #: Columns whose values are numbers of something else, by what they number: rows of events of their part, or texts.
 ROWS = frozenset(

@@ -19,9 +19,7 @@ from tb_steptime.trace.allocator import give_back_large_blocks
 from tb_steptime.trace.kineto import scanning
 from tb_steptime.trace.kineto.document import opening_of
 from tb_steptime.trace.kineto.parts import orders
-from tb_steptime.trace.kineto.parts.orders import Order, Unpacking
-from tb_steptime.trace.kineto.parts.seams import seam_in
-from tb_steptime.trace.kineto.parts.slots import Filling, Slots
+from tb_steptime.trace.kineto.parts.orders import Filling, Order, Slots, Unpacking, seam_in
 from tb_steptime.trace.kineto.source import Source
 
 #: Length of a part, apart from the rest of its last chunk.

@@ -16,8 +16,8 @@ from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage
 from tb_steptime.trace.kineto.parts import orders
 from tb_steptime.trace.kineto.parts.merging import MergedColumns
+from tb_steptime.trace.kineto.parts.orders import plain_orders
 from tb_steptime.trace.kineto.parts.reading import Part, PartReader
-from tb_steptime.trace.kineto.parts.seams import plain_orders
 from tb_steptime.trace.kineto.parts.taking import Taken
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
 

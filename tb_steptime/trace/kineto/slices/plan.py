@@ -20,8 +20,7 @@ from tb_steptime.files.paths import AnyPath
 from tb_steptime.trace.kineto.categories import kind_of
 from tb_steptime.trace.kineto.reader import ReadRows, read_rows
 from tb_steptime.trace.kineto.source import ReadProgress
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.step_marks import STEP_MARK, step_marks
 from tb_steptime.trace.steps import Step, find_steps, only_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind

@@ -8,10 +8,16 @@ import os
 
 import pytest
 
-from tb_steptime.ingest.sources import SourceText, source_text, user_folders
-from tb_steptime.ingest.sources.folder import file_in
-from tb_steptime.ingest.sources.functions import Function, functions_of
-from tb_steptime.ingest.sources.text import VARIABLE, SourceMark
+from tb_steptime.ingest.sources import (
+    VARIABLE,
+    Function,
+    SourceMark,
+    SourceText,
+    file_in,
+    functions_of,
+    source_text,
+    user_folders,
+)
 from tb_steptime.record.sources import FORMAT, MOST_FILE_BYTES
 
 TEXT = '''import torch
@@ -171,7 +177,7 @@ def test_a_renamed_trace_has_the_only_file_of_its_folder_and_names_may_lack_fold
     ids=["empty", "no gzip", "no json", "no text", "newer", "cut", "endless"],
 )  # fmt: skip
 def test_a_damaged_or_endless_file_of_sources_is_none(tmp_path, content, monkeypatch):
-    monkeypatch.setattr("tb_steptime.ingest.sources.recorded._MOST_JSON_BYTES", 6_000)
+    monkeypatch.setattr("tb_steptime.ingest.sources._MOST_JSON_BYTES", 6_000)
     (tmp_path / "a_7.100.sources.gz").write_bytes(content)
     assert recorded(tmp_path) is None
 

@@ -17,14 +17,13 @@ from tb_steptime.ingest.summaries import (
     SUFFIX,
     DamagedSummary,
     fresh_summary,
-    freshness,
+    layout,
     read_summary,
     reading,
     whole,
     writing,
 )
-from tb_steptime.ingest.summaries.freshness import stamp
-from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, member
+from tb_steptime.ingest.summaries.layout import DEFINITIONS, FORMAT, member, stamp
 from tb_steptime.ingest.summaries.writing import encode_summary, places_for, write_summary
 from tests.drawn.real_traces import on_real_traces, real_trace
 from tests.drawn.small_trace import write_trace
@@ -111,7 +110,7 @@ def test_a_summary_of_other_definitions_is_not_fresh_but_readable(trace, monkeyp
 
 def test_another_release_with_the_same_definitions_need_not_measure_again(trace, monkeypatch):
     write(trace)
-    monkeypatch.setattr(freshness, "__version__", "99.0.0")
+    monkeypatch.setattr(layout, "__version__", "99.0.0")
     assert fresh_summary(trace) is not None
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.analyses.data_loading import ANALYSIS
-from tb_steptime.metrics.data_loading import lanes as lanes_module
-from tb_steptime.metrics.data_loading.lanes import LaneWindow
+from tb_steptime.metrics.data_loading import waits as lanes_module
+from tb_steptime.metrics.data_loading.waits import LaneWindow
 from tests.drawn.timeline import timeline
 
 

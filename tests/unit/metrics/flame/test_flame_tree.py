@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.flame.call_paths import FlameBy
-from tb_steptime.metrics.flame.costs import Measure
-from tb_steptime.metrics.flame.labels import Labels
-from tb_steptime.metrics.flame.tree import FlameTree, flame_tree
+from tb_steptime.metrics.flame.costs import FlameTree, Measure, flame_tree
+from tb_steptime.metrics.flame.prefixes import FlameBy, Labels
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.table import OpGrouping, operator_tables

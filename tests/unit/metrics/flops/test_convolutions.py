@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.flops.attention_ops import ATTENTION
 from tb_steptime.metrics.flops.calls import Call
 from tb_steptime.metrics.flops.convolutions import FORWARD
-from tb_steptime.metrics.flops.op_flops import OPS, work_of
+from tb_steptime.metrics.flops.op_flops import ATTENTION, OPS, work_of
 
 FLOATS = json.dumps(["float"] * 8)
 #: Images of 9 x 9 with 4 channels, 8 filters of 3 x 3.

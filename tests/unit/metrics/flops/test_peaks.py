@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.errors import TraceError
-from tb_steptime.metrics.flops.graphics_cards import CARDS
-from tb_steptime.metrics.flops.graphics_cards import RATES as RATES_OF_CARDS
-from tb_steptime.metrics.flops.peaks import PEAKS, Peaks, peaks_of
+from tb_steptime.metrics.flops.peaks import CARDS, PEAKS, Peaks, peaks_of
+from tb_steptime.metrics.flops.peaks import RATES as RATES_OF_CARDS
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ from tb_steptime.metrics.gpu.counters import (
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import timeline_page
-from tb_steptime.trace.device_tables import CounterTable
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import CounterTable, Trace
 from tb_steptime.trace.table import StringTable
 from tests.drawn.timeline import V100, timeline
 

@@ -9,10 +9,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tb_steptime.metrics.memory.devices import NO_TOTALS, Place
-from tb_steptime.metrics.memory.fit.batch import parameter_shapes, step_batches
 from tb_steptime.metrics.memory.fit.fit import NO_SHAPES, MemoryFit, memory_fit
-from tb_steptime.metrics.memory.fit.growing import growing
-from tb_steptime.metrics.memory.fit.lines import PeakLine, highest_lines, largest_batch, peak_at
+from tb_steptime.metrics.memory.fit.growing import (
+    PeakLine,
+    growing,
+    highest_lines,
+    largest_batch,
+    parameter_shapes,
+    peak_at,
+    step_batches,
+)
 from tb_steptime.metrics.memory.fit.predictions import BatchFit, fits, size_of
 from tb_steptime.text.printer import plain
 from tests.drawn.batched_training import FLOATS, INPUTS, NAMES, SAID, TRAINING, training

@@ -12,11 +12,9 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.metrics.memory.allocations import allocations
 from tb_steptime.metrics.memory.at_an_instant import by_category, largest
-from tb_steptime.metrics.memory.bins import memory_bins
-from tb_steptime.metrics.memory.by_op import OpMemory, memory_by_op
+from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.churn import ChurnRow, churn
-from tb_steptime.metrics.memory.devices import Place, curve, memory_devices, memory_name
+from tb_steptime.metrics.memory.devices import Place, curve, memory_bins, memory_devices, memory_name
 from tb_steptime.metrics.memory.growth import growth, leak_makers
 from tb_steptime.metrics.memory.peak import allocated_peak, reserved_peak, step_peaks
 from tb_steptime.text import Reason, count

@@ -20,8 +20,7 @@ from tb_steptime.metrics.phases.assignment import (
 )
 from tb_steptime.metrics.phases.marks import NO_MARK, SITE, SITES, backward_passes, site_of_name, training_threads
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline

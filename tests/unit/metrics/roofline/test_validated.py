@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.gpu.counters import Validation
-from tb_steptime.metrics.roofline.validated import validated_tensor_work, validated_traffic
-from tb_steptime.trace.device_tables import CounterTable
-from tb_steptime.trace.model import Device, Trace
+from tb_steptime.metrics.roofline.utilization import validated_tensor_work, validated_traffic
+from tb_steptime.trace.model import CounterTable, Device, Trace
 from tb_steptime.trace.table import StringTable
 from tests.drawn.timeline import A100, timeline
 

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from tb_steptime.metrics.launches.queue import QueueLevel, queue_levels
-from tb_steptime.metrics.phases.assignment import host_phases
-from tb_steptime.metrics.phases.intervals import PhaseSpan, phase_spans
+from tb_steptime.metrics.phases.assignment import PhaseSpan, host_phases, phase_spans
 from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import read_real

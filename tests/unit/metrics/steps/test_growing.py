@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.steps.growing import GrowingGraph, growing_graph
+from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, growing_graph
 from tests.drawn.cards import sure
 from tests.drawn.timeline import timeline
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.insights.rules.steps.slow_steps import without_named
-from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
+from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
 from tb_steptime.trace.model import Job, Trace
 from tests.drawn.cards import said, sure
 from tests.drawn.timeline import timeline

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.steps.recurring import RecurringWork, recurring_work
+from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
 from tests.drawn.timeline import timeline
 
 NAMES = {"e": "aten::addmm", "o": "aten::mm"}

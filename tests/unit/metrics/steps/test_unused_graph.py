@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tb_steptime.metrics.steps.unused_graph import UnusedGraph, unused_graph
+from tb_steptime.metrics.steps.autograd_graph import UnusedGraph, unused_graph
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, said, sure
 from tests.drawn.timeline import timeline

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.ranks.replayed.graphs import RankGraph, in_place_of
+from tb_steptime.ranks.replayed.graphs import RankGraph, in_place_of, paths_of_own_time
 from tb_steptime.ranks.replayed.joint import ends
-from tb_steptime.ranks.replayed.own_time import paths_of_own_time
 from tb_steptime.replay.reduced import START, PathColumns
 from tests.drawn.simulated_ranks import span_of
 from tests.truth.simulate.rank_jobs import Declared, run

@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import analyse as analyse_overview
-from tb_steptime.trace.launches import find_launches
-from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.model import Device, Trace, find_launches
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.quality import recording_findings, repaired
 from tb_steptime.trace.quality.clocks import with_device_later

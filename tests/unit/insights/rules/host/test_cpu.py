@@ -9,8 +9,8 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.text.printer import plain
+from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Job, Trace
-from tb_steptime.trace.step_pace import StepPace
 from tests.drawn.timeline import timeline
 
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}

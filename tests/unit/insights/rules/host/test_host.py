@@ -18,9 +18,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.metrics.job.purpose import Purpose
-from tb_steptime.metrics.job.server import Server
+from tb_steptime.metrics.job.kind import JobKind, Purpose, Server
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow
@@ -29,7 +27,7 @@ from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import plain
-from tb_steptime.trace.step_pace import StepPace
+from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"

@@ -1,1 +1,0 @@
-"""What newer profilers write besides activities: annotations of graph kernels, measured counters, edges of graphs."""
