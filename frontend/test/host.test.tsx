@@ -1,6 +1,6 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { rangeInTimeline, stepInTimeline } from "../src/address/timeline";
+import { rangeInTimeline, stepInTimeline } from "../src/address/selection";
 import type { PageOf } from "../src/api.gen";
 import { shownStep } from "../src/views/choices";
 import { Host } from "../src/views/host/host";

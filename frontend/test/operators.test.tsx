@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { WHOLE_RECORDING } from "../src/address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf, Unit } from "../src/api.gen";
-import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
 import { comparedModules, comparedOps } from "../src/views/operators/compared";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
@@ -19,6 +18,7 @@ import {
   tableOf,
 } from "../src/views/operators/tables";
 import type { Tab } from "../src/views/props";
+import { Middle } from "../src/views/table_picture";
 import { CATALOGUE } from "./fixtures/meanings";
 import { AROUND, plain, TAB } from "./fixtures/pages";
 import { hintsOf, rowsOf, words } from "./fixtures/words";

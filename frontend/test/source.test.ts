@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { CodeLine } from "../src/api.gen";
-import { type Mark, marksByLine, shownLines } from "../src/views/operators/source/folding";
-import { filesOf, lineName, measuresOf, sameLines, sourceLine } from "../src/views/operators/source/rows";
+import {
+  filesOf,
+  lineName,
+  type Mark,
+  marksByLine,
+  measuresOf,
+  sameLines,
+  shownLines,
+  sourceLine,
+} from "../src/views/operators/source/rows";
 import { editorLink } from "../src/views/operators/source/view";
 
 const line = (source: string, more: Partial<CodeLine> = {}): CodeLine => ({

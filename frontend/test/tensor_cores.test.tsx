@@ -9,7 +9,15 @@ import { fileColumns, sorted, Table } from "../src/components/table";
 import { sorting } from "../src/views/choices";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
 import { fitted, shortOf } from "../src/views/tensor_cores/kernel_name";
-import { filtered } from "../src/views/tensor_cores/kernel_table";
+import {
+  filtered,
+  GROUPINGS,
+  groupingOf,
+  matching,
+  splitColumns,
+  splitFoot,
+  splitRows,
+} from "../src/views/tensor_cores/kernel_table";
 import {
   gainOf,
   holding,
@@ -19,14 +27,6 @@ import {
   opportunityFoot,
 } from "../src/views/tensor_cores/opportunity_table";
 import { bestOf, rateColumns } from "../src/views/tensor_cores/rate_table";
-import {
-  GROUPINGS,
-  groupingOf,
-  matching,
-  splitColumns,
-  splitFoot,
-  splitRows,
-} from "../src/views/tensor_cores/split_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
 import { coresPage, DEVICE, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";

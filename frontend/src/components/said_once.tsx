@@ -3,8 +3,7 @@
 import type { Phrase } from "../api.gen";
 import { count } from "../format";
 import { sentence } from "../phrase";
-import { Details } from "./details";
-import { Sentence } from "./sentence";
+import { Details, Sentence } from "./sentence";
 
 /** A text of a row. */
 export interface Prose {

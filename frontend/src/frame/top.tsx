@@ -2,15 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
-import { WHOLE_RECORDING } from "../address/selection";
+import { rangeInTimeline, WHOLE_RECORDING } from "../address/selection";
 import { shortNames } from "../address/short_names";
-import { rangeInTimeline } from "../address/timeline";
 import type { FindingText, Headline, Index, JobText, NoteText } from "../api.gen";
 import { AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
-import { Details } from "../components/details";
 import { Note, Notes, Quality } from "../components/note";
-import { Sentence } from "../components/sentence";
+import { Details, Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";

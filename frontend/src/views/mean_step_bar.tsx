@@ -5,7 +5,7 @@
 import type { ComponentChildren } from "preact";
 import type { DecidingPath, PartMeaning } from "../api.gen";
 import { StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
-import { Details } from "../components/details";
+import { Details } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { ns, type Scale, scaleFor, share } from "../format";
 

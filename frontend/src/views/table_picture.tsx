@@ -128,3 +128,25 @@ export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], w
   ...(width !== undefined && { width }),
   cell: (row) => <InlineBar segments={segments(row)} />,
 });
+
+/** The length from which a name is split in two, and the length of the second part, which always shows. */
+const LONG = 24;
+const TAIL = 10;
+
+/**
+ * A name that loses its middle where there is no room for all of it: op names that begin alike differ at their ends.
+ */
+export function Middle({ name }: { name: string }) {
+  if (name.length < LONG)
+    return (
+      <span class="clip" data-hint={name}>
+        {name}
+      </span>
+    );
+  return (
+    <span class="middle" data-hint={name}>
+      <span class="clip">{name.slice(0, -TAIL)}</span>
+      <span>{name.slice(-TAIL)}</span>
+    </span>
+  );
+}

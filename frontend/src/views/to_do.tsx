@@ -1,7 +1,7 @@
 /** The cards: what to do, the most important first, each with a link to its evidence. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { rangeInTimeline } from "../address/timeline";
+import { rangeInTimeline } from "../address/selection";
 import type { Evidence, Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";

@@ -5,14 +5,13 @@
 
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test, vi } from "vitest";
-import { GAP_PX } from "../../src/charts/axes/ticks";
+import { GAP_PX } from "../../src/charts/axes";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { Table } from "../../src/components/table";
 import { shortenedTo } from "../../src/dom/text_width";
 import { scaleFor } from "../../src/format";
 import { evidenceKeys, marking } from "../../src/views/choices";
-import { LargestPieces } from "../../src/views/overview/largest";
-import { leftOut, leftOutRows } from "../../src/views/overview/overview";
+import { LargestPieces, leftOut, leftOutRows } from "../../src/views/overview/overview";
 import { INSIGHT, OVERVIEW, plain, TAB } from "../fixtures/pages";
 
 const ROWS = Array.from({ length: 500 }, (_, at) => `op ${at}`);

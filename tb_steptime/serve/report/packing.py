@@ -3,7 +3,7 @@ lists of detail are truncated.
 
     [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}, ...]     ->  {"#": ["a", "b"], "v": [[1, 2, ...], ["x", "x", ...]]}
 
-`frontend/src/server/packed.ts` reads it.
+`frontend/src/server/recorded.ts` reads it.
 """
 
 from __future__ import annotations

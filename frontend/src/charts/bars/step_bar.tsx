@@ -6,7 +6,7 @@
 import type { ComponentChildren } from "preact";
 import { type Filled, fillClass } from "../../colour";
 import { tick } from "../../format";
-import { ticks } from "../axes/ticks";
+import { ticks } from "../axes";
 
 export interface StepBarPart extends Filled {
   id: string;

@@ -3,7 +3,7 @@
 import { extent } from "d3-array";
 import { widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
-import { valueAxis } from "../axes/value_axis";
+import { valueAxis } from "../axes";
 import type { StopSelection } from "../pointer/pointing";
 import type { TipContent } from "../pointer/tip";
 import type { Dot } from "./polyline";

@@ -16,8 +16,7 @@ import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
 import type { Experiment } from "./chain_runs";
 import { type ChainColumn, ChainColumns, type Line } from "./charts/chain_columns";
-import { signed } from "./difference";
-import { intervalText, NOT_CLEAR, stepScales } from "./interval";
+import { intervalText, NOT_CLEAR, signed, stepScales } from "./difference";
 
 interface ChainPictureProps {
   title: string;

@@ -10,8 +10,7 @@ import { hint } from "../../dom/hint";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
 import type { Pair, Tab } from "../props";
 import { TablePicture } from "../table_picture";
-import { signed } from "./difference";
-import { bareInterval, intervalText } from "./interval";
+import { bareInterval, intervalText, signed } from "./difference";
 
 type MatchedBy = RowChange["matched_by"];
 type TableId = ChangeTable["of"];

@@ -14,8 +14,7 @@ import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { ChainPicture } from "./chain_picture";
 import { chainRuns, type Experiment } from "./chain_runs";
-import { signed } from "./difference";
-import { intervalText, type StepScales, stepScales } from "./interval";
+import { intervalText, type StepScales, signed, stepScales } from "./difference";
 
 interface ExperimentsProps {
   chosen: Selection;

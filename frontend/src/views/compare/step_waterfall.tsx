@@ -11,8 +11,7 @@ import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import type { Pair, Tab } from "../props";
 import { type FallRow, Waterfall } from "./charts/waterfall";
-import { signed } from "./difference";
-import { type Interval, intervalText, isClear, NOT_CLEAR, stepScales } from "./interval";
+import { type Interval, intervalText, isClear, NOT_CLEAR, signed, stepScales } from "./difference";
 
 export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { found, name, own } = pair;

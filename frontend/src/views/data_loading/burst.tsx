@@ -6,7 +6,7 @@ import { Sentence } from "../../components/sentence";
 import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
 import { closed, sentence } from "../../phrase";
 import { WaitColumns } from "./charts/wait_columns";
-import type { LoaderPictureProps } from "./step_table";
+import type { LoaderPictureProps } from "./waits";
 
 const HEIGHT = 168;
 

@@ -4,7 +4,7 @@ import { Picture } from "../../components/picture";
 import { ns, scaleFor } from "../../format";
 import { closed, sentence } from "../../phrase";
 import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
-import type { LoaderPictureProps } from "./step_table";
+import type { LoaderPictureProps } from "./waits";
 
 /** The loader, the host and the device side by side over two steps. */
 export function LoaderLanes(props: LoaderPictureProps & { lanes: LaneWindow }) {

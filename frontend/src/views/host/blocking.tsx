@@ -1,4 +1,4 @@
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";

@@ -1,5 +1,5 @@
 import { sum } from "d3-array";
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { type Column, type Foot, nsColumn } from "../../components/table";

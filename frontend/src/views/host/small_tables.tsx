@@ -1,16 +1,15 @@
 /** The smaller tables of Host: copies, ops on the CPU, pauses and slow steps. */
 
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { CopyRow, CpuOpRow, CpuWork, Grown, Pause } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { Middle } from "../../components/middle";
 import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, figuresOf, Middle, TablePicture } from "../table_picture";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {

@@ -5,8 +5,7 @@
 import type { DeviceMemory, MemoryResult } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Code } from "../../components/copy";
-import { Details } from "../../components/details";
-import { Remark } from "../../components/sentence";
+import { Details, Remark } from "../../components/sentence";
 import type { Meanings } from "../../meanings";
 import { zoomWithin } from "../choices";
 import type { SpanViewProps } from "../props";

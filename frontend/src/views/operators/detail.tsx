@@ -2,7 +2,7 @@
  * One op: how long its calls last, when they run, its kernels, and the shapes and lines on which it spends its time.
  */
 
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { counts, factorOf, totalsText } from "../../components/figures";

@@ -5,14 +5,13 @@ import type { OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
-import { Middle } from "../../components/middle";
 import { Remark } from "../../components/sentence";
 import type { Column, Foot } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figuresOf, Middle, TablePicture } from "../table_picture";
 import { comparedOps } from "./compared";
 import {
   type Grouping,

@@ -1,7 +1,7 @@
 /** A step of the job on one clock: requested by step and window, with as many bins as a wide screen has columns. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { stepInTimeline } from "../../address/timeline";
+import { stepInTimeline } from "../../address/selection";
 import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";

@@ -1,7 +1,7 @@
 /** The pipeline of a job: stages against time with their idle time by cause, and the same in figures. */
 
 import { useState } from "preact/hooks";
-import { stepInTimeline } from "../../address/timeline";
+import { stepInTimeline } from "../../address/selection";
 import type { Pipeline, PipelineStep, RanksPage, StageRow } from "../../api.gen";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";

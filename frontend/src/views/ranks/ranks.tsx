@@ -1,26 +1,23 @@
 /** Ranks: any metric by rank and step, who waits for whom and why, and what the ranks exchange. */
 
 import { useMemo } from "preact/hooks";
-import { keysOf, selections } from "../../address/selection";
-import { stepInTimeline } from "../../address/timeline";
+import { keysOf, selections, stepInTimeline } from "../../address/selection";
 import type { JobRanks, JobReplay, Metric, Phrase, RanksPage, RanksTitleId, WhatIfTexts } from "../../api.gen";
 import { Code } from "../../components/copy";
-import { Details } from "../../components/details";
 import { NoPicture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Details, Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { JobPath } from "../mean_step_bar";
-import { More } from "../more";
 import { type RanksViewProps, type Tab, titleOf } from "../props";
 import { barColumn, TablePicture } from "../table_picture";
+import { More } from "../tiles";
 import { ToDo } from "../to_do";
-import { JobCollectives } from "./collectives";
+import { JobCollectives, MessagePairs, Messages } from "./collectives";
 import { JobTimelinePicture } from "./job_timeline";
 import { MapPicture } from "./map_picture";
-import { MessagePairs, Messages } from "./messages";
 import { PipelinePicture } from "./pipeline";
 import { type MapRow, rowsOf, useRankMap } from "./rows";
 import { Waits } from "./waits";

@@ -1,13 +1,13 @@
 /** Kernel time by bin: of the span, of the span that is compared with, and of each step. */
 
 import { max } from "d3-array";
-import { stepInTimeline } from "../../address/timeline";
+import { stepInTimeline } from "../../address/selection";
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import type { StopSelection } from "../../charts/pointer/pointing";
 import { partRow } from "../../charts/pointer/tip";
-import { Details } from "../../components/details";
 import { Picture } from "../../components/picture";
+import { Details } from "../../components/sentence";
 import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { readingOf } from "../choices";

@@ -9,7 +9,6 @@ import type { SpanViewProps, Tab } from "../props";
 import type { Box } from "./data/boxes";
 import { useBusy } from "./data/busy";
 import type { Actions } from "./input/commands";
-import { TracksAndLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { heldText, IfHeld, Notice } from "./notice";
 import { Panel } from "./panel";
@@ -18,7 +17,7 @@ import { stepTitle, tableOf, visibleText, whyStep } from "./spoken";
 import { Stage } from "./stage";
 import { useChosenEvent, useNameSearch, usePicture } from "./state";
 import { StepLine, stepEntries, type WantedStep } from "./step_line";
-import { RangeLine, StepTools } from "./tools";
+import { RangeLine, StepTools, TracksAndLegend } from "./tools";
 import { turnedKeys } from "./tracks";
 
 /** Another span gets a new picture: no state of the previous one is kept. */

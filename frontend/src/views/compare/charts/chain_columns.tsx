@@ -5,8 +5,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { ValueGrid, zeroAxis } from "../../../charts/axes";
 import { moved, nearest, pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";

@@ -4,8 +4,7 @@
  */
 
 import { useState } from "preact/hooks";
-import { type AxisLabel, thinned, zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { type AxisLabel, thinned, ValueGrid, zeroAxis } from "../../../charts/axes";
 import type { Dot } from "../../../charts/lines/polyline";
 import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip } from "../../../charts/pointer/tip";

@@ -1,6 +1,6 @@
 /** The inputs of a worker curve, where its points are, and where its labels find room next to them. */
 
-import type { ZeroAxis } from "../../../charts/axes/ticks";
+import type { ZeroAxis } from "../../../charts/axes";
 import type { Dot } from "../../../charts/lines/polyline";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { textWidth } from "../../../dom/text_width";

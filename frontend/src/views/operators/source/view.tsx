@@ -7,8 +7,8 @@ import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CodeLine, SourceText } from "../../../api.gen";
 import { InlineBar } from "../../../charts/bars/split_bar";
-import { Details } from "../../../components/details";
 import { factorOf } from "../../../components/figures";
+import { Details } from "../../../components/sentence";
 import { hint } from "../../../dom/hint";
 import { isPlain } from "../../../dom/keys";
 import { counted, type Scale } from "../../../format";
@@ -18,8 +18,7 @@ import { useRequested } from "../../../server/requested";
 import { readingOf } from "../../choices";
 import { signed } from "../../compare/difference";
 import type { OperatorPart } from "../tables";
-import { type Mark, marksByLine, shownLines } from "./folding";
-import { filesOf, lineName, type Measure, shortName, sourceLine } from "./rows";
+import { filesOf, lineName, type Mark, type Measure, marksByLine, shortName, shownLines, sourceLine } from "./rows";
 
 interface SourceViewProps {
   part: OperatorPart;

@@ -8,7 +8,7 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
-import { thinned } from "../../../charts/axes/ticks";
+import { thinned } from "../../../charts/axes";
 import { type Pen, Sheet, stripes } from "../../../charts/canvas/canvas";
 import { type Palette, usePalette } from "../../../charts/canvas/palette";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";

@@ -4,11 +4,11 @@
  */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { rangeInTimeline } from "../../../address/timeline";
+import { rangeInTimeline } from "../../../address/selection";
 import type { EventDetail, Evidence, Track } from "../../../api.gen";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
-import { Details } from "../../../components/details";
+import { Details } from "../../../components/sentence";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
 import { sentence } from "../../../phrase";
@@ -21,8 +21,7 @@ import { layoutOf } from "../layout";
 import { groundOf, overOf, paintOver, paintScene } from "../paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 import { NO_CHOICES } from "../tracks";
-import { type Cast, castOf, drawnIn, fromRow, longestIn, workAfterWait } from "./cast";
-import { paintWaits } from "./waits";
+import { type Cast, castOf, drawnIn, fromRow, longestIn, paintWaits, workAfterWait } from "./cast";
 
 const HEIGHT_PX = 120;
 

@@ -5,12 +5,12 @@
  */
 
 import { useId, useMemo, useRef, useState } from "preact/hooks";
-import { TimeAxis } from "../../../charts/axes/time_axis";
+import { TimeAxis } from "../../../charts/axes";
 import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { StepRings } from "../../../charts/time/step_rings";
 import { BinLayers, type Bins as TimeBins } from "../../../charts/time/time_bins";
+import { StepRings } from "../../../charts/time/zoomed_picture";
 import { useRowWindow } from "../../../dom/rows";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
