@@ -125,8 +125,7 @@ export interface Client {
   jobTimeline?(span: string, asked: LanesAsked, signal: AbortSignal): Promise<Answer<JobTimeline>>;
   /** Compares the worker of one span, with all that is read of it, with the worker of another. */
   compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
-  /** These runs (none named: all) in the order in which they were recorded. */
-  /** order: runs that come first, in this order. */
+  /** These runs (none named: all), those of `order` first, the others in the order in which they were recorded. */
   chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
   /** The table of all runs. Absent: this is a report. */
   runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
@@ -157,7 +156,7 @@ const HEADERS = { "X-Tb-Steptime": "1" };
 const PATIENCE_MS = 20_000;
 
 export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client & Opener {
-  const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
+  const ask = <T>(route: string, query: Query = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
     opening: (asked) => ask("opening", asked),
@@ -165,74 +164,40 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
     trends: (runs, focus, signal, part) =>
-      ask(
-        "trends",
-        [
-          ...runs.map((run) => ["run", run]),
-          ...(focus === null ? [] : [["focus", focus]]),
-          ...(part ? [...part.metrics.map((metric) => ["metric", metric]), ["strips", String(part.strips)]] : []),
-        ],
-        signal,
-      ),
-    series: (runs, metric, signal) => ask("series", [...runs.map((run) => ["run", run]), ["metric", metric]], signal),
-    scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
+      ask("trends", { run: runs, focus, metric: part?.metrics, strips: part?.strips }, signal),
+    series: (runs, metric, signal) => ask("series", { run: runs, metric }, signal),
+    scalars: (run, tag, signal) => ask("scalars", { run, tag }, signal),
     jobSteps: (run, signal) => ask("job_steps", { run }, signal),
-    busy: (span, { from, to, bins }, signal) =>
-      ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
-    timeline: (span, { from, to, detail_ns, folded }, signal) =>
-      ask(
-        "timeline",
-        { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
-        signal,
-      ),
-    memory: (span, { at, ...range }, signal) =>
-      ask(
-        "memory",
-        [
-          ["span", span],
-          ...Object.entries({ ...range, ...(at === null ? {} : { at }) }).map(([key, value]) => [key, String(value)]),
-        ],
-        signal,
-      ),
+    busy: (span, asked, signal) => ask("busy", { span, ...asked }, signal),
+    timeline: (span, { detail_ns: detail, folded, ...range }, signal) =>
+      ask("timeline", { span, ...range, detail, frames: framesOf(folded) }, signal),
+    memory: (span, asked, signal) => ask("memory", { span, ...asked }, signal),
     snapshot: (id, asked, signal) => ask("snapshot", { id, ...asked }, signal),
-    flame: (span, { by, where }, signal) => ask("flame", { span, by, where }, signal),
+    flame: (span, asked, signal) => ask("flame", { span, ...asked }, signal),
     source: (span, file, signal) => ask("source", { span, file }, signal),
-    event: (span, { event, folded }, signal) =>
-      ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    event: (span, { event, folded }, signal) => ask("event", { span, event, frames: framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
     runs: (signal) => ask("runs", {}, signal),
     ranks: (span, signal) => ask("ranks", { span }, signal),
     rankMap: (span, metric, signal) => ask("rank_map", { span, metric }, signal),
-    jobTimeline: (span, { step, visible, bins }, signal) => {
-      const between = visible === null ? {} : { from: String(visible.from), to: String(visible.to) };
-      return ask("job_timeline", { span, step, bins: String(bins), ...between }, signal);
-    },
+    jobTimeline: (span, { step, visible, bins }, signal) =>
+      ask("job_timeline", { span, step, bins, from: visible?.from, to: visible?.to }, signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
-    chain: (runs, order, signal) =>
-      ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),
-    search: (span, { words, track, folded, from, first }, signal) =>
-      ask(
-        "search",
-        {
-          span,
-          words,
-          from: String(from),
-          ...(first === undefined ? {} : { first: String(first) }),
-          ...(track === null ? {} : { track: String(track) }),
-          ...framesOf(folded),
-        },
-        signal,
-      ),
+    chain: (runs, order, signal) => ask("chain", { run: runs, order }, signal),
+    search: (span, { folded, ...asked }, signal) => ask("search", { span, ...asked, frames: framesOf(folded) }, signal),
     report: () => page(fetched, "report"),
     retry: (span) => ask("retry", { span }),
   };
 }
 
-const framesOf = (folded: boolean): Record<string, string> => (folded ? { frames: "own" } : {});
+const framesOf = (folded: boolean) => (folded ? "own" : null);
 
-function address(route: string, query: Record<string, string> | string[][]): string {
-  const asked = new URLSearchParams(query).toString();
-  return asked ? `${route}?${asked}` : route;
+/** What a route is asked: a list repeats its key, and what is null or undefined is left out. */
+type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
+
+function address(route: string, query: Query): string {
+  const said = Object.entries(query).flatMap(([key, value]) => [value ?? []].flat().map((each) => [key, String(each)]));
+  return said.length > 0 ? `${route}?${new URLSearchParams(said)}` : route;
 }
 
 /** An aborted request resolves to "gone"; its caller no longer listens. */
