@@ -47,9 +47,8 @@ export function App({ client, url, known }: AppProps) {
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
   const { update, address } = url;
-  const sources = { events: client, scalars: client, series: client, ranks: client, job_steps: client };
-  const asked = { ...sources, written_ms: client.written_ms };
-  const tab: Tab = { meanings, index, state, steps: 1, works: null, ...asked, update, address };
+  const { written_ms } = client;
+  const tab: Tab = { meanings, index, state, steps: 1, works: null, source: client, written_ms, update, address };
   return (
     <Terms.Provider value={meanings.terms}>
       <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />

@@ -66,22 +66,13 @@ export interface SavedFile {
   blob: Blob;
 }
 
-/** Each request ends when its signal is aborted: the user went to another view or span. */
-export interface Client {
-  /** When the answers were saved; absent: the server gives current answers. */
-  written_ms?: number;
+/**
+ * What views request by themselves, because it does not come with their page. Each request ends when its signal is
+ * aborted: the user went to another view or span.
+ */
+export interface ViewSource {
   /** The steps of which single events are available, null: none. Absent: all. */
   held?(span: string): IncludedSteps | null;
-  index(signal?: AbortSignal): Promise<Answer<Index>>;
-  catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
-  view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
-  /** The trends of these runs (none named: all). Titles are about the run in focus (null: the last). */
-  trends(
-    runs: readonly string[],
-    focus: string | null,
-    signal?: AbortSignal,
-    part?: TrendsPart,
-  ): Promise<Answer<TrendsPage>>;
   /** One metric of these runs (none named: all), where the trends left it out. */
   series(runs: readonly string[], metric: string, signal: AbortSignal): Promise<Answer<TrendSeries>>;
   /** The job's own scalars, from its event files; without a tag only the list of tags. */
@@ -105,8 +96,6 @@ export interface Client {
     asked: { device: number; from: number; to: number; bins: number; at: number | null },
     signal: AbortSignal,
   ): Promise<Answer<MemoryPage>>;
-  /** A memory snapshot. Absent: this is a report. */
-  snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
   /**
    * Call paths over the steps, grouped, with work of the backward pass counted where it ran or where it was created.
    */
@@ -117,24 +106,41 @@ export interface Client {
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace file of its own, gzipped. */
   stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
-  /** The ranks of the job to which a span belongs. */
-  ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
   /** A metric of all ranks of the job to which a span belongs, by step. */
   rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
   /** A step of that job on a common clock; the typical step where none is named. Absent: this is a report. */
   jobTimeline?(span: string, asked: LanesAsked, signal: AbortSignal): Promise<Answer<JobTimeline>>;
-  /** Compares the worker of one span, with all that is read of it, with the worker of another. */
-  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
-  /** These runs (none named: all), those of `order` first, the others in the order in which they were recorded. */
-  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
-  /** The table of all runs. Absent: this is a report. */
-  runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
   /** Searches the events of the whole span by name: hits from an instant on, or from an index in time order. */
   search(
     span: string,
     asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
+}
+
+export interface Client extends ViewSource {
+  /** When the answers were saved; absent: the server gives current answers. */
+  written_ms?: number;
+  index(signal?: AbortSignal): Promise<Answer<Index>>;
+  catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
+  view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
+  /** The trends of these runs (none named: all). Titles are about the run in focus (null: the last). */
+  trends(
+    runs: readonly string[],
+    focus: string | null,
+    signal?: AbortSignal,
+    part?: TrendsPart,
+  ): Promise<Answer<TrendsPage>>;
+  /** A memory snapshot. Absent: this is a report. */
+  snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
+  /** The ranks of the job to which a span belongs. */
+  ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
+  /** Compares the worker of one span, with all that is read of it, with the worker of another. */
+  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
+  /** These runs (none named: all), those of `order` first, the others in the order in which they were recorded. */
+  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** The table of all runs. Absent: this is a report. */
+  runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
   /**
    * Everything as one page that needs no server; null where it could not be fetched. Absent: this already is such a
    * page.

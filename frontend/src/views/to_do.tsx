@@ -163,7 +163,7 @@ function EvidencePlace({ head, place, tab }: EvidencePlaceProps) {
   const [wanted, want] = useState(false);
   const [, drawAgain] = useState(0);
   const large = head.file_bytes > AT_ONCE_BYTES;
-  const held = tab.events.held?.(head.id);
+  const held = tab.source.held?.(head.id);
   const lacking = held === null || (held && !touches({ from: held.start_ns, to: held.end_ns }, rangeOf(place)));
   useEffect(() => {
     if (large || lacking || typeof IntersectionObserver === "undefined") return;

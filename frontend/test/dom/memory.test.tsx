@@ -32,7 +32,7 @@ function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone =
     const problem = { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." };
     return gone ? { kind: "problem", value: problem } : { kind: "ready", value: answered(said.at) };
   };
-  const tab = { ...TAB, state, events: { ...TAB.events, memory }, update: (keys: Changes) => changed.push(keys) };
+  const tab = { ...TAB, state, source: { ...TAB.source, memory }, update: (keys: Changes) => changed.push(keys) };
   render(<Memory page={page} tab={tab} compared={null} />);
   return { asked, changed };
 }

@@ -40,7 +40,7 @@ function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { devi
   const chosen = tab.state.instant === undefined ? null : result.start_ns + tab.state.instant;
   const instant = chosen !== null && chosen <= result.end_ns ? chosen : null;
   const window = zoom ?? (instant === null ? null : whole);
-  const answer = useMemoryPage(tab.events, head.id, { device: place, window, at: instant });
+  const answer = useMemoryPage(tab.source, head.id, { device: place, window, at: instant });
   const name = `${head.run} ${head.worker} span ${head.number} ${device.name}`;
   const part: MemoryPart = { result, device, place, titles, tab, name, zoom, instant, answer };
   return (

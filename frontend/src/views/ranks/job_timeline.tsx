@@ -93,20 +93,20 @@ function Steps({ found, choose }: { found: JobTimeline; choose(step: string): vo
 }
 
 /** The last answer stays until the next one arrives. */
-function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
+function useLanes({ source }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
   const [found, setFound] = useState<JobTimeline | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(
     () =>
-      ranks.jobTimeline &&
+      source.jobTimeline &&
       untilReady(
-        (signal) => ranks.jobTimeline!(span, { step, visible, bins: BINS }, signal),
+        (signal) => source.jobTimeline!(span, { step, visible, bins: BINS }, signal),
         (answer) => {
           if (answer.kind === "ready") setFound(answer.value);
           if (answer.kind === "problem") setFound(null);
         },
       ),
-    [ranks, span, step, visible, version],
+    [source, span, step, visible, version],
   );
   return found;
 }

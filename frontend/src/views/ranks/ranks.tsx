@@ -41,7 +41,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   const metrics = useMemo(() => metricsOf(page, job, meanings), [page, job, meanings]);
   const metric = metrics.find(({ id }) => id === state.metric) ?? firstOf(job, metrics);
   const version = `${page.read}`;
-  const answer = useRankMap(tab.ranks, page.spans[0]!, metric.id, version);
+  const answer = useRankMap(tab.source, page.spans[0]!, metric.id, version);
   const rows = useMemo(() => rowsOf(job, page.caused_ns), [job, page]);
   const known = useMemo(() => new Map(selections(tab.index).map((each) => [each.span.id, each])), [tab.index]);
   const keys = (row: MapRow) => {

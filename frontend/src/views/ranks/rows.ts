@@ -5,8 +5,8 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { JobRanks, Problem, RankMap } from "../../api.gen";
+import type { ViewSource } from "../../server/client";
 import { untilReady } from "../../server/requested";
-import type { RankSource } from "../props";
 import { type Matrix, meanOf, type Worst } from "./charts/cells";
 
 /** What is known of a rank besides its metrics. */
@@ -91,7 +91,7 @@ export interface MapAnswer {
 }
 
 /** span: any one of the job; version: changes with each rank that is read. The previous metric stays meanwhile. */
-export function useRankMap(source: RankSource, span: string, metric: string, version: string): MapAnswer {
+export function useRankMap(source: ViewSource, span: string, metric: string, version: string): MapAnswer {
   const [answered, setAnswered] = useState<{ map: RankMap | null; problem: Problem | null }>(NOTHING);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(

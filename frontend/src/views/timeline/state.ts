@@ -22,14 +22,14 @@ import { choicesOf, type TrackChoices } from "./tracks";
 
 /** Which part of the recording is visible, its events in tracks, and how both are drawn. */
 export function usePicture({ result, head, shown_step }: PageOf<"timeline">, tab: Tab) {
-  const held = useMemo(() => tab.events.held?.(head.id) ?? null, [tab.events, head.id]);
+  const held = useMemo(() => tab.source.held?.(head.id) ?? null, [tab.source, head.id]);
   const opening = openingStep(shown_step, held);
   const range = useVisibleRange(result, tab, opening);
   const { visible, whole, step } = range;
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const folded = tab.state.frames !== "all";
   const room = Math.max(0, size.width - GUTTER_PX);
-  const loaded = usePages(tab.events, head.id, visible, room, held ? rangeOf(held) : whole, folded);
+  const loaded = usePages(tab.source, head.id, visible, room, held ? rangeOf(held) : whole, folded);
   const time = timeScale(visible, GUTTER_PX, size.width);
   const layers = useMemo(
     () => layersOf(loaded.pages, visible, time.ns_per_px),
@@ -62,7 +62,7 @@ function useChoices(state: Address): TrackChoices {
 /** The event that the address names, and functions that choose another: the picture moves to it. */
 export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisible }: Picture) {
   const event = tab.state.event ?? null;
-  const asked = useDetail(tab.events, span, event, folded);
+  const asked = useDetail(tab.source, span, event, folded);
   const chosen = readyDetail(asked);
   const [together, setTogether] = useState(1);
   const show = (range: TimeRange) => setVisible((before) => showing(before, range, whole));
@@ -95,7 +95,7 @@ export function useNameSearch(
   const [track, within] = useState<number | null>(null);
   const matches = useMemo(() => matcherOf(words), [words]);
   const found = useFound(
-    tab.events,
+    tab.source,
     span,
     { words, track, folded },
     { event, start_ns: chosen?.event === event ? chosen.start_ns : visible.from },

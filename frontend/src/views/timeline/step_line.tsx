@@ -7,9 +7,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { MenuEntry } from "../../components/popup";
 import { saveBlob } from "../../dom/save";
 import { bytes, bytesOf } from "../../format";
-import type { Answer, SavedFile } from "../../server/client";
+import type { Answer, SavedFile, ViewSource } from "../../server/client";
 import { untilReady } from "../../server/requested";
-import type { EventSource } from "../props";
 
 /** The step to extract, and what for. */
 export interface WantedStep {
@@ -26,7 +25,7 @@ export const stepEntries = (step: string, want: (wanted: WantedStep) => void): M
 ];
 
 interface StepLineProps {
-  events: EventSource;
+  events: ViewSource;
   span: string;
   wanted: WantedStep;
   /** The beginning of the window's title: the recording. */
@@ -120,7 +119,7 @@ const SAID: Readonly<Record<Handed | "waiting", string>> = {
 const WAITING_MS = 500;
 
 /** Null: no step is requested, or there is no answer yet. */
-function useStepFile(events: EventSource, span: string, step: string | null): Answer<SavedFile> | null {
+function useStepFile(events: ViewSource, span: string, step: string | null): Answer<SavedFile> | null {
   const [answer, setAnswer] = useState<Answer<SavedFile> | null>(null);
   useEffect(() => {
     setAnswer(null);

@@ -38,7 +38,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const [headOf, focusHead] = useState<number | null>(null);
   const [wanted, want] = useState<WantedStep | null>(null);
   const { range, measure } = useMeasuring(tab);
-  const busy = useBusy(tab.events, head.id, outward(whole), OVERVIEW_BINS);
+  const busy = useBusy(tab.source, head.id, outward(whole), OVERVIEW_BINS);
   const zoom = (factor: number) => setVisible((before) => zoomed(before, middleOf(before), factor, whole));
   const leave = () => scroller.current?.focus();
   const actions: Actions = {
@@ -141,7 +141,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               {wanted && (
                 <StepLine
                   key={wanted.pressed_ms}
-                  events={tab.events}
+                  events={tab.source}
                   span={head.id}
                   wanted={wanted}
                   recording={`${head.run} ${head.worker} span ${head.number}`}
@@ -150,7 +150,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               )}
               {range && (
                 <RangeLine
-                  events={tab.events}
+                  events={tab.source}
                   span={head.id}
                   range={range}
                   steps={result.steps}

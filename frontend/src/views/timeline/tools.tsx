@@ -5,8 +5,8 @@ import type { TimelineStep } from "../../api.gen";
 import { type Colour, Swatch } from "../../colour";
 import { Keys } from "../../components/keys";
 import { counted, fine } from "../../format";
+import type { ViewSource } from "../../server/client";
 import { lengthOf, type TimeRange } from "../../time_range";
-import type { EventSource } from "../props";
 import { useMeasured } from "./data/busy";
 import { rangeFacts, stepsText } from "./range";
 
@@ -54,7 +54,7 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
 
 /** The line under the picture while a range is measured: how long it is, and what happened in it. */
 interface RangeLineProps {
-  events: EventSource;
+  events: ViewSource;
   span: string;
   range: TimeRange;
   steps: readonly TimelineStep[];

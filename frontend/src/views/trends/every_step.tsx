@@ -24,7 +24,7 @@ interface EveryStepProps {
 
 /** Renders nothing where the recorder timed no steps. */
 export function EveryStep({ run, worker, tab }: EveryStepProps) {
-  const { workers } = useAskedOnce(tab.job_steps, run, (signal) => tab.job_steps.jobSteps(run, signal), NOTHING);
+  const { workers } = useAskedOnce(tab.source, run, (signal) => tab.source.jobSteps(run, signal), NOTHING);
   const timed = workers.find((each) => each.worker === worker) ?? workers[0];
   return timed ? <StepsOf timed={timed} others={workers.length - 1} /> : null;
 }

@@ -228,14 +228,14 @@ export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): 
   useEffect(() => {
     if (there) return;
     return untilReady(
-      (signal) => tab.series.series(named === "" ? [] : named.split("\n"), chosen.id, signal),
+      (signal) => tab.source.series(named === "" ? [] : named.split("\n"), chosen.id, signal),
       (answer) => {
         if (answer.kind !== "ready") return;
         learn(spans, answer.value);
         drawAgain((drawn) => drawn + 1);
       },
     );
-  }, [there, spans, named, chosen.id, tab.series]);
+  }, [there, spans, named, chosen.id, tab.source]);
   const shown = useRef(metrics[0]!);
   if (there) shown.current = chosen;
   return has(spans, shown.current.id) ? shown.current : metrics[0]!;

@@ -105,7 +105,7 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
   const strips = useSameList(of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group));
   const focus = runs[runs.length - 1]!;
   const tag = tab.state.scalar ?? null;
-  const { tags, series } = useScalars(tab.scalars, focus.name, tag);
+  const { tags, series } = useScalars(tab.source, focus.name, tag);
   // all runs, whichever of them are drawn individually
   const along = useSameList(
     [...group, ...runs].sort((a, b) => (a.name < b.name ? -1 : 1)),

@@ -36,8 +36,8 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
   const editor = useRef<HTMLAnchorElement>(null);
   const files = useMemo(() => filesOf(rows, measures[0]), [rows, measures]);
   const file = sourceLine(chosen.source)?.file ?? "";
-  const { source } = tab.events;
-  const { page: text, problem } = useRequested(tab.events, source ? `${span} ${file}` : null, (signal) =>
+  const { source } = tab.source;
+  const { page: text, problem } = useRequested(tab.source, source ? `${span} ${file}` : null, (signal) =>
     source!(span, file, signal),
   );
   const asked = tab.state.line !== undefined;
@@ -67,7 +67,7 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
           <Text key={file} {...{ part, text, chosen, measures, moved }} />
         ) : (
           <p class="quiet small source-none">
-            {text ? "This file is not here." : whyNot(problem?.problem, tab.events.source)}
+            {text ? "This file is not here." : whyNot(problem?.problem, tab.source.source)}
             {text && <Details text={HOW_TO_ADD} />}
           </p>
         )}

@@ -53,7 +53,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
     () => withWhatFollows(opens.zoom!, { from: start_ns, to: end_ns }),
     [opens, start_ns, end_ns],
   );
-  const { pages, problem } = usePages(tab.events, span, visible, width, visible, true);
+  const { pages, problem } = usePages(tab.source, span, visible, width, visible, true);
   const { scene, boxes, stream } = useScene(span, place, visible, width, pages, tab);
   const line = scene.chosen && sourceOf(scene.chosen);
   return (
@@ -140,7 +140,7 @@ function useScene(
   const { stream, thread, first_row } = cast;
   const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
   const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, range) : null);
-  const detail = readyDetail(useDetail(tab.events, span, event, true));
+  const detail = readyDetail(useDetail(tab.source, span, event, true));
   const chosen = useMemo(() => detail && drawnIn(cast, detail), [cast, detail]);
   const scene: Scene = {
     ...{ width, height: HEIGHT_PX, scroll: 0, visible, time, layout, layers, palette, range, chosen },
