@@ -6,6 +6,7 @@ import { comparedWith, inRun, keysOf, namesApart, namesIn, type Selection, selec
 import { shortNames } from "../src/address/short_names";
 import { parse, write } from "../src/address/url";
 import type { SpanEntry } from "../src/api.gen";
+import { all } from "./fixtures/all";
 import { index, run, span } from "./fixtures/pages";
 
 test("only our own keys are read", () => {
@@ -105,16 +106,7 @@ test("what is written into the address opens it again, and drops the step of ano
     run: "b",
     worker: "worker9",
     span: 2,
-    step: null,
-    steps: null,
-    try: null,
-    zoom: null,
-    event: null,
-    range: null,
-    mark: null,
-    folds: null,
-    pins: null,
-    snapshot: null,
+    ...all(null, "step steps try zoom event range mark folds pins snapshot"),
   });
 });
 

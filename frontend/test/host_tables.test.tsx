@@ -7,6 +7,7 @@ import { Host } from "../src/views/host/host";
 import { linesOf, openAtFirst } from "../src/views/host/ranges";
 import { barsOfPhases, barsOfSteps, hiddenReasons, idleOf, withToggled } from "../src/views/host/reasons";
 import { verdictsDiffer } from "../src/views/host/sites";
+import { all } from "./fixtures/all";
 import { BLOCKING, hostPage, hostTab, idle, MS, RESULT, range } from "./fixtures/host";
 import { words } from "./fixtures/words";
 
@@ -92,10 +93,7 @@ describe("blocking calls", () => {
     expect(
       madeBy({
         ...BLOCKING,
-        forward_op: null,
-        forward_module: null,
-        forward_source: null,
-        user_range: null,
+        ...all(null, "forward_op forward_module forward_source user_range"),
         source: "a.py(1): f",
       }),
     ).toEqual(["a.py(1): f"]);

@@ -11,16 +11,14 @@ import {
   sourceLine,
 } from "../src/views/operators/source/rows";
 import { editorLink } from "../src/views/operators/source/view";
+import { all } from "./fixtures/all";
 
 const line = (source: string, more: Partial<CodeLine> = {}): CodeLine => ({
   source,
   calls: 1,
   host_self_ns: 0,
   host_total_ns: 0,
-  device_ns: null,
-  launches: null,
-  idle_ns: null,
-  allocated_bytes: null,
+  ...all(null, "device_ns launches idle_ns allocated_bytes"),
   ...more,
 });
 

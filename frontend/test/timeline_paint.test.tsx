@@ -11,6 +11,7 @@ import { walkRow } from "../src/views/timeline/paint/boxes";
 import { bordersOf, paintScene, queuePixels, strengthOf } from "../src/views/timeline/paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
+import { all } from "./fixtures/all";
 import { boxes, PALETTE } from "./fixtures/timeline";
 
 const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
@@ -57,14 +58,8 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     steps: [],
     step: { name: "1", start_ns: 0, end_ns: 100 },
     scale: scaleFor(100, "ns"),
-    matches: null,
+    ...all(null, "matches pointed head pointer_ns chosen range band"),
     off: new Set(),
-    pointed: null,
-    head: null,
-    pointer_ns: null,
-    chosen: null,
-    range: null,
-    band: null,
     ...more,
   };
 }

@@ -7,6 +7,7 @@ import { openUrlStore } from "../../src/address/url";
 import type { EventDetail, PageOf } from "../../src/api.gen";
 import type { Answer, ViewSource } from "../../src/server/client";
 import { Timeline } from "../../src/views/timeline/timeline";
+import { all } from "../fixtures/all";
 import { AROUND, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 
@@ -24,14 +25,11 @@ export const PAGE: PageOf<"timeline"> = {
 };
 
 export const DETAIL: EventDetail = {
-  event: 0,
+  ...all(0, "event track row start_ns"),
   name: "aten::a",
   short_name: "aten::a",
   kind: "CPU op",
   on: "Training thread 1",
-  track: 0,
-  row: 0,
-  start_ns: 0,
   end_ns: 300,
   facts: [],
   links: [],
