@@ -82,6 +82,13 @@ export function keysOf({ run, worker, span }: Selection): Changes {
   return { run: run.name, worker: worker.name, span: span.number, ...WITHIN_SPAN };
 }
 
+/**
+ * An answer about a span changes with its state and with every span of its worker that is read: sparklines have all of
+ * them, and a comparison counts them together.
+ */
+export const spanVersion = ({ worker, span }: Selection): string =>
+  `${span.state} ${worker.spans.filter((each) => each.state === "ready").length}`;
+
 /** How the address names the span that another is compared with. */
 export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
 

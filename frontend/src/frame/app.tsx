@@ -15,7 +15,7 @@ import type { Answer, Client } from "../server/client";
 import { type AnswerCache, type Asked, type Source, useAnswer } from "../server/use_answer";
 import { type Rounds, type Trouble, type Watched, watchIndex } from "../server/watch";
 import { Empty, Failed, Opening } from "../states/states";
-import { hasTotals, isViewId, VIEWS } from "../views/index";
+import { isViewId, VIEWS } from "../views/index";
 import { later } from "../views/lazy";
 import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
@@ -102,19 +102,7 @@ function Inside({ tab: given, source, entitle }: InsideProps) {
     <div class="app">
       <SkipLink />
       <Patterns />
-      <Bar
-        index={tab.index}
-        selection={selection}
-        all={all}
-        spansAtFirst={spansAtFirst}
-        simulated={selection?.run.simulated ?? false}
-        totals={hasTotals(view)}
-        many={VIEWS[view].of === "spans"}
-        tab={tab}
-        source={source}
-        summary={() => summaryOf(selection, source, tab)}
-        report={source.client.report}
-      />
+      <Bar {...{ view, selection, all, spansAtFirst, tab, source }} summary={() => summaryOf(selection, source, tab)} />
       <Finished index={tab.index} />
       {all ? (
         <AllRuns lines={lines} tab={tab} source={source} />
