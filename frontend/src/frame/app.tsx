@@ -71,13 +71,7 @@ function Outside({ trouble, again }: { trouble: Untimed | null; again(): void })
   );
 }
 
-interface InsideProps {
-  tab: Tab;
-  source: Source;
-  entitle: UrlStore["entitle"];
-}
-
-function Inside({ tab: given, source, entitle }: InsideProps) {
+function Inside({ tab: given, source, entitle }: { tab: Tab; source: Source; entitle: UrlStore["entitle"] }) {
   const { index, state } = given;
   const selection = useSelection(index, state);
   const spansAtFirst = useRef(index.spans_total).current;

@@ -148,17 +148,11 @@ const PART = later(async () => (await import("./timeline/place/picture")).PlaceP
 /** Reading a larger file again for its events takes seconds, so it waits for the reader to ask for it. */
 const AT_ONCE_BYTES = 32e6;
 
-interface EvidencePlaceProps {
-  head: SpanHead;
-  place: Evidence;
-  tab: Tab;
-}
-
 /**
  * Where a card's evidence happens: the place is reserved in the card until it scrolls into view and its picture and
  * events are loaded.
  */
-function EvidencePlace({ head, place, tab }: EvidencePlaceProps) {
+function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; tab: Tab }) {
   const box = useRef<HTMLDivElement>(null);
   const [wanted, want] = useState(false);
   const [, drawAgain] = useState(0);

@@ -177,12 +177,7 @@ function movedTo<T>(all: readonly T[], from: number, to: number): readonly T[] {
 }
 
 /** The experiments in a table, in which base and candidate are chosen. */
-interface ExperimentTableProps extends Actions {
-  all: readonly Experiment[];
-  tab: Tab;
-}
-
-function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
+function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Experiment[]; tab: Tab }) {
   const scales = stepScales(
     all.map(({ link }) => link.step_ns),
     readingOf(tab).unit,

@@ -378,14 +378,7 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
   );
 }
 
-interface PieceProps {
-  piece: Piece;
-  of: number;
-  scale: Scale;
-  tab: Tab;
-}
-
-function PieceRow({ piece, of, scale, tab }: PieceProps) {
+function PieceRow({ piece, of, scale, tab }: { piece: Piece; of: number; scale: Scale; tab: Tab }) {
   const open = () => tab.update({ view: piece.view, mark: markOf(piece.row) });
   const colour = piece.view === "host" ? "cpu" : "kernel";
   return (

@@ -143,13 +143,6 @@ function OneRank({ reading }: { reading: boolean }) {
 
 const PREDICTIONS = "What a step could take";
 
-interface WhatIfProps {
-  found: JobReplay;
-  said: WhatIfTexts;
-  name: string;
-  tab: Tab;
-}
-
 /** One of the predictions; the replay itself comes first. */
 interface WhatIfRow {
   text: Phrase;
@@ -157,7 +150,7 @@ interface WhatIfRow {
 }
 
 /** What a step of the job would take after changes to its ranks, and with more of them: a sentence and a bar each. */
-function WhatIf({ found, said, name, tab }: WhatIfProps) {
+function WhatIf({ found, said, name, tab }: { found: JobReplay; said: WhatIfTexts; name: string; tab: Tab }) {
   const { changes, larger } = found;
   const rows = [
     { text: said.replay, step_ns: found.replayed_step_ns },

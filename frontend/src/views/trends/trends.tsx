@@ -184,14 +184,8 @@ function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run):
     : `; ${label} logged no ${tag} at these steps: choose wall time`;
 }
 
-interface RunSearchProps {
-  of: Cast["of"];
-  typed: string;
-  search(typed: string): void;
-}
-
 /** The search among many runs: those that it finds are drawn individually. */
-function RunSearch({ of, typed, search }: RunSearchProps) {
+function RunSearch({ of, typed, search }: { of: Cast["of"]; typed: string; search(typed: string): void }) {
   return (
     <input
       class="field run-search"
@@ -217,15 +211,10 @@ function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) =>
 }
 
 /** From which span on a figure is different, in sentences: the marks in the picture above are at the same places. */
-interface ChangesProps {
-  changes: readonly Change[];
-  tab: Tab;
-}
-
 /** Further changes are in the table behind the menu. */
 const MOST = 6;
 
-function Changes({ changes, tab }: ChangesProps) {
+function Changes({ changes, tab }: { changes: readonly Change[]; tab: Tab }) {
   if (changes.length === 0) return null;
   const more = changes.length - MOST;
   return (

@@ -165,13 +165,7 @@ function Picture({ columns, scale, width }: PictureProps) {
   );
 }
 
-interface StackProps {
-  parts: ChainColumn["parts"];
-  wide: number;
-  y(value: number): number;
-}
-
-function Stack({ parts, wide, y }: StackProps) {
+function Stack({ parts, wide, y }: { parts: ChainColumn["parts"]; wide: number; y(value: number): number }) {
   let below = 0;
   return (
     <>

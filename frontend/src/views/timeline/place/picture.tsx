@@ -37,13 +37,7 @@ const withWhatFollows = ({ from, to }: TimeRange, place: TimeRange): TimeRange =
 
 const NO_COLOURS: ReadonlySet<string> = new Set();
 
-interface PlacePictureProps {
-  span: string;
-  place: Evidence;
-  tab: Tab;
-}
-
-export function PlacePicture({ span, place, tab }: PlacePictureProps) {
+export function PlacePicture({ span, place, tab }: { span: string; place: Evidence; tab: Tab }) {
   const box = useRef<HTMLButtonElement>(null);
   const [{ width }, resize] = useState<Size>({ width: 0, height: HEIGHT_PX });
   useSize(box, resize);
