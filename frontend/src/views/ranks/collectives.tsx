@@ -1,5 +1,6 @@
 /** What the ranks exchange: a row for each kind, group and type with its sizes, and what they send to each other. */
 
+import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
 import type { JobCollective, JobRanks, MessagePair, RanksPage, Messages as Sent } from "../../api.gen";
 import { Filter } from "../../components/filter";
@@ -8,25 +9,24 @@ import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
+import { holds, wordsOf } from "../../words";
 import { sorting } from "../choices";
-import { type Tab, titleOf } from "../props";
+import { type Tab, titleOf, type ViewPart } from "../props";
 import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import { Bandwidth, type BandwidthPoint } from "./charts/bandwidth";
 
-interface CollectivesProps {
-  page: RanksPage;
+interface OfJob extends ViewPart {
   job: JobRanks;
-  name: string;
-  tab: Tab;
 }
 
-export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
+export function JobCollectives({ page, job, name, tab }: OfJob & { page: RanksPage }) {
   const rows = useMemo(() => exchangesOf(job.collectives), [job]);
   const [typed, type] = useState("");
   const [chosen, choose] = useState<string | null>(null);
   const { meanings } = tab;
   if (rows.length === 0) return null;
-  const found = rows.filter((row) => matches(textOf(row, meanings), typed));
+  const words = wordsOf(typed);
+  const found = rows.filter((row) => holds(textOf(row, meanings), words));
   const opened = rows.find(({ key }) => key === chosen) ?? null;
   return (
     <TablePicture
@@ -58,7 +58,7 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
       order={["job_collectives", "-transfer"]}
       tab={tab}
     >
-      {opened && <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />}
+      {opened && <Sizes exchange={opened} job={job} tab={tab} />}
     </TablePicture>
   );
 }
@@ -158,15 +158,9 @@ function groupHint(row: JobCollective, { groups }: JobRanks, meanings: Meanings)
   return `Process group ${group ?? "not recorded"}, ${counted(ranks, "rank")}${members}.${shown}${hidden}`;
 }
 
-interface SizesProps {
-  exchange: Exchange;
-  job: JobRanks;
-  meanings: Meanings;
-  tab: Tab;
-}
-
 /** The sizes of the row that was clicked, and the bandwidth that each reaches. */
-function Sizes({ exchange: { sizes, most }, job, meanings, tab }: SizesProps) {
+function Sizes({ exchange: { sizes, most }, job, tab }: { exchange: Exchange; job: JobRanks; tab: Tab }) {
+  const { meanings } = tab;
   const points = sizes.flatMap((each) =>
     each.bytes === null || each.bus_rate === null
       ? []
@@ -233,37 +227,20 @@ function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
     const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have the same name
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
-  return [...groups].map(([key, sizes]) => {
-    const sum = (of: "count" | "transfer_ns" | "wait_ns" | "running_ns" | "exposed_ns") =>
-      sizes.reduce((whole, each) => whole + each[of], 0);
-    return {
-      key,
-      most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
-      sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
-      count: sum("count"),
-      transfer_ns: sum("transfer_ns"),
-      wait_ns: sum("wait_ns"),
-      running_ns: sum("running_ns"),
-      exposed_ns: sum("exposed_ns"),
-    };
-  });
-}
-
-/** Whether the text of a row contains every word of the filter. */
-const matches = (text: string, typed: string): boolean =>
-  typed
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.toLowerCase().includes(word));
-
-interface MessagesProps {
-  job: JobRanks;
-  name: string;
-  tab: Tab;
+  return [...groups].map(([key, sizes]) => ({
+    key,
+    most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
+    sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
+    count: sum(sizes, (each) => each.count),
+    transfer_ns: sum(sizes, (each) => each.transfer_ns),
+    wait_ns: sum(sizes, (each) => each.wait_ns),
+    running_ns: sum(sizes, (each) => each.running_ns),
+    exposed_ns: sum(sizes, (each) => each.exposed_ns),
+  }));
 }
 
 /** What ranks send to each other: a row for each group and size, with the waits for the other side where known. */
-export function Messages({ job: { messages }, name, tab }: MessagesProps) {
+export function Messages({ job: { messages }, name, tab }: OfJob) {
   if (messages.length === 0) return null;
   return (
     <TablePicture
@@ -309,7 +286,7 @@ function messageColumns(messages: readonly Sent[], meanings: Meanings): Column<S
 const NO_SENT_SIZE = "The trace does not record how many bytes they send.";
 
 /** Which rank waits for which in sends and receives: a row for each pair of ranks and each size. */
-export function MessagePairs({ job: { pairs }, name, tab }: MessagesProps) {
+export function MessagePairs({ job: { pairs }, name, tab }: OfJob) {
   if (pairs.length === 0) return null;
   return (
     <TablePicture

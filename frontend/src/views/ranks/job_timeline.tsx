@@ -2,7 +2,8 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/selection";
-import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
+import type { JobRanks, JobTimeline } from "../../api.gen";
+import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";
 import { untilReady } from "../../server/requested";
@@ -10,22 +11,12 @@ import type { TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
 import { seenAround, WholeStep } from "./charts/lane_plot";
 import { Lanes, RankLegend } from "./charts/lanes";
-import { bytesOf, type MapRow } from "./rows";
+import { bytesOf, type RankPart } from "./rows";
 
 /** The width of the picture on most screens, in columns. */
 const BINS = 1200;
 
-interface JobTimelineProps {
-  page: RanksPage;
-  job: JobRanks;
-  rows: readonly MapRow[];
-  keysOf(row: MapRow): object;
-  /** The beginning of the names of saved files. */
-  name: string;
-  tab: Tab;
-}
-
-export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTimelineProps) {
+export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankPart & { job: JobRanks }) {
   const step = tab.state.step ?? "";
   const [zoom, setZoom] = useState<{ step: string; range: TimeRange } | null>(null);
   const range = zoom?.step === step ? zoom.range : null;
@@ -111,11 +102,12 @@ function useLanes({ source }: Tab, span: string, step: string, visible: TimeRang
   return found;
 }
 
-const tableOf = ({ path, ranks }: JobTimeline) => ({
-  columns: [
-    { label: "Rank that decides" },
-    { label: "From", unit: "ns" as const },
-    { label: "To", unit: "ns" as const },
-  ],
-  rows: path.map(({ row, from_ns, to_ns }) => [`rank ${ranks[row]}`, from_ns, to_ns]),
-});
+const tableOf = ({ path, ranks }: JobTimeline) =>
+  tableData(
+    [
+      { label: "Rank that decides", of: ({ row }) => `rank ${ranks[row]}` },
+      { label: "From", unit: "ns", of: ({ from_ns }) => from_ns },
+      { label: "To", unit: "ns", of: ({ to_ns }) => to_ns },
+    ],
+    path,
+  );

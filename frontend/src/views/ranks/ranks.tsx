@@ -49,6 +49,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
     return selection ? keysOf(selection) : {};
   };
   const name = chosen.run.name;
+  const part = { page, rows, keysOf: keys, name, tab };
   const map = (
     <MapPicture
       title={titleOf(page, TITLES[metric.id] ?? "map")}
@@ -80,12 +81,8 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         choose={(row) => tab.update({ ...keys(row), view: "overview" })}
         tab={tab}
       />
-      {job.pipeline && (
-        <PipelinePicture page={page} found={job.pipeline} rows={rows} keysOf={keys} name={name} tab={tab} />
-      )}
-      {job.clocks.reason === null && job.matched_steps > 0 && (
-        <JobTimelinePicture page={page} job={job} rows={rows} keysOf={keys} name={name} tab={tab} />
-      )}
+      {job.pipeline && <PipelinePicture {...part} found={job.pipeline} />}
+      {job.clocks.reason === null && job.matched_steps > 0 && <JobTimelinePicture {...part} job={job} />}
       {job.steps.length > 1 && map}
       {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
       {job.what_if_reason && job.unmatched?.code !== job.what_if_reason.code && (
