@@ -77,7 +77,6 @@ export function inWorker(run: RunEntry, worker: WorkerEntry, like: Selection): S
   return span ? { run, worker, span } : null;
 }
 
-/** The changes to the address that select a span. */
 export function keysOf({ run, worker, span }: Selection): Changes {
   return { run: run.name, worker: worker.name, span: span.number, ...WITHIN_SPAN };
 }

@@ -21,7 +21,6 @@ export interface Reading {
 /** How figures are given where the reader chose nothing. */
 export const PLAIN: Reading = { totals: "step", steps: 1, unit: "auto" };
 
-/** The figures of a column. */
 export interface Figures<Row> {
   of(row: Row): number | null;
   unit: Unit;
@@ -37,7 +36,6 @@ export function factorOf(adds: Totals | undefined, { totals, steps }: Reading): 
   return totals === "step" ? 1 / Math.max(1, steps) : steps;
 }
 
-/** Writes a figure as `of` returns it. */
 export type Write = (value: number | null) => string;
 
 /** How the figures of each column are written, by column id. */

@@ -25,7 +25,6 @@ export interface PictureProps {
   table(): TableData;
   /** The address that shows this picture as it is, where the page's address does not. */
   link?(): string;
-  /** Further entries of the menu. */
   entries?: readonly MenuEntry[];
   /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;

@@ -12,7 +12,6 @@ import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { besideShared, type Prose, ProseCell, SaidOnce, type SharedTexts, sharedTexts } from "./said_once";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
-/** A table value as a file contains it. */
 export type Cell = number | string | null;
 
 /** A column of a saved file. */
@@ -26,7 +25,6 @@ export interface FileColumn<Row> {
 export interface Column<Row> {
   id: string;
   label: string;
-  /** What the figure means. */
   meaning?: string;
   numeric?: boolean;
   /** As for a CSS grid column; columns without a width share what is left. */
@@ -78,7 +76,6 @@ export const nsColumn = <Row,>(label: string, of: (row: Row) => number | null): 
   ...{ label, unit: "ns", of },
 });
 
-/** A line below the rows. */
 export interface Foot {
   /** Spans the first columns, up to the first that has a figure here. */
   name: ComponentChildren;

@@ -23,7 +23,6 @@ interface TopProps {
   /** Others of the runs that are shown are recorded. */
   partly?: boolean;
   notes: readonly NoteText[];
-  /** What is wrong with the recording. */
   quality?: readonly FindingText[];
   /** Shown under the headline in place of what to do first. */
   second?: ComponentChildren;
@@ -116,7 +115,6 @@ export function PrintedFoot() {
   return <p class="printed">{footOf(useContext(AboutContext))}</p>;
 }
 
-/** The most runs that a note names. */
 const MOST_NAMED = 6;
 
 /** Names the simulated runs in a picture of many. among: the runs that the picture shows. */

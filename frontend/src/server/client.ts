@@ -146,7 +146,6 @@ export interface Client extends ViewSource {
    * page.
    */
   report?(): Promise<Blob | null>;
-  /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
 

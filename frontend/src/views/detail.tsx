@@ -17,7 +17,6 @@ interface DetailPanelProps {
   name: string;
   title: ComponentChildren;
   class: string;
-  /** Buttons that open other views. */
   leads: ComponentChildren;
   close(): void;
   children: ComponentChildren;

@@ -40,7 +40,6 @@ interface MeanStepBarProps {
   /** The texts above the bar, each as wide as its part of the bar. */
   braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
   off: ReadonlySet<string>;
-  /** The legend of the bar. */
   children?: ComponentChildren;
 }
 

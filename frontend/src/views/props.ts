@@ -47,14 +47,12 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
-/** What each part of a view is given. */
 export interface ViewPart {
   tab: Tab;
   /** The beginning of the names of saved files. */
   name: string;
 }
 
-/** What the two spans of a comparison are called. */
 export interface Names {
   /** The other span. */
   name: string;
@@ -91,7 +89,6 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** Two runs that are compared with each other. */
 export interface Pair extends Names {
   found: ComparePage;
   /** They do different work: no axis can show both. */

@@ -18,7 +18,6 @@ interface TablePictureProps<Row>
     Omit<TableProps<Row>, "columns" | "sort" | "onSort" | "choice" | "marked"> {
   /** If a function, it receives the available width, px. */
   columns: readonly Column<Row>[] | ((width_px: number) => readonly Column<Row>[]);
-  /** Further columns of a saved file. */
   file?: readonly FileColumn<Row>[];
   /** The rows of a saved file, where they differ from the rows that are shown. */
   saved?(): readonly Row[];
@@ -29,9 +28,7 @@ interface TablePictureProps<Row>
   /** The number of rows to keep room for, where a filter leaves fewer. */
   room?: number;
   tab: Tab;
-  /** Shown above the table. */
   above?: ComponentChildren;
-  /** Shown below the table. */
   children?: ComponentChildren;
 }
 

@@ -24,7 +24,6 @@ interface StackedBarsProps extends Pointing {
   /** How much of each bar, from its top, is hatched because verdicts exclude it. */
   leftOut?: readonly number[] | undefined;
   unit: string;
-  /** The text above each bar. */
   heads: readonly string[];
   /** Bars whose text is always written, even where there is no room for all. */
   firm: readonly boolean[];

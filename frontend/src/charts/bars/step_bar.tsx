@@ -42,7 +42,6 @@ interface StepBarProps {
   endText: string;
   braces: readonly Brace[];
   bars: readonly StepBarRow[];
-  /** Parts that the legend hides. */
   off: ReadonlySet<string>;
   /** Shown below the axis, from the left edge of the bars on. */
   children?: ComponentChildren;

@@ -37,7 +37,6 @@ export function crowdOf(lines: readonly CrowdLine[], stops: number): Crowd {
 
 const isKnown = ({ values }: CrowdLine, at: number): boolean => !Number.isNaN(values[at]!);
 
-/** The known values at a stop. */
 export const valuesAt = ({ from, value }: Crowd, stop: number): Float64Array =>
   value.subarray(from[stop] ?? 0, from[stop + 1] ?? 0);
 

@@ -96,7 +96,6 @@ interface Layout
   above: string;
 }
 
-/** The layout in pixels. */
 export interface Drawn extends Layout {
   /** The name of the reference line, which stands at its right end outside the plot: a text for each row. */
   beside: readonly string[];

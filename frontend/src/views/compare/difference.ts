@@ -95,9 +95,7 @@ export const NOT_CLEAR = "not distinguishable from noise";
 const UNLIKE = 100;
 
 export interface StepScales {
-  /** The scale of an axis. */
   all: Scale;
-  /** The scale of an experiment with this mean step. */
   of(step_ns: number): Scale;
 }
 

@@ -95,7 +95,6 @@ function patternOf(props: Burst): string {
   ].join(" ");
 }
 
-/** The source of the number of workers. */
 const FROM: Readonly<Record<string, string>> = {
   recorder: "the recorder",
   stacks: "the call stacks",

@@ -107,7 +107,6 @@ function Waits(shared: LoaderPictureProps) {
   );
 }
 
-/** The parts of a batch. */
 function Batches({ result, titles, tab, name, compared = null }: LoaderPictureProps) {
   return result.activities && <Activities activities={result.activities} {...{ titles, tab, name, compared }} />;
 }

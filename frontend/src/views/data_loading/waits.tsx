@@ -161,9 +161,6 @@ export interface LoaderPictureProps extends ViewPart {
   compared?: Compared<"data_loading"> | null;
 }
 
-/** The number of rows from which the table scrolls. */
-const MOST = 12;
-
 /** The wait of each step: the part that left the device idle, and the part hidden behind its work. */
 export function StepTable({ result, titles, chosen, tab, name, compared }: LoaderPictureProps) {
   const { steps, mean } = result;
@@ -178,7 +175,7 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
       rows={steps}
       rowKey={(step) => step.name}
       mark={["waits", (step) => step.name]}
-      maxRows={MOST}
+      maxRows={12}
       order="sort"
       tab={tab}
       chosen={chosen.hovered ?? chosen.selected ?? undefined}

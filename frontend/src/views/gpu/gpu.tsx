@@ -97,7 +97,6 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   );
 }
 
-/** The columns of a saved split. */
 const splitColumns = (split: Split): FileColumn<Bin>[] => [
   { label: "Kernel time", of: ({ label }) => label },
   nsColumn("Total", (bin) => bin.of(split)),

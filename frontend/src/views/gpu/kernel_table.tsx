@@ -28,7 +28,6 @@ import { columnsOf } from "./kernel_columns";
 
 interface GpuKernelsProps extends ViewPart {
   device: DeviceGpu;
-  /** The number of steps of the span. */
   steps: number;
   other: OtherGpu | null;
   title: Phrase;
@@ -38,9 +37,6 @@ interface GpuKernelsProps extends ViewPart {
   opened: string | null;
   open(kernel: string): void;
 }
-
-/** The number of rows from which the table scrolls. */
-const MOST = 10;
 
 /** Kernels by time, grouped as the reader chooses. */
 export function GpuKernels({ device, steps, other, title, titles, tab, name, opened, open }: GpuKernelsProps) {
@@ -97,7 +93,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       room={table.rows.length}
       rowKey={keyOf}
       mark={["kernels", (row) => row.name]}
-      maxRows={MOST}
+      maxRows={10}
       order={["sort", "-total"]}
       tab={tab}
       {...(choose && { onChoose: choose })}
@@ -113,7 +109,6 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
 /** The GPU of the other span that is compared with this one. */
 export interface OtherGpu extends Names {
   device: DeviceGpu;
-  /** The number of steps of its span. */
   steps: number;
 }
 

@@ -11,9 +11,6 @@ import { differenceColumn } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 
-/** The number of rows from which the table scrolls. */
-const MOST = 7;
-
 /** Calls that block the host, and how long the GPU idles for each. */
 export function BlockingCalls(part: HostPart) {
   const { result, titles, tab, name, compared = null } = part;
@@ -48,7 +45,7 @@ export function BlockingCalls(part: HostPart) {
       rowKey={blockingKey}
       mark={["blocking", (row) => String(row.worst_start_ns)]}
       order={["blocking", "-bubble"]}
-      maxRows={MOST}
+      maxRows={7}
       tab={tab}
       onChoose={(row) =>
         tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))

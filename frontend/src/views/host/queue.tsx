@@ -139,7 +139,6 @@ function spokenOf(result: HostResult, step: HostStep, title: string): string {
   );
 }
 
-/** A table of the finest bins of the step. */
 function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableData {
   const level = queue[queue.length - 1]!;
   const first = Math.max(0, Math.floor((step.start_ns - start) / level.bin_ns));

@@ -143,7 +143,6 @@ const tableOf = (bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: 
     bars,
   );
 
-/** The sum over the reasons. */
 export const idleOf = (idle: IdleNs): number => sum(Object.values(idle));
 
 interface IdleBarProps {

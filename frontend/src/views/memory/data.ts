@@ -27,7 +27,6 @@ export function useMemoryPage(events: ViewSource, span: string, { device, window
   return useRequested(events, name, (signal) => events.memory(span, { device, from, to, bins: BINS, at }, signal));
 }
 
-/** The inputs of the parts of the Memory view. */
 export interface MemoryPart extends ViewPart {
   result: MemoryResult;
   device: DeviceMemory;

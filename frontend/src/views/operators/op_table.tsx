@@ -29,9 +29,6 @@ import {
   wholeKey,
 } from "./tables";
 
-/** The number of rows from which the table scrolls. */
-const MOST = 10;
-
 /** Ops by time, split as the reader chooses. */
 export function OpTable(part: OperatorPart) {
   const { result, titles, tab, name } = part;
@@ -71,7 +68,7 @@ export function OpTable(part: OperatorPart) {
       rows={rows}
       rowKey={keyOf}
       mark={["operators", (row) => row.name]}
-      maxRows={MOST}
+      maxRows={10}
       order="operators"
       tab={tab}
       onChoose={(row) => tab.update({ op: row.name === opened ? null : row.name })}

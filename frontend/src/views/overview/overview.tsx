@@ -297,7 +297,6 @@ const LEFT_OUT = {
 /** The sum of the excluded times, ns. */
 export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
 
-/** The rows for a tip. */
 export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: Scale) {
   return Object.entries(LEFT_OUT)
     .filter(([, of]) => of(step) > 0)

@@ -93,7 +93,6 @@ export function Runs({ page, tab }: { page: RunsPage; tab: Tab }) {
   );
 }
 
-/** The span that a line describes. */
 const placeOf = (index: Index, line: RunLine): Selection | undefined =>
   selections(index).find(({ span }) => span.id === line.span);
 

@@ -195,7 +195,6 @@ export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
 export const groupingOf = (id: string | undefined): Grouping =>
   GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
 
-/** Launches of one op or phase. */
 interface SplitRow {
   name: string;
   /** There is no name; `name` says why. */
@@ -220,7 +219,6 @@ export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meani
   }));
 }
 
-/** Time in the bins that are shown. */
 const timeIn = (bins: readonly Bin[], split: Split): number => sum(bins, (bin) => bin.of(split));
 
 /** Rows that contain the typed text, in any case, and time in a bin that is shown. */
@@ -305,7 +303,6 @@ interface FootProps {
   /** All rows, and those that are shown. */
   all: readonly SplitRow[];
   rows: readonly SplitRow[];
-  /** The bins that are shown. */
   bins: readonly Bin[];
   total: Split;
 }

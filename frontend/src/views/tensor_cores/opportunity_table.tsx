@@ -20,12 +20,8 @@ import type { OtherSplit } from "./split";
 
 interface OpportunityTableProps extends ViewPart {
   device: DeviceSplit;
-  /** The same of the span that is compared with. */
   other: OtherSplit | null;
 }
-
-/** The number of rows from which the table scrolls. */
-const MOST = 8;
 
 /** For each op the time that could move to the tensor cores, why it does not, and what that costs at most. */
 export function OpportunityTable({ device, other, tab, name }: OpportunityTableProps) {
@@ -59,7 +55,7 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
       rows={rows}
       rowKey={keyOf}
       mark={["could", ({ op, shapes }) => namedByOp(op, shapes)]}
-      maxRows={MOST}
+      maxRows={8}
       order={["could_sort", "-gain"]}
       tab={tab}
       empty={<Unmatched typed={typed} change={change} />}

@@ -13,14 +13,9 @@ import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunity_table";
 import type { OtherSplit } from "./split";
 
-/** The number of rows from which the table scrolls. */
-const MOST = 8;
-
 interface RateTableProps extends ViewPart {
   rates: ProductRates;
-  /** The number of steps over which the totals are. */
   steps: number;
-  /** The same of the span that is compared with. */
   other: OtherSplit | null;
 }
 
@@ -37,7 +32,7 @@ export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
       rows={rows}
       rowKey={keyOf}
       mark={["rates", ({ site }) => namedByOp(site.op, site.shapes)]}
-      maxRows={MOST}
+      maxRows={8}
       order="rates"
       tab={tab}
     />

@@ -21,7 +21,6 @@ interface SplitProps extends ViewPart {
   title: Phrase;
   /** The sum over all kernels, as text. */
   kernelTime: Phrase;
-  /** The same device in the span that is compared with. */
   other: OtherSplit | null;
 }
 
@@ -116,7 +115,6 @@ interface SplitStepsProps extends ViewPart {
   chosen: StopSelection;
 }
 
-/** The split of each step. */
 export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) {
   const { steps } = device;
   const names = steps.map((step) => step.name);

@@ -71,7 +71,6 @@ const GESTURES =
   "Drag to move, Ctrl and the wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. " +
   "Keys: W and S zoom, A and D move, ? lists all.";
 
-/** Shown in place of the panel while no event is chosen. */
 function Hints() {
   return (
     <>

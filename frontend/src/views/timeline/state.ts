@@ -128,7 +128,6 @@ interface VisibleRange {
   step: TimelineStep;
   /** Index of the step; null where there is none. */
   at: number | null;
-  /** Shows the whole step again. */
   reset(): void;
   /** Goes to another step; does nothing beyond the first and the last. */
   goTo(at: number): void;

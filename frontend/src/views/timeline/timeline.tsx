@@ -177,7 +177,6 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   );
 }
 
-/** Whether the address says what to show. */
 const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
 
 /** As many bins as a wide screen can show. */

@@ -111,14 +111,11 @@ interface TracksAndLegendProps {
   /** The numbers of shown tracks and of all tracks. */
   shown: number;
   all: number;
-  /** The colours that occur. */
   colours: ReadonlySet<Colour>;
-  /** Colours whose events are dimmed. */
   off: ReadonlySet<string>;
   dim(off: ReadonlySet<string>): void;
   /** "tensor cores", or what the vendor of the GPU calls them. */
   matrixUnits: string;
-  /** Further controls for the tracks. */
   children: ComponentChildren;
 }
 

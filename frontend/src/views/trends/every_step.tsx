@@ -82,7 +82,6 @@ const times = (ratio: number): string => ratio.toFixed(2);
 /** "steps 8 to 15" */
 const namesOf = ({ step, steps }: StepBin): string => `steps ${count(step)} to ${count(step + steps - 1)}`;
 
-/** The number of labels below the axis. */
 const MARKS = 5;
 
 function segmentOf(bins: readonly StepBin[]) {

@@ -245,7 +245,6 @@ interface Chosen {
 
 interface Shown {
   lines: readonly ChartLine[];
-  /** The runs that are drawn as one group. */
   crowd: Crowd;
   /**
    * The points of the lines at each stop, those of the line in focus first, so that a moving pointer does not search

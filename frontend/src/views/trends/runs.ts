@@ -42,7 +42,6 @@ export interface Run {
   /** Index among the colours of runs, where it has one. */
   hue?: number;
   spans: readonly ReadSpan[];
-  /** The number of processes. */
   workers: number;
   /** The full name of the worker, where this is one worker of a run. */
   worker?: string;
@@ -190,7 +189,6 @@ function quantile(known: Float64Array, share: number): number {
   return known[below]! + (at - below) * (known[above]! - known[below]!);
 }
 
-/** The median of what is drawn. */
 export const medianOf = (values: readonly (number | null)[]): number | null => median(values) ?? null;
 
 const LATER = new WeakMap<TrendsResult, Map<string, Series>>();

@@ -197,7 +197,6 @@ const STARTS_PX = 6;
 interface ColumnDrag {
   /** The column that is being dragged, the place where it would go, and how far it was dragged, px; null: none is. */
   dragged: { from: number; to: number; by: number } | null;
-  /** Handlers for the picture. */
   handlers: {
     onPointerDown(event: PointerEvent): void;
     onPointerMove(event: PointerEvent): void;

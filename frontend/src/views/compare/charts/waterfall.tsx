@@ -14,7 +14,6 @@ export interface FallRow extends Fall, Filled {
   label: string;
   /** The change with its sign. */
   figure: string;
-  /** Its confidence interval. */
   aside: string;
 }
 

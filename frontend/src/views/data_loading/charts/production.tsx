@@ -29,7 +29,6 @@ interface ProductionProps extends Lanes, StopSelection, TimeRange {
   parts: readonly LanePart[];
   steps: readonly StepStart[];
   scale: Scale;
-  /** The figures of a segment. */
   segmentTip(lane: number, segment: number): TipContent;
 }
 

@@ -34,7 +34,6 @@ export interface CurveProps {
 
 export interface Drawn {
   frame: Box;
-  /** Numbers of workers that can be chosen. */
   stops: readonly number[];
   x(workers: number): number;
   y(ns: number): number;
@@ -205,7 +204,6 @@ export function boxOf({ x, y, anchor, text }: Label): Box {
   return { left, right: left + width, top: y - RISE, bottom: y + DROP };
 }
 
-/** The square around a mark. */
 export const around = ({ x, y }: Dot, radius: number): Box => ({
   left: x - radius,
   right: x + radius,

@@ -35,7 +35,6 @@ interface MemoryChartProps {
   curve: Curve;
   /** The peak; null where it is outside the picture. */
   peak: { at: number; bytes: number };
-  /** Calls of the allocator to the driver. */
   calls: readonly { label: string; at: number }[];
   instant: number | null;
   choose(at: number): void;

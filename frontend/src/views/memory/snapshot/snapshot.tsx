@@ -98,7 +98,6 @@ function Lost({ page: { summary, timed, curve } }: { page: SnapshotPage }) {
 
 const TITLE = "How much is in use, and how much reserved?";
 
-/** In use and reserved over time. */
 function SnapshotCurve(part: SnapshotPart & { curve: MemoryBins; zoom: TimeRange | null }) {
   const { page, device, tab, name, curve, zoom } = part;
   const whole = { from: 0, to: page.end_ns };

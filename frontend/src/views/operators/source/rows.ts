@@ -27,7 +27,6 @@ export const shortName = (source: string): string => lineName(source).replace(/^
 /** A figure that is shown beside the text of a line. */
 export interface Measure {
   id: "idle_ns" | "device_ns" | "host_self_ns" | "allocated_bytes";
-  /** Its id in the catalogue. */
   metric: string;
   unit: Unit;
   colour: string;

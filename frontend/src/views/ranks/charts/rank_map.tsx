@@ -37,7 +37,6 @@ interface RankMapProps {
   matrix: Matrix;
   /** Rows of the matrix from top to bottom. */
   order: readonly number[];
-  /** Names of the columns. */
   steps: readonly string[];
   colour: Colour;
   worst: Worst;
@@ -46,7 +45,6 @@ interface RankMapProps {
   nameOf(rows: readonly number[]): string;
   figureOf(rows: readonly number[]): string;
   tip(cell: Cell): TipContent;
-  /** A row and a column of the matrix. */
   selected: { row: number; column: number } | null;
   select(cell: Cell): void;
   /** On a double click or Enter: opens what the cell stands for. */

@@ -84,7 +84,6 @@ export function boxesOf(page: TimelinePage): Boxes {
   };
 }
 
-/** The colours of the boxes of some pages. */
 export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
   return new Set(pages.flatMap(({ boxes }) => usedBy(boxes)));
 }
@@ -116,7 +115,6 @@ export function firstAbove(values: Float64Array, least: number, first: number, e
   return low;
 }
 
-/** The part of a row that touches a range. */
 export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: TimeRange): Row {
   const begin = firstAbove(boxes.to, from, first, end);
   return { first: begin, end: Math.max(begin, firstAbove(boxes.from, to, begin, end)) };

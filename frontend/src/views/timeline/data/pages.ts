@@ -114,9 +114,7 @@ export interface Loaded {
   tracks: readonly Track[];
   waiting: Waiting | null;
   problem: Problem | null;
-  /** Why the newest request has no answer. */
   gone: Trouble | null;
-  /** Sends the request at once. */
   again(): void;
 }
 

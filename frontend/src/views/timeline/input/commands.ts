@@ -100,7 +100,6 @@ export function wheelCommand({ deltaX, deltaY, deltaMode, ctrlKey, metaKey, shif
   return Math.abs(deltaX) > Math.abs(deltaY) ? { kind: "pan", px: deltaX * px } : null;
 }
 
-/** What can be done to the picture. */
 export interface Actions {
   setVisible(next: (before: TimeRange) => TimeRange): void;
   point(box: Box | null): void;

@@ -26,7 +26,6 @@ interface Spot {
 /** The position of the pointer, for the picture to show. */
 interface Pointer {
   spot: Spot | null;
-  /** The range that is being marked on the axis. */
   band: TimeRange | null;
   setSpot(spot: Spot | null): void;
   setBand(band: TimeRange | null): void;

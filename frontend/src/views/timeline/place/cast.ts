@@ -67,7 +67,6 @@ export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread"
   return { ...boxes, rows };
 }
 
-/** The event in the row in which it is drawn. */
 export const drawnIn = ({ thread, first_row }: Pick<Cast, "thread" | "first_row">, event: EventDetail): EventDetail =>
   event.track === thread?.id ? { ...event, row: event.row - first_row } : event;
 
@@ -85,7 +84,6 @@ export function workAfterWait(boxes: Boxes, stream: Track, visible: TimeRange): 
   return event;
 }
 
-/** The longest event of a row. */
 export function longestIn(boxes: Boxes, track: Track, row: number, visible: TimeRange): number | null {
   const found = boxes.rows.get(rowKey(track.id, row));
   if (!found) return null;

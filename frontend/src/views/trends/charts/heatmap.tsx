@@ -39,7 +39,6 @@ interface HeatmapProps extends StopSelection {
   rows: readonly HeatmapRow[];
   /** End of the time axis, ns. A row that is longer says where it ends. */
   end: number;
-  /** Meaning of the figure. */
   colour: string;
   scale: Scale;
   tip(row: number, step: number): TipContent;
