@@ -1,6 +1,7 @@
 /** The span that the address names: `run`, `worker` and `span` (its number), each optional. */
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
+import { rangeOf } from "../time_range";
 import type { Address, Changes } from "./keys";
 import { shortNames } from "./short_names";
 
@@ -153,5 +154,5 @@ export function rangeInTimeline(range: { step: string; start_ns: number; end_ns:
   const length = range.end_ns - range.start_ns;
   const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);
   const zoom = { from: Math.max(0, range.start_ns - margin), to: range.end_ns + margin };
-  return { view: "timeline", step: range.step, zoom, range: { from: range.start_ns, to: range.end_ns }, event: null };
+  return { view: "timeline", step: range.step, zoom, range: rangeOf(range), event: null };
 }

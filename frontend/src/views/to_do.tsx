@@ -6,7 +6,7 @@ import type { Evidence, Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { bytes } from "../format";
-import { touches } from "../time_range";
+import { rangeOf, touches } from "../time_range";
 import { evidenceKeys } from "./choices";
 import { later } from "./lazy";
 import type { Tab } from "./props";
@@ -158,7 +158,7 @@ function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; 
   const [, drawAgain] = useState(0);
   const large = head.file_bytes > AT_ONCE_BYTES;
   const held = tab.source.held?.(head.id);
-  const lacking = held === null || (held && !touches({ from: held.start_ns, to: held.end_ns }, rangeOf(place)));
+  const lacking = held === null || (held && !touches(rangeOf(held), rangeOf(place)));
   useEffect(() => {
     if (large || lacking || typeof IntersectionObserver === "undefined") return;
     const seen = new IntersectionObserver((entries) => {
@@ -187,5 +187,3 @@ function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; 
     </div>
   );
 }
-
-const rangeOf = ({ start_ns, end_ns }: Evidence) => ({ from: start_ns, to: end_ns });

@@ -47,6 +47,10 @@ const byId = (parts: readonly { id: string; ns: number }[]): ReadonlyMap<string,
 /** How much more the chosen span takes. */
 export const differenceOf = ({ own_ns, other_ns }: Pick<PartPair, "own_ns" | "other_ns">): number => own_ns - other_ns;
 
+/** How much more the candidate takes. */
+export const changeOf = ({ base_ns, candidate_ns }: { base_ns: number; candidate_ns: number }): number =>
+  candidate_ns - base_ns;
+
 /** "+3.2 ms", "-0.4 ms"; a change that is too small for its column has no sign. */
 export function signed(value: number, scale: Scale): string {
   const length = scale.text(Math.abs(value));

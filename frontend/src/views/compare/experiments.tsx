@@ -14,7 +14,7 @@ import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { ChainPicture } from "./chain_picture";
 import { chainRuns, type Experiment } from "./chain_runs";
-import { intervalText, type StepScales, signed, stepScales } from "./difference";
+import { changeOf, intervalText, type StepScales, signed, stepScales } from "./difference";
 
 interface ExperimentsProps {
   chosen: Selection;
@@ -205,7 +205,7 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
     ...{ id, label, meaning, numeric: true, width: "212px" },
     cell: ({ link }) => changeText(link[id], scales.of(link.step_ns)),
     missing: "The first that does this work.",
-    order: ({ link }) => (link[id] === null ? null : link[id].candidate_ns - link[id].base_ns),
+    order: ({ link }) => link[id] && changeOf(link[id]),
   });
   const choice = (role: "base" | "candidate", label: string): Column<Experiment> => ({
     ...{ id: role, label, width: "92px" },
@@ -243,7 +243,7 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
 
 function changeText(change: StepChange | null, scale: Scale): string {
   if (change === null) return DASH;
-  const moved = signed(change.candidate_ns - change.base_ns, scale);
+  const moved = signed(changeOf(change), scale);
   const interval = intervalText(change, scale);
   if (interval === "") return moved;
   return change.distinguishable ? `${moved} (${interval})` : `${moved}, not distinguishable`;

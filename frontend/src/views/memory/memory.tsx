@@ -7,6 +7,7 @@ import { Chips } from "../../components/chips";
 import { Code } from "../../components/copy";
 import { Details, Remark } from "../../components/sentence";
 import type { Meanings } from "../../meanings";
+import { rangeOf } from "../../time_range";
 import { zoomWithin } from "../choices";
 import type { SpanViewProps } from "../props";
 import { ToDo } from "../to_do";
@@ -35,7 +36,7 @@ export function Memory(props: SpanViewProps<"memory">) {
 
 function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { device: DeviceMemory; place: number }) {
   const { result, head, titles } = page;
-  const whole = { from: result.start_ns, to: result.end_ns };
+  const whole = rangeOf(result);
   const zoom = zoomWithin(tab.state, whole);
   const chosen = tab.state.instant === undefined ? null : result.start_ns + tab.state.instant;
   const instant = chosen !== null && chosen <= result.end_ns ? chosen : null;

@@ -7,7 +7,7 @@ import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";
 import { untilReady } from "../../server/requested";
-import type { TimeRange } from "../../time_range";
+import { outward, type TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
 import { seenAround, WholeStep } from "./charts/lane_plot";
 import { Lanes, RankLegend } from "./charts/lanes";
@@ -54,7 +54,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankP
         found={lanes}
         deciding={deciding}
         zoom={range}
-        setZoom={(next) => setZoom(next && { step, range: rounded(next) })}
+        setZoom={(next) => setZoom(next && { step, range: outward(next) })}
         open={open}
       />
     </Picture>
@@ -63,8 +63,6 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankP
 
 const decidingRows = ({ ranks, path }: JobRanks): number[] =>
   (path?.ranks ?? []).map((late) => ranks.findIndex(({ rank }) => rank === late.rank));
-
-const rounded = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
 function Steps({ found, choose }: { found: JobTimeline; choose(step: string): void }) {
   return (

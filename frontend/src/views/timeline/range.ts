@@ -3,8 +3,7 @@
 import { sum } from "d3-array";
 import type { BusyBins, KernelsNamed, TimelineStep } from "../../api.gen";
 import { counted, fine, percent, shortened } from "../../format";
-import { lengthOf, type TimeRange, touches } from "../../time_range";
-import { rangeOf } from "./data/steps";
+import { lengthOf, rangeOf, type TimeRange, touches } from "../../time_range";
 
 /** The range between two instants, rounded to whole nanoseconds; null where it is empty. */
 export function rangeBetween(one: number, other: number): TimeRange | null {

@@ -8,13 +8,13 @@ import { useHidden } from "../../components/keys";
 import { useLatest } from "../../dom/hooks";
 import type { Size } from "../../dom/size";
 import { scaleFor } from "../../format";
-import { showing, type TimeRange, timeScale, visibleOf, withNeighbours } from "../../time_range";
+import { rangeOf, showing, type TimeRange, timeScale, visibleOf, withNeighbours } from "../../time_range";
 import type { Tab } from "../props";
 import { coloursOf } from "./data/boxes";
 import { readyDetail, useDetail } from "./data/detail";
 import { matcherOf, useFound } from "./data/found";
 import { layers as layersOf, usePages } from "./data/pages";
-import { rangeOf, stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps";
+import { stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps";
 import { layoutOf } from "./layout";
 import { openingStep } from "./notice";
 import { GUTTER_PX } from "./scene";
@@ -66,7 +66,7 @@ export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisib
   const chosen = readyDetail(asked);
   const [together, setTogether] = useState(1);
   const show = (range: TimeRange) => setVisible((before) => showing(before, range, whole));
-  useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, show);
+  useShownOnce(chosen && rangeOf(chosen), event, show);
   const choose = (number: number | null, of: number) => {
     setTogether(of);
     tab.update({ event: number });
@@ -77,7 +77,7 @@ export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisib
     tab.update({ event: next.event, ...(next.row < 0 ? { frames: "all" } : {}) });
     show(range);
   };
-  const go = (link: EventLink) => goTo(link, { from: link.start_ns, to: link.end_ns });
+  const go = (link: EventLink) => goTo(link, rangeOf(link));
   return { event, asked, chosen, together, choose, goTo, go };
 }
 

@@ -4,7 +4,7 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../../address/keys";
 import { Picture } from "../../components/picture";
 import { count } from "../../format";
-import { around, middleOf, type TimeRange, withNeighbours, zoomed } from "../../time_range";
+import { around, middleOf, outward, rangeOf, type TimeRange, withNeighbours, zoomed } from "../../time_range";
 import type { SpanViewProps, Tab } from "../props";
 import type { Box } from "./data/boxes";
 import { useBusy } from "./data/busy";
@@ -171,7 +171,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           choose(null, 1);
           leave();
         }}
-        zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
+        zoom={() => chosen && setVisible(around(rangeOf(chosen), whole))}
       />
     </div>
   );
@@ -181,9 +181,6 @@ const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event]
 
 /** As many bins as a wide screen can show. */
 const OVERVIEW_BINS = 1024;
-
-/** The range extended to whole nanoseconds. */
-const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
 /** The measured range: kept in the address, except while the pointer is still drawing it. */
 interface Measuring {

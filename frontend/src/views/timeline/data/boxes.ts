@@ -8,7 +8,7 @@ import type { Depth, TimelinePage, Track } from "../../../api.gen";
 import { shadeOf } from "../../../charts/canvas/palette";
 import { type Colour, colourOf } from "../../../colour";
 import { kept } from "../../../kept";
-import type { TimeRange } from "../../../time_range";
+import { rangeOf, type TimeRange } from "../../../time_range";
 
 /** Boxes [first, end) of the columns. */
 interface Row {
@@ -64,7 +64,7 @@ export function boxesOf(page: TimelinePage): Boxes {
     to[at]! += from[at]!;
   }
   return {
-    covers: { from: page.start_ns, to: page.end_ns },
+    covers: rangeOf(page),
     detail_ns: page.detail_ns,
     tracks: page.tracks,
     rows: rowsOf(boxes.track, boxes.row),

@@ -4,6 +4,7 @@ import {
   around,
   lengthOf,
   panned,
+  rangeOf,
   showing,
   type TimeRange,
   touches,
@@ -198,7 +199,7 @@ function select(next: Box, whole: TimeRange, actions: Actions): void {
 
 /** The range of the selected event, else the visible range. */
 function measured(more: boolean, { pointed, chosen, visible, range }: Scene): TimeRange {
-  const event = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  const event = pointed ?? (chosen && rangeOf(chosen));
   const { from, to } = event ?? visible;
   return joined(more ? range : null, { from: Math.round(from), to: Math.round(to) });
 }
@@ -206,7 +207,7 @@ function measured(more: boolean, { pointed, chosen, visible, range }: Scene): Ti
 function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
   const { pointed, head, chosen } = scene;
   if (!pointed && head !== null) return fold(scene, actions);
-  const wanted = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  const wanted = pointed ?? (chosen && rangeOf(chosen));
   if (wanted) actions.setVisible(() => around(wanted, whole));
 }
 
