@@ -19,7 +19,6 @@ export const rangeOf = ({ start_ns, end_ns }: { start_ns: number; end_ns: number
   to: end_ns,
 });
 
-/** The range extended to whole nanoseconds. */
 export const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
 export const middleOf = ({ from, to }: TimeRange): number => (from + to) / 2;

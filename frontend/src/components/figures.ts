@@ -38,7 +38,6 @@ export function factorOf(adds: Totals | undefined, { totals, steps }: Reading): 
 
 export type Write = (value: number | null) => string;
 
-/** How the figures of each column are written, by column id. */
 export function writersOf<Row>(
   columns: readonly { id: string; figures?: Figures<Row> }[],
   rows: readonly Row[],

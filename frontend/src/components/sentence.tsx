@@ -124,7 +124,6 @@ export function Definitions({ of, title = "What the rows mean" }: { of: readonly
   );
 }
 
-/** Words with their meanings, to be read. */
 export function MeantList({ of }: { of: readonly Meant[] }) {
   return (
     <dl class="words">

@@ -107,7 +107,6 @@ export interface TableProps<Row> {
   foot?: Foot | false | null | undefined;
   /** The reader's choice of columns, units and totals. */
   choice?: TableChoice;
-  /** Shown where there are no rows. */
   empty?: ComponentChildren;
 }
 
@@ -375,7 +374,6 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
 const whyEmpty = <Row,>({ meaning, missing }: Column<Row>, row: Row): string =>
   [meaning, typeof missing === "function" ? missing(row) : missing].filter(Boolean).join(" ");
 
-/** The direction in which a table is sorted by a column, if it is. */
 const directionOf = (sort: string | undefined, id: string) =>
   sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
 

@@ -84,7 +84,6 @@ interface PairLineProps {
   children: ComponentChildren;
 }
 
-/** What is said of two spans, and what can be done. */
 export function PairLine({ chosen, other, tab, children }: PairLineProps) {
   return (
     <section class="comparison" aria-label="Comparison">

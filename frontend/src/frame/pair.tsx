@@ -15,7 +15,6 @@ import { Anyway, PairLine, placed } from "./comparison";
 import { NotReady } from "./not_ready";
 import { PrintedFoot, simulatedRuns, Top } from "./top";
 
-/** The pair that the address compares, and the state of the answers. */
 interface PairAsked {
   other: Selection | null;
   asked: Asked<ComparePage>;

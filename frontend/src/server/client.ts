@@ -60,7 +60,6 @@ export interface LanesAsked {
   bins: number;
 }
 
-/** A file to save, and the name to save it under. */
 export interface SavedFile {
   name: string;
   blob: Blob;

@@ -50,7 +50,6 @@ export function DetailPanel({ label, name, title, class: className, leads, close
   );
 }
 
-/** What is counted, and the words for it. */
 interface Counted {
   /** "launch", and in the plural "launches". */
   one: string;

@@ -9,7 +9,6 @@ import { Details } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { ns, type Scale, scaleFor, share } from "../format";
 
-/** A part of a mean step, with its length. */
 interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatched"> {
   ns: number;
   /** Its short name in the bar, where that is not the label. */
@@ -105,7 +104,6 @@ const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale
   title: `${label} ${scale.text(length)}`,
 });
 
-/** The name of a bar, and the length of its step. */
 function BarName({ name, mean_ns, details }: { name: string; mean_ns: number; details: string | undefined }) {
   return (
     <>

@@ -118,7 +118,6 @@ export const Branch = ({ depth, open, hint, children }: BranchProps) => (
 
 const INDENT = 14;
 
-/** A column without a header: a bar for each row. */
 export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({
   id: "bar",
   label: "",

@@ -59,7 +59,6 @@ export function valueIn(crowd: Crowd, key: string, stop: number): number | null 
   return null;
 }
 
-/** One of the lines, to be drawn. */
 export function lineIn({ lines }: Crowd, key: string | null): ChartLine | undefined {
   const found = lines.find((line) => line.key === key);
   if (!found) return undefined;

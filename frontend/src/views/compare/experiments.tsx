@@ -176,7 +176,6 @@ function movedTo<T>(all: readonly T[], from: number, to: number): readonly T[] {
   return [...others.slice(0, to), all[from]!, ...others.slice(to)];
 }
 
-/** The experiments in a table, in which base and candidate are chosen. */
 function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Experiment[]; tab: Tab }) {
   const scales = stepScales(
     all.map(({ link }) => link.step_ns),

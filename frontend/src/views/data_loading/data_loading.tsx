@@ -93,7 +93,6 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   );
 }
 
-/** How long each step waits, and what for. */
 function Waits(shared: LoaderPictureProps) {
   const { loaders, causes } = shared.result;
   return (

@@ -6,7 +6,6 @@ import { closed, sentence } from "../../phrase";
 import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
 import type { LoaderPictureProps } from "./waits";
 
-/** The loader, the host and the device side by side over two steps. */
 export function LoaderLanes(props: LoaderPictureProps & { lanes: LaneWindow }) {
   const { result, titles, lanes: shown, chosen, name } = props;
   const steps = stepMarks(shown, result.steps);

@@ -188,7 +188,6 @@ export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames
   };
 }
 
-/** Names the loader of a row, where there are several. */
 export const loaderColumn = <Row extends { loader: number }>(names: LoaderNames, width: string): Column<Row> => ({
   id: "loader",
   label: "Loader",

@@ -11,7 +11,7 @@ import { Details, Remark } from "../../components/sentence";
 import { type Column, type Foot, fileFields } from "../../components/table";
 import { count, counted, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import type { Compared, Tab, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
 
@@ -170,7 +170,7 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
       title={titles.steps!}
       name={`waits ${name}`}
       label="Wait for the loader in each step"
-      columns={[...stepColumns(longest, tab.meanings), ...(compared ? [difference(steps, compared)] : [])]}
+      columns={[...stepColumns(longest, tab.meanings), ...difference(steps, compared)]}
       file={fileFields<LoaderStep>({ duration_ns: "Step time" }, "ns")}
       rows={steps}
       rowKey={(step) => step.name}
@@ -187,11 +187,9 @@ export function StepTable({ result, titles, chosen, tab, name, compared }: Loade
 }
 
 /** Matches steps by name: in runs with the same schedule these are the same batches. */
-const difference = (rows: readonly LoaderStep[], compared: Compared<"data_loading">) =>
-  differenceColumn<LoaderStep>({
-    ...compared,
+const difference = (rows: readonly LoaderStep[], compared: Compared<"data_loading"> | null | undefined) =>
+  differences(compared, compared?.page.result.steps, {
     rows,
-    others: compared.page.result.steps,
     keyOf: (step) => step.name,
     ns: (step) => step.exposed_ns,
     per: "exposed, in the step of this name",

@@ -7,7 +7,7 @@ import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 
@@ -61,11 +61,8 @@ export function BlockingCalls(part: HostPart) {
   );
 }
 
-function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
-  if (!compared) return [];
-  const others = compared.page.result.blocking;
-  return [differenceColumn({ ...compared, rows, others, keyOf: blockingKey, ns: (row) => row.bubble_ns })];
-}
+const difference = (rows: readonly BlockingRow[], compared: HostPart["compared"]) =>
+  differences(compared, compared?.page.result.blocking, { rows, keyOf: blockingKey, ns: (row) => row.bubble_ns });
 
 type Labels = ReadonlyMap<string, string>;
 

@@ -7,7 +7,7 @@ import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { barColumn, figureColumn, figuresOf, Middle, TablePicture } from "../table_picture";
 
@@ -76,11 +76,8 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
   );
 }
 
-function cpuDifference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
-  const others = compared?.page.result.cpu?.ops;
-  if (!compared || !others) return [];
-  return [differenceColumn({ ...compared, rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns })];
-}
+const cpuDifference = ({ ops: rows }: CpuWork, compared: HostPart["compared"]) =>
+  differences(compared, compared?.page.result.cpu?.ops, { rows, keyOf: ({ op }) => op, ns: (row) => row.self_ns });
 
 /** The threads that run ops. Threads that share the work of a single op belong to OpenMP, and no trace records them. */
 const threadsOf = ({ threads, cores }: CpuWork): string =>

@@ -89,7 +89,6 @@ export const curveOf = (bins: MemoryBins): Curve => ({
   to: bins.end_ns,
   least: bins.least,
   most: bins.most,
-  reservedLeast: bins.reserved_least,
   reservedMost: bins.reserved_most,
 });
 

@@ -140,7 +140,6 @@ function OneRank({ reading }: { reading: boolean }) {
 
 const PREDICTIONS = "What a step could take";
 
-/** One of the predictions; the replay itself comes first. */
 interface WhatIfRow {
   text: Phrase;
   step_ns: number;

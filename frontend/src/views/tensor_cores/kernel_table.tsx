@@ -8,7 +8,7 @@ import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
+import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { type Bin, binOf, binsOf, matrixUnits, shownBins } from "./bins";
@@ -22,9 +22,6 @@ interface KernelTableProps extends ViewPart {
   /** The same device in the span that is compared with. */
   other?: OtherSplit | null;
 }
-
-/** The number of rows from which the table scrolls. */
-const MOST = 16;
 
 /** Titles of the groupings for which the server provides none. */
 const GROUPS = { op: "ops", phase: "phases" } as const;
@@ -44,7 +41,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
     sub: totalsText(readingOf(tab)),
     name: `kernel time by ${grouping.label.toLowerCase()} ${name}`,
     order: ["sort", "-total"] as const,
-    maxRows: MOST,
+    maxRows: 16,
     empty: typed ? <Unmatched typed={typed} change={change} /> : "No kernels.",
     tab,
   };
@@ -71,7 +68,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
         tools={tools({ shown: kernels.length, all: device.kernels.length, folded: device.more_kernels })}
         columns={(width) => [
           ...columns(device, other ? width - DIFFERENCE_PX : width, tab.meanings),
-          ...(other ? [difference(device, other)] : []),
+          ...difference(device, other),
         ]}
         rows={kernels}
         saved={() => device.kernels}
@@ -95,14 +92,12 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
 
 const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
 
-const difference = (device: DeviceSplit, other: OtherSplit): Column<KernelRow> =>
-  differenceColumn<KernelRow>({
-    ...other,
+const difference = (device: DeviceSplit, other: OtherSplit | null) =>
+  differences(other, other?.device.kernels, {
     rows: device.kernels,
-    others: other.device.kernels,
     keyOf,
     ns: (row) => row.total_ns,
-    steps: [device.steps.length, other.device.steps.length],
+    steps: [device.steps.length, other?.device.steps.length ?? 1],
   });
 
 /** Rows of bins that are not hidden, whose names contain the typed text, in any case. */

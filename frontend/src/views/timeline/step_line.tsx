@@ -10,7 +10,6 @@ import { bytes, bytesOf } from "../../format";
 import type { Answer, SavedFile, ViewSource } from "../../server/client";
 import { untilReady } from "../../server/requested";
 
-/** The step to extract, and what for. */
 export interface WantedStep {
   step: string;
   /** True: saved at once; else it waits for a click, because a browser opens windows on clicks only. */

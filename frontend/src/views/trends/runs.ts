@@ -43,7 +43,6 @@ export interface Run {
   hue?: number;
   spans: readonly ReadSpan[];
   workers: number;
-  /** The full name of the worker, where this is one worker of a run. */
   worker?: string;
   steps: readonly StepAggregate[];
   wholes: readonly StepAggregate[];

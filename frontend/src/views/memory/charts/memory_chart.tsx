@@ -192,7 +192,6 @@ export interface Curve extends TimeRange {
   least: readonly number[];
   most: readonly number[];
   /** Empty where there is no caching allocator. */
-  reservedLeast: readonly number[];
   reservedMost: readonly number[];
 }
 

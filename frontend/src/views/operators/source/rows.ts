@@ -53,7 +53,6 @@ interface SourceFile {
   heat: number;
 }
 
-/** The files of the rows, the hottest first. */
 export function filesOf(rows: readonly CodeLine[], { id }: Measure): SourceFile[] {
   const heat = new Map<string, number>();
   for (const row of rows) {

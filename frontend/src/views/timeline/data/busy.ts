@@ -44,7 +44,6 @@ interface Bin extends TimeRange {
   share: number;
 }
 
-/** The bins of an answer, with the busy share of each. */
 export function binsOf({ start_ns, end_ns, devices, busy_ns }: BusyBins): Bin[] {
   const edge = (at: number) => start_ns + Math.floor((at * (end_ns - start_ns)) / busy_ns.length);
   return busy_ns.map((busy, at) => {

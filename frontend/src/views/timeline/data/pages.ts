@@ -122,7 +122,6 @@ type State = Omit<Loaded, "again">;
 
 const NOTHING: State = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
 
-/** A part of the span, with its stacks folded or not. */
 type Part = Wanted & { folded: boolean };
 
 interface Asking {

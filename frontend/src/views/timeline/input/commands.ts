@@ -197,7 +197,6 @@ function select(next: Box, whole: TimeRange, actions: Actions): void {
   );
 }
 
-/** The range of the selected event, else the visible range. */
 function measured(more: boolean, { pointed, chosen, visible, range }: Scene): TimeRange {
   const event = pointed ?? (chosen && rangeOf(chosen));
   const { from, to } = event ?? visible;

@@ -23,7 +23,6 @@ interface Spot {
   y: number;
 }
 
-/** The position of the pointer, for the picture to show. */
 interface Pointer {
   spot: Spot | null;
   band: TimeRange | null;
