@@ -1,5 +1,5 @@
 import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { BusyBins, TimelinePage } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
 import { type Answer, SILENT } from "../../src/server/client";
@@ -32,10 +32,6 @@ beforeEach(async () => {
   held();
   await rest();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 test("W and S zoom around the middle, A and D move; the address follows once it rests", async () => {
   type("w");
   type("w");

@@ -1,5 +1,5 @@
 import { fireEvent, screen, within } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { EventDetail } from "../../src/api.gen";
 import type { ViewSource } from "../../src/server/client";
 import { keys } from "./fake_server";
@@ -30,13 +30,7 @@ const opened = async (detail = KERNEL) => {
   await show(server, `p.tb_steptime.step=5&p.tb_steptime.event=${detail.event}`);
 };
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
+beforeEach(() => void vi.useFakeTimers());
 test("it says what the event is, its whole name, and where it starts in its step and the recording", async () => {
   await opened();
   expect(panel().getByRole("heading", { name: "add<float>" })).toBeTruthy();

@@ -1,5 +1,5 @@
 import { cleanup, fireEvent, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { SearchPage } from "../../src/api.gen";
 import type { Answer, ViewSource } from "../../src/server/client";
 import { keys } from "./fake_server";
@@ -45,10 +45,6 @@ beforeEach(async () => {
   server = timelineEvents({ search });
   await show(server, "p.tb_steptime.step=5");
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const field = () => screen.getByRole<HTMLInputElement>("searchbox", { name: /Find events/ });
 const said = () => field().closest("search")!.querySelector('[role="status"]')!.textContent!.replaceAll("\u00a0", " ");
 const press = async (key: string, shiftKey = false) => {
