@@ -12,15 +12,7 @@ import { bordersOf, paintScene, queuePixels, strengthOf } from "../src/views/tim
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { all } from "./fixtures/all";
-import { boxes, PALETTE } from "./fixtures/timeline";
-
-const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
-
-const TWO = `
-  thread | aaaa b
-  thread |  cc
-  calls  |  l
-  stream |   kk m`;
+import { boxes, layer, PALETTE, TWO } from "./fixtures/timeline";
 
 /** Records what is drawn within the tracks. */
 function pen() {
