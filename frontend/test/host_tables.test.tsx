@@ -108,26 +108,9 @@ describe("paths of the queue", () => {
   const level = { start: 0, bin: 10, values: [0, 2, null, 4] };
 
   test("leave out what is empty, and end with the window", () => {
-    expect(
-      areaPath(
-        level,
-        15,
-        35,
-        (at) => at,
-        (value) => 10 - value,
-        10,
-      ),
-    ).toBe("M15.0 10V8.0H20.0V10zM30.0 10V6.0H35.0V10z");
-    expect(
-      peakPath(
-        level,
-        0,
-        40,
-        (at) => at,
-        (value) => 10 - value,
-        10,
-      ),
-    ).toBe("M15.0 10V8.0M35.0 10V6.0");
+    const [x, y] = [(at: number) => at, (value: number) => 10 - value];
+    expect(areaPath(level, 15, 35, x, y, 10)).toBe("M15.0 10V8.0H20.0V10zM30.0 10V6.0H35.0V10z");
+    expect(peakPath(level, 0, 40, x, y, 10)).toBe("M15.0 10V8.0M35.0 10V6.0");
   });
 });
 
