@@ -43,14 +43,9 @@ export interface Drawn {
 
 export type PartProps = CurveProps & { width: number; drawn: Drawn };
 
-export const stepDots = (points: CurveProps["points"], { x, y, frame }: Drawn): Dot[] =>
+export const dotsOf = (points: CurveProps["points"], of: "step_ns" | "loader_ns", { x, y, frame }: Drawn): Dot[] =>
   cut(
-    points.map((point) => ({ x: x(point.workers), y: y(point.step_ns) })),
-    frame.top,
-  );
-export const loaderDots = (points: CurveProps["points"], { x, y, frame }: Drawn): Dot[] =>
-  cut(
-    points.map((point) => ({ x: x(point.workers), y: y(point.loader_ns) })),
+    points.map((point) => ({ x: x(point.workers), y: y(point[of]) })),
     frame.top,
   );
 
@@ -77,7 +72,7 @@ export function labelsOf(
 ): { label: Label; strong: boolean }[] {
   const { frame, x, y } = drawn;
   const dot = (mark: CurveMark): Dot => ({ x: x(mark.workers), y: y(mark.ns) });
-  const lines = [stepDots(points, drawn), loaderDots(points, drawn)];
+  const lines = [dotsOf(points, "step_ns", drawn), dotsOf(points, "loader_ns", drawn)];
   const coresAt = cores && drawn.stops.includes(cores.workers) ? x(cores.workers) : null;
   const upright =
     coresAt === null
