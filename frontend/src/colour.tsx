@@ -132,7 +132,6 @@ export interface LineLook {
   strong?: boolean | undefined;
 }
 
-/** A short segment of a line, as the legend shows it. */
 export function LineSample(look: LineLook) {
   const { focus, hue } = look;
   const filled = focus || look.strong;

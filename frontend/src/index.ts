@@ -3,8 +3,7 @@
 import { render as draw, h } from "preact";
 import { openUrlStore, outerPage } from "./address/url";
 import { loadFonts } from "./dom/fonts";
-import { printView } from "./dom/print";
-import { followTheme, styleSheet } from "./dom/theme";
+import { followTheme, printView, styleSheet } from "./dom/theme";
 import { App, firstPage } from "./frame/app";
 import { openClient } from "./server/client";
 import { broughtAlong, opened } from "./server/opening";

@@ -21,13 +21,11 @@ export interface Meanings {
   idle_reasons: readonly PartMeaning[];
   /** A verdict as an adjective: "host-bound". */
   bounds: Readonly<Record<string, string>>;
-  /** Why the host pauses. */
   causes: Readonly<Record<string, string>>;
   /** The phases of a step, in their order. */
   phases: Readonly<Record<string, string>>;
   /** The bins of kernel time by use of tensor cores. */
   kernel_bins: readonly BinMeaning[];
-  /** The parts of producing a batch. */
   production_parts: readonly PartMeaning[];
   /** Kinds of memory, in their order. */
   memory_parts: readonly PartMeaning[];

@@ -4,11 +4,9 @@ import { render as draw, h } from "preact";
 import { openUrlStore } from "./address/url";
 import type { IncludedAnswers, IncludedEvents, IncludedFlames } from "./api.gen";
 import { loadFonts } from "./dom/fonts";
-import { printView } from "./dom/print";
-import { followTheme, styleSheet } from "./dom/theme";
+import { followTheme, printView, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
-import { decompressed, unpacked } from "./server/packed";
-import { openRecorded } from "./server/recorded";
+import { decompressed, openRecorded, unpacked } from "./server/recorded";
 
 /** The page's policy allows no style sheet except one that a program creates. */
 function addStyles(): void {

@@ -13,6 +13,14 @@ const NEIGHBOUR_FRACTION = 0.02;
 
 export const lengthOf = ({ from, to }: TimeRange): number => to - from;
 
+/** The range of something that the server gives with its start and end. */
+export const rangeOf = ({ start_ns, end_ns }: { start_ns: number; end_ns: number }): TimeRange => ({
+  from: start_ns,
+  to: end_ns,
+});
+
+export const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
+
 export const middleOf = ({ from, to }: TimeRange): number => (from + to) / 2;
 
 /** Fits a range into `whole`: it is moved before it is cut, so that it keeps its length where possible. */

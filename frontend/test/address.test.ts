@@ -6,6 +6,7 @@ import { comparedWith, inRun, keysOf, namesApart, namesIn, type Selection, selec
 import { shortNames } from "../src/address/short_names";
 import { parse, write } from "../src/address/url";
 import type { SpanEntry } from "../src/api.gen";
+import { all } from "./fixtures/all";
 import { index, run, span } from "./fixtures/pages";
 
 test("only our own keys are read", () => {
@@ -105,16 +106,7 @@ test("what is written into the address opens it again, and drops the step of ano
     run: "b",
     worker: "worker9",
     span: 2,
-    step: null,
-    steps: null,
-    try: null,
-    zoom: null,
-    event: null,
-    range: null,
-    mark: null,
-    folds: null,
-    pins: null,
-    snapshot: null,
+    ...all(null, "step steps try zoom event range mark folds pins snapshot"),
   });
 });
 
@@ -128,33 +120,15 @@ test("a span is compared with another one, never with itself or one that is gone
 test("two spans are told apart by what differs, without what both names share", () => {
   const of = (run: string, number: number) => selected(INDEX, { run, span: number })!;
   expect(namesApart(of("a", 1), of("a", 2))).toEqual({ own: "span 1", name: "span 2" });
-  const named = (name: string, workers: [string, number | null][], at = 0): Selection => {
-    const all = workers.map(([worker, rank]) => ({ name: worker, rank, spans: [span(1)] }));
+  const named = (name: string, workers: Record<string, number | null>, at = 0): Selection => {
+    const all = Object.entries(workers).map(([worker, rank]) => ({ name: worker, rank, spans: [span(1)] }));
     return { run: { ...run(name, []), workers: all }, worker: all[at]!, span: span(1) };
   };
-  const [baseline, amp] = [named("jobs/baseline_v100", [["w0", null]]), named("jobs/amp_v100", [["host7", null]])];
+  const [baseline, amp] = [named("jobs/baseline_v100", { w0: null }), named("jobs/amp_v100", { host7: null })];
   expect(namesApart(baseline, amp)).toEqual({ own: "baseline", name: "amp" });
-  const unranked = [0, 1].map((at) =>
-    named(
-      "amp",
-      [
-        ["host_01.local", null],
-        ["host_12.local", null],
-      ],
-      at,
-    ),
-  );
+  const unranked = [0, 1].map((at) => named("amp", { "host_01.local": null, "host_12.local": null }, at));
   expect(namesApart(unranked[0]!, unranked[1]!)).toEqual({ own: "host_01", name: "host_12" });
-  const ranked = [0, 1].map((at) =>
-    named(
-      "amp",
-      [
-        ["host_01", 0],
-        ["host_12", 1],
-      ],
-      at,
-    ),
-  );
+  const ranked = [0, 1].map((at) => named("amp", { host_01: 0, host_12: 1 }, at));
   expect(namesApart(ranked[1]!, ranked[0]!)).toEqual({ own: "rank 1", name: "rank 0" });
   expect([namesIn(ranked[1]!), namesIn(of("a", 2)), namesIn(baseline)]).toEqual([["rank 1"], ["span 2"], []]);
 });
@@ -163,53 +137,20 @@ const short = (...names: string[]) => [...shortNames(names).values()];
 
 describe("the shortest names that say runs apart", () => {
   it.each([
-    [
-      ["baseline_simulated", "autocast_simulated"],
-      ["baseline", "autocast"],
-    ],
-    [
-      ["resnet50_bs64_workers_4_amp", "resnet50_bs64_workers_8_amp"],
-      ["workers_4", "workers_8"],
-    ],
-    [
-      ["exp/lr=0.1/a", "exp/lr=0.01/a"],
-      ["lr=0.1", "lr=0.01"],
-    ],
-    [
-      ["2024-05-17_resnet", "2024-05-17_vit"],
-      ["resnet", "vit"],
-    ],
-    [
-      ["run_2024-05-17_1", "run_2024-05-17_2"],
-      ["2024-05-17_1", "2024-05-17_2"],
-    ],
-    [
-      ["ResNet-50", "ResNet-18"],
-      ["ResNet-50", "ResNet-18"],
-    ],
-    [
-      ["baseline_simulated", "resnet50_baseline_simulated"],
-      ["baseline", "resnet50_baseline"],
-    ],
-    [
-      ["run", "run_2"],
-      ["run", "run_2"],
-    ],
-    [
-      ["a_x", "a-x"],
-      ["a_x", "a-x"],
-    ],
-    [
-      ["x_amp", "x-amp"],
-      ["x_amp", "x-amp"],
-    ],
-    [
-      [".", "jobs/a"],
-      [".", "jobs/a"],
-    ],
-    [["only_one"], ["only_one"]],
-    [[], []],
-  ])("%j -> %j", (names, expected) => expect(short(...names)).toEqual(expected));
+    ["baseline_simulated autocast_simulated", "baseline autocast"],
+    ["resnet50_bs64_workers_4_amp resnet50_bs64_workers_8_amp", "workers_4 workers_8"],
+    ["exp/lr=0.1/a exp/lr=0.01/a", "lr=0.1 lr=0.01"],
+    ["2024-05-17_resnet 2024-05-17_vit", "resnet vit"],
+    ["run_2024-05-17_1 run_2024-05-17_2", "2024-05-17_1 2024-05-17_2"],
+    ["ResNet-50 ResNet-18", "ResNet-50 ResNet-18"],
+    ["baseline_simulated resnet50_baseline_simulated", "baseline resnet50_baseline"],
+    ["run run_2", "run run_2"],
+    ["a_x a-x", "a_x a-x"],
+    ["x_amp x-amp", "x_amp x-amp"],
+    [". jobs/a", ". jobs/a"],
+    ["only_one", "only_one"],
+    ["", ""],
+  ])("%s -> %s", (names, expected) => expect(short(...names.split(" ").filter(Boolean)).join(" ")).toBe(expected));
 
   it("leaves nothing out that one of many lacks", () => {
     expect(short("cpu_a_simulated", "cpu_b_simulated", "forum_c")).toEqual([

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { thinned, ticks, zeroAxis } from "../src/charts/axes/ticks";
-import { valueAxis } from "../src/charts/axes/value_axis";
+import { thinned, ticks, valueAxis, zeroAxis } from "../src/charts/axes";
 import { brokenAxis } from "../src/charts/lines/line_layout";
 import { bandOf, chains, decimated, pathOf } from "../src/charts/lines/polyline";
 import { moved, nearest } from "../src/charts/pointer/pointing";

@@ -37,7 +37,7 @@ test("addresses are relative, and every request carries the header that lets wor
     "trends?metric=step_time&metric=mfu&strips=64",
     "timeline?span=s&from=-5&to=90&detail=4&frames=own",
     "event?span=s&event=7",
-    "search?span=s&words=a%26b&from=-5&first=9&track=3&frames=own",
+    "search?span=s&words=a%26b&track=3&from=-5&first=9&frames=own",
     "retry?span=x%26y",
   ]);
   expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(asked.map(() => "1"));

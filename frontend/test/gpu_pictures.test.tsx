@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { logTicks, logX } from "../src/charts/axes/ticks";
+import { logTicks, logX } from "../src/charts/axes";
 import { levelFor, valueAt } from "../src/charts/time/time_bins";
 import { zoomWithin } from "../src/views/choices";
 import { waveRows } from "../src/views/gpu/charts/waves";

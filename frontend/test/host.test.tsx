@@ -1,9 +1,10 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
-import { rangeInTimeline, stepInTimeline } from "../src/address/timeline";
+import { rangeInTimeline, stepInTimeline } from "../src/address/selection";
 import type { PageOf } from "../src/api.gen";
 import { shownStep } from "../src/views/choices";
 import { Host } from "../src/views/host/host";
+import { all } from "./fixtures/all";
 import { hostPage, hostTab, idle, MS, RESULT, step, TITLES } from "./fixtures/host";
 import { because } from "./fixtures/pages";
 import { rowsOf, words } from "./fixtures/words";
@@ -180,14 +181,7 @@ describe("the Host view", () => {
   test("a trace without steps and launches still stands", () => {
     const none = {
       ...RESULT,
-      steps: [],
-      segments: [],
-      phases: [],
-      sites: [],
-      ranges: [],
-      queue: [],
-      device_levels: [],
-      blocking: [],
+      ...all([], "steps segments phases sites ranges queue device_levels blocking"),
       launches: null,
     };
     expect(draw(none)).toContain("|No work is launched in the steps.|");

@@ -7,6 +7,7 @@ import { Host } from "../src/views/host/host";
 import { linesOf, openAtFirst } from "../src/views/host/ranges";
 import { barsOfPhases, barsOfSteps, hiddenReasons, idleOf, withToggled } from "../src/views/host/reasons";
 import { verdictsDiffer } from "../src/views/host/sites";
+import { all } from "./fixtures/all";
 import { BLOCKING, hostPage, hostTab, idle, MS, RESULT, range } from "./fixtures/host";
 import { words } from "./fixtures/words";
 
@@ -92,10 +93,7 @@ describe("blocking calls", () => {
     expect(
       madeBy({
         ...BLOCKING,
-        forward_op: null,
-        forward_module: null,
-        forward_source: null,
-        user_range: null,
+        ...all(null, "forward_op forward_module forward_source user_range"),
         source: "a.py(1): f",
       }),
     ).toEqual(["a.py(1): f"]);
@@ -110,26 +108,9 @@ describe("paths of the queue", () => {
   const level = { start: 0, bin: 10, values: [0, 2, null, 4] };
 
   test("leave out what is empty, and end with the window", () => {
-    expect(
-      areaPath(
-        level,
-        15,
-        35,
-        (at) => at,
-        (value) => 10 - value,
-        10,
-      ),
-    ).toBe("M15.0 10V8.0H20.0V10zM30.0 10V6.0H35.0V10z");
-    expect(
-      peakPath(
-        level,
-        0,
-        40,
-        (at) => at,
-        (value) => 10 - value,
-        10,
-      ),
-    ).toBe("M15.0 10V8.0M35.0 10V6.0");
+    const [x, y] = [(at: number) => at, (value: number) => 10 - value];
+    expect(areaPath(level, 15, 35, x, y, 10)).toBe("M15.0 10V8.0H20.0V10zM30.0 10V6.0H35.0V10z");
+    expect(peakPath(level, 0, 40, x, y, 10)).toBe("M15.0 10V8.0M35.0 10V6.0");
   });
 });
 

@@ -106,18 +106,10 @@ describe("the view of worker processes", () => {
     );
   });
 
+  const LOOP = { iterator: "It", batches: 24, wait_ns: 30 * MS, exposed_ns: 20 * MS, hidden_ns: 10 * MS };
+
   test("several loaders are told apart; of one the first batch is said", () => {
-    const loader = {
-      label: "training",
-      iterator: "It",
-      multiprocess: true,
-      batches: 24,
-      wait_ns: 30 * MS,
-      exposed_ns: 20 * MS,
-      hidden_ns: 10 * MS,
-      first_batches: 1,
-      first_batch_ns: 800 * MS,
-    };
+    const loader = { ...LOOP, label: "training", multiprocess: true, first_batches: 1, first_batch_ns: 800 * MS };
     const two = drawn({ loaders: [loader, { ...loader, label: "evaluation", first_batch_ns: null }] });
     expect(words(two)).toContain("|Which of the 2 loaders do the steps wait for?|a batch|");
     expect(rowsOf(two, "Loaders")).toMatchObject([
@@ -131,17 +123,7 @@ describe("the view of worker processes", () => {
   });
 
   test("a loader in the main process starts no workers", () => {
-    const loader = {
-      label: "Loader",
-      iterator: "It",
-      multiprocess: false,
-      batches: 24,
-      wait_ns: 30 * MS,
-      exposed_ns: 20 * MS,
-      hidden_ns: 10 * MS,
-      first_batches: 2,
-      first_batch_ns: 80 * MS,
-    };
+    const loader = { ...LOOP, label: "Loader", multiprocess: false, first_batches: 2, first_batch_ns: 80 * MS };
     const said = "|2 first batches of epochs take |80.0 ms| each.| |";
     expect(view({ loaders: [loader] })).toContain(said);
     const causes = { ...CAUSES, starts: STARTS };

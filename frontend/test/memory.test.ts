@@ -11,7 +11,6 @@ const CURVE: Curve = {
   to: 140,
   least: [1, 1, 2, 0],
   most: [3, 3, 4, 2],
-  reservedLeast: [],
   reservedMost: [],
 };
 const PLACE = { x: (ns: number) => ns - 100, y: (bytes: number) => 10 - bytes, foot: 10 };

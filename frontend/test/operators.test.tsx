@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { WHOLE_RECORDING } from "../src/address/selection";
 import type { ModuleRow, OperatorRow, OperatorsResult, PageOf, Unit } from "../src/api.gen";
-import { Middle } from "../src/components/middle";
 import { meaningsOf } from "../src/meanings";
 import { comparedModules, comparedOps } from "../src/views/operators/compared";
 import { linesOf, openAtFirst } from "../src/views/operators/module_lines";
@@ -19,6 +18,8 @@ import {
   tableOf,
 } from "../src/views/operators/tables";
 import type { Tab } from "../src/views/props";
+import { Middle } from "../src/views/table_picture";
+import { all } from "./fixtures/all";
 import { CATALOGUE } from "./fixtures/meanings";
 import { AROUND, plain, TAB } from "./fixtures/pages";
 import { hintsOf, rowsOf, words } from "./fixtures/words";
@@ -53,15 +54,12 @@ const module = (name: string, parent: number, more: Partial<ModuleRow> = {}): Mo
   host_total_ns: 8e6,
   host_self_ns: 2e6,
   python_ns: 1e6,
-  backward_host_ns: 0,
+  ...all(0, "backward_host_ns backward_device_ns idle_ns unknown_ns"),
   device_total_ns: 12e6,
   device_self_ns: 1e6,
-  backward_device_ns: 0,
   launches: 3,
-  idle_ns: 0,
   kernel_ns: 12e6,
   tensor_ns: 6e6,
-  unknown_ns: 0,
   allocated_bytes: null,
   allocated_self_bytes: null,
   backward_allocated_bytes: null,

@@ -1,7 +1,7 @@
 /** A trace is handed from page to page. What can prevent that is reported separately. */
 
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type Handed, handToPerfetto, PERFETTO } from "../src/dom/perfetto";
+import { type Handed, handToPerfetto, PERFETTO } from "../src/views/timeline/step_line";
 
 const TRACE = { title: "run worker span 1, step 5", name: "step5.json.gz", bytes: new ArrayBuffer(3) };
 

@@ -11,8 +11,17 @@ import type {
   TrendsPage,
 } from "../src/api.gen";
 import type { Answer } from "../src/server/client";
-import { decompressed, inRows, unpacked } from "../src/server/packed";
-import { isFinal, NO_EVENTS, NO_FLAME, NOT_HELD, OTHER_EVENT, openRecorded } from "../src/server/recorded";
+import {
+  decompressed,
+  inRows,
+  isFinal,
+  NO_EVENTS,
+  NO_FLAME,
+  NOT_HELD,
+  OTHER_EVENT,
+  openRecorded,
+  unpacked,
+} from "../src/server/recorded";
 import { CHAIN, COMPARED } from "./fixtures/compared";
 import { trendSpan } from "./fixtures/figures";
 import { FLAME } from "./fixtures/flame";

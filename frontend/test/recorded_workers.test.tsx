@@ -1,8 +1,8 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { DataLoadingResult, Recorded } from "../src/api.gen";
-import { loaderNames } from "../src/views/data_loading/batch_production";
 import { DataLoading } from "../src/views/data_loading/data_loading";
+import { loaderNames } from "../src/views/data_loading/production";
 import { loaderPage, tab } from "./fixtures/figures";
 import { RECORDED, TITLES, WORKERS } from "./fixtures/loading";
 import { plain } from "./fixtures/pages";

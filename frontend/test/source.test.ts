@@ -1,18 +1,24 @@
 import { describe, expect, test } from "vitest";
 import type { CodeLine } from "../src/api.gen";
-import { type Mark, marksByLine, shownLines } from "../src/views/operators/source/folding";
-import { filesOf, lineName, measuresOf, sameLines, sourceLine } from "../src/views/operators/source/rows";
+import {
+  filesOf,
+  lineName,
+  type Mark,
+  marksByLine,
+  measuresOf,
+  sameLines,
+  shownLines,
+  sourceLine,
+} from "../src/views/operators/source/rows";
 import { editorLink } from "../src/views/operators/source/view";
+import { all } from "./fixtures/all";
 
 const line = (source: string, more: Partial<CodeLine> = {}): CodeLine => ({
   source,
   calls: 1,
   host_self_ns: 0,
   host_total_ns: 0,
-  device_ns: null,
-  launches: null,
-  idle_ns: null,
-  allocated_bytes: null,
+  ...all(null, "device_ns launches idle_ns allocated_bytes"),
   ...more,
 });
 

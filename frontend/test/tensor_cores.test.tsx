@@ -3,13 +3,21 @@
 import { renderToString } from "preact-render-to-string";
 import { describe, expect, test } from "vitest";
 import type { Address } from "../src/address/keys";
-import type { DeviceSplit, KernelRow, Opportunity, ProductRate, ProductRates, Split } from "../src/api.gen";
+import type { DeviceSplit, KernelRow, Opportunity, ProductRates, Split } from "../src/api.gen";
 import { csv, tableData } from "../src/components/data_table";
 import { fileColumns, sorted, Table } from "../src/components/table";
 import { sorting } from "../src/views/choices";
 import { binsOf, shownBins } from "../src/views/tensor_cores/bins";
 import { fitted, shortOf } from "../src/views/tensor_cores/kernel_name";
-import { filtered } from "../src/views/tensor_cores/kernel_table";
+import {
+  filtered,
+  GROUPINGS,
+  groupingOf,
+  matching,
+  splitColumns,
+  splitFoot,
+  splitRows,
+} from "../src/views/tensor_cores/kernel_table";
 import {
   gainOf,
   holding,
@@ -19,16 +27,8 @@ import {
   opportunityFoot,
 } from "../src/views/tensor_cores/opportunity_table";
 import { bestOf, rateColumns } from "../src/views/tensor_cores/rate_table";
-import {
-  GROUPINGS,
-  groupingOf,
-  matching,
-  splitColumns,
-  splitFoot,
-  splitRows,
-} from "../src/views/tensor_cores/split_table";
 import { TensorCores } from "../src/views/tensor_cores/tensor_cores";
-import { coresPage, DEVICE, tab } from "./fixtures/figures";
+import { coresPage, DEVICE, rate, tab } from "./fixtures/figures";
 import { MEANINGS } from "./fixtures/meanings";
 import { because } from "./fixtures/pages";
 import { rowsOf, words } from "./fixtures/words";
@@ -261,28 +261,6 @@ describe("kernel time by kernel, op and phase", () => {
   });
 });
 
-const rate = (total: number, tflops: number, more: Partial<ProductRate> = {}): ProductRate => ({
-  site: {
-    kernel: "gemm_align1",
-    op: "aten::bmm",
-    shapes: "[[8,64,33],[8,33,64]]",
-    dtypes: '["c10::Half","c10::Half"]',
-    module: "Attention",
-    source: null,
-    backward: false,
-    longest: null,
-  },
-  dtype: "c10::Half",
-  count: 2,
-  total_ns: total * MS,
-  tflops,
-  attainable_tflops: 200,
-  causal: null,
-  slow: null,
-  why: null,
-  gain_ns: 0,
-  ...more,
-});
 const RATES: ProductRates = {
   rows: [
     rate(40, 20, { slow: "alignment", why: because("misaligned_kernel"), gain_ns: 36 * MS }),

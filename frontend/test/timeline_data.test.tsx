@@ -6,7 +6,7 @@ import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
 import { answered, cachedPages, detailFor, layers, type Page, wanted } from "../src/views/timeline/data/pages";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
-import { boxes, page } from "./fixtures/timeline";
+import { boxes, page, TWO } from "./fixtures/timeline";
 
 const WHOLE = { from: 0, to: 1000 };
 const ROW = boxes("stream | aa bbb  c");
@@ -17,12 +17,6 @@ const kept = (asked_ns: number, from: number, to: number): Page => ({
   folded: true,
   boxes: { ...ROW, covers: { from, to } },
 });
-
-const TWO = `
-  thread | aaaa b
-  thread |  cc
-  calls  |  l
-  stream |   kk m`;
 
 test("zooming keeps what lies under the pointer, and stays within what was recorded", () => {
   expect(zoomed({ from: 200, to: 600 }, 300, 0.5, WHOLE)).toEqual({ from: 250, to: 450 });

@@ -5,22 +5,14 @@ import { scaleFor } from "../src/format";
 import { timeScale } from "../src/time_range";
 import { type Boxes, boxAt, rowKey } from "../src/views/timeline/data/boxes";
 import { matcherOf } from "../src/views/timeline/data/found";
-import { boxUnder, tipOf } from "../src/views/timeline/input/hit";
+import { boxUnder, tipOf } from "../src/views/timeline/input/gestures";
 import { layoutOf } from "../src/views/timeline/layout";
 import { walkRow } from "../src/views/timeline/paint/boxes";
-import { bordersOf, paintScene, strengthOf } from "../src/views/timeline/paint/paint";
-import { queuePixels } from "../src/views/timeline/paint/queue";
+import { bordersOf, paintScene, queuePixels, strengthOf } from "../src/views/timeline/paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../src/views/timeline/scene";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
-import { boxes, PALETTE } from "./fixtures/timeline";
-
-const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
-
-const TWO = `
-  thread | aaaa b
-  thread |  cc
-  calls  |  l
-  stream |   kk m`;
+import { all } from "./fixtures/all";
+import { boxes, layer, PALETTE, TWO } from "./fixtures/timeline";
 
 /** Records what is drawn within the tracks. */
 function pen() {
@@ -58,14 +50,8 @@ function scene(of: Boxes, more: Partial<Scene> = {}): Scene {
     steps: [],
     step: { name: "1", start_ns: 0, end_ns: 100 },
     scale: scaleFor(100, "ns"),
-    matches: null,
+    ...all(null, "matches pointed head pointer_ns chosen range band"),
     off: new Set(),
-    pointed: null,
-    head: null,
-    pointer_ns: null,
-    chosen: null,
-    range: null,
-    band: null,
     ...more,
   };
 }

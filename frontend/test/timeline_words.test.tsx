@@ -3,7 +3,7 @@ import { render } from "preact-render-to-string";
 import { expect, test } from "vitest";
 import type { EventDetail, TimelineResult } from "../src/api.gen";
 import { contrast, mixed, shadeOf } from "../src/charts/canvas/palette";
-import { type Boxes, boxAt, boxesOf } from "../src/views/timeline/data/boxes";
+import { boxAt, boxesOf } from "../src/views/timeline/data/boxes";
 import { matcherOf } from "../src/views/timeline/data/found";
 import { stepAt, stepInSight, wholeOf } from "../src/views/timeline/data/steps";
 import { commandOf, wheelCommand } from "../src/views/timeline/input/commands";
@@ -13,15 +13,7 @@ import { fitted, unscoped } from "../src/views/timeline/paint/signs";
 import { Panel } from "../src/views/timeline/panel";
 import { stepTitle, tableOf, visibleText } from "../src/views/timeline/spoken";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
-import { boxes, PALETTE, page } from "./fixtures/timeline";
-
-const layer = (of: Boxes, from = of.covers.from, to = of.covers.to) => ({ boxes: of, from, to });
-
-const TWO = `
-  thread | aaaa b
-  thread |  cc
-  calls  |  l
-  stream |   kk m`;
+import { boxes, layer, PALETTE, page, TWO } from "./fixtures/timeline";
 
 const letters = (text: string) => 6 * text.length;
 

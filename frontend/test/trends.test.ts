@@ -9,9 +9,9 @@ import { axisOver, type Over } from "../src/views/trends/axis";
 import { type Casting, castOf, ranked, worst } from "../src/views/trends/cast";
 import { axisEnd, largestShown, valuesAbove } from "../src/views/trends/charts/cut_axis";
 import { stripEnd } from "../src/views/trends/heatmap_picture";
+import { shownLines } from "../src/views/trends/lines";
 import { bandOf, MANY_WORKERS, runsOf, stepValue, workersOf } from "../src/views/trends/runs";
 import { loggedRange, placed } from "../src/views/trends/scalars";
-import { shownLines } from "../src/views/trends/shown_lines";
 import { trendSpan, trendsPage } from "./fixtures/figures";
 import { CATALOGUE } from "./fixtures/meanings";
 

@@ -7,6 +7,7 @@ import { Top } from "../src/frame/top";
 import { Empty, Failed, Reading } from "../src/states/states";
 import { Overview } from "../src/views/overview/overview";
 import { ToDo } from "../src/views/to_do";
+import { all } from "./fixtures/all";
 import { HEAD, index, OVERVIEW, PAGE, plain, run, series, span, TAB } from "./fixtures/pages";
 import { detailsOf, hintsOf, words } from "./fixtures/words";
 
@@ -192,11 +193,8 @@ test("names out of a trace stay text", () => {
       }}
       headline={{
         verdict: { template: "{n}", values: { n: { value: evil, unit: "text" } } },
-        action: null,
-        view: null,
+        ...all(null, "action view basis card"),
         code: evil,
-        basis: null,
-        card: null,
       }}
       simulated={null}
       notes={[]}

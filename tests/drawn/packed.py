@@ -6,7 +6,7 @@ from typing import Any
 
 
 def in_rows(value: Any) -> Any:
-    """Unpacks in the same way as `frontend/src/server/packed.ts`."""
+    """Unpacks in the same way as `frontend/src/server/recorded.ts`."""
     if isinstance(value, list):
         return [in_rows(each) for each in value]
     if not isinstance(value, dict):

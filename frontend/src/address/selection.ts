@@ -1,6 +1,7 @@
 /** The span that the address names: `run`, `worker` and `span` (its number), each optional. */
 
 import type { Index, RunEntry, SpanEntry, WorkerEntry } from "../api.gen";
+import { rangeOf } from "../time_range";
 import type { Address, Changes } from "./keys";
 import { shortNames } from "./short_names";
 
@@ -77,10 +78,16 @@ export function inWorker(run: RunEntry, worker: WorkerEntry, like: Selection): S
   return span ? { run, worker, span } : null;
 }
 
-/** The changes to the address that select a span. */
 export function keysOf({ run, worker, span }: Selection): Changes {
   return { run: run.name, worker: worker.name, span: span.number, ...WITHIN_SPAN };
 }
+
+/**
+ * An answer about a span changes with its state and with every span of its worker that is read: sparklines have all of
+ * them, and a comparison counts them together.
+ */
+export const spanVersion = ({ worker, span }: Selection): string =>
+  `${span.state} ${worker.spans.filter((each) => each.state === "ready").length}`;
 
 /** How the address names the span that another is compared with. */
 export const compareKey = ({ run, worker, span }: Selection): string => [run.name, worker.name, span.number].join("/");
@@ -125,4 +132,27 @@ export function workerLabels(workers: readonly WorkerEntry[]): ReadonlyMap<strin
   return ranks.size === workers.length
     ? new Map(workers.map(({ name, rank }) => [name, `rank ${rank}`]))
     : shortNames(workers.map(({ name }) => name));
+}
+
+/** Shows the whole step. Null: the step that the Timeline opens with by default. */
+export const stepInTimeline = (step: string | null): Changes => ({
+  view: "timeline",
+  step,
+  zoom: null,
+  range: null,
+  event: null,
+});
+
+/** How much is shown on either side of a range, as a share of its length: what led to it and what followed. */
+const MARGIN = 0.25;
+
+/** A shorter range would show a single call and nothing around it. */
+const MIN_NS = 20_000;
+
+/** Shows the step in which a range of time begins (ns from the span's origin), and marks the range as measured. */
+export function rangeInTimeline(range: { step: string; start_ns: number; end_ns: number }): Changes {
+  const length = range.end_ns - range.start_ns;
+  const margin = Math.max(MARGIN * length, (MIN_NS - length) / 2);
+  const zoom = { from: Math.max(0, range.start_ns - margin), to: range.end_ns + margin };
+  return { view: "timeline", step: range.step, zoom, range: rangeOf(range), event: null };
 }

@@ -11,9 +11,7 @@ interface About {
   recording: string;
   /** The same for a reader, with the date of the recording. */
   words: readonly string[];
-  /** The version of tb-steptime. */
   version: string;
-  /** Returns the address of what is shown. */
   link(): string;
 }
 

@@ -17,7 +17,6 @@ export interface ChipsProps {
   children?: ComponentChildren;
 }
 
-/** A choice among a few options, all visible. */
 export function Chips({ label, name, chosen, options, choose, children }: ChipsProps) {
   return (
     <div class="chips" role="group" aria-label={label}>

@@ -27,7 +27,6 @@ interface Choosable {
 }
 
 interface ColumnsMenuProps {
-  /** The table's name. */
   table: string;
   columns: readonly Choosable[];
   choice: TableChoice;

@@ -17,7 +17,6 @@ export interface TableData {
   rows: readonly (readonly Cell[])[];
 }
 
-/** Builds the table from columns and rows. */
 export const tableData = <Row,>(columns: readonly FileColumn<Row>[], rows: readonly Row[]): TableData => ({
   columns: columns.map(({ label, unit }) => (unit === undefined ? { label } : { label, unit })),
   rows: rows.map((row) => columns.map(({ of }) => of(row))),
@@ -62,7 +61,6 @@ const numberOf = (cell: Cell | undefined): number | null => (typeof cell === "nu
 
 type Row = readonly [at: number, cells: readonly Cell[]];
 
-/** Shows the figures of a picture in its place. */
 export function DataTable({ data }: { data: TableData }) {
   const [sort, setSort] = useState<string | undefined>();
   const rows = useMemo(() => data.rows.map((cells, at): Row => [at, cells]), [data]);

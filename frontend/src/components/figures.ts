@@ -21,7 +21,6 @@ export interface Reading {
 /** How figures are given where the reader chose nothing. */
 export const PLAIN: Reading = { totals: "step", steps: 1, unit: "auto" };
 
-/** The figures of a column. */
 export interface Figures<Row> {
   of(row: Row): number | null;
   unit: Unit;
@@ -37,10 +36,8 @@ export function factorOf(adds: Totals | undefined, { totals, steps }: Reading): 
   return totals === "step" ? 1 / Math.max(1, steps) : steps;
 }
 
-/** Writes a figure as `of` returns it. */
 export type Write = (value: number | null) => string;
 
-/** How the figures of each column are written, by column id. */
 export function writersOf<Row>(
   columns: readonly { id: string; figures?: Figures<Row> }[],
   rows: readonly Row[],

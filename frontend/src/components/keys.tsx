@@ -14,7 +14,6 @@ export interface SeriesKey {
   mark: ComponentChildren;
 }
 
-/** The key of a part of the catalogue, in its colour. */
 export const keyOfPart = ({ id, label, meaning, colour, hatched }: PartMeaning): SeriesKey => ({
   ...{ id, label, meaning },
   mark: <Swatch colour={colour} hatched={hatched} />,

@@ -5,8 +5,7 @@ import { useState } from "preact/hooks";
 import type { Evidence, FindingText, NoteText } from "../api.gen";
 import { counted } from "../format";
 import { sentence } from "../phrase";
-import { Details } from "./details";
-import { Sentence } from "./sentence";
+import { Details, Sentence } from "./sentence";
 
 /** A cause in bold, then which figures it affects and how. It is placed above the picture that it qualifies. */
 export function Note(props: { cause: ComponentChildren; children: ComponentChildren; live?: boolean }) {

@@ -9,9 +9,8 @@ import { type Caption, copy, savePng, saveSvg, saveText } from "../dom/save";
 import { sentence } from "../phrase";
 import { AboutContext, fileStem, footOf } from "./about";
 import { csv, DataTable, type TableData, tsv } from "./data_table";
-import { Details } from "./details";
 import { Menu, type MenuEntry } from "./popup";
-import { Sentence } from "./sentence";
+import { Details, Sentence } from "./sentence";
 
 export interface PictureProps {
   title: Phrase | string;
@@ -26,7 +25,6 @@ export interface PictureProps {
   table(): TableData;
   /** The address that shows this picture as it is, where the page's address does not. */
   link?(): string;
-  /** Further entries of the menu. */
   entries?: readonly MenuEntry[];
   /** Buttons next to the title, such as a choice of metric. */
   tools?: ComponentChildren;

@@ -132,7 +132,6 @@ function moveFocus(event: KeyboardEvent, root: HTMLElement | null, entries: stri
 }
 
 interface DropdownProps {
-  /** The text of the button. */
   name: ComponentChildren;
   /** What the search finds, as the label of its field. */
   search: string;

@@ -3,8 +3,7 @@
 import type { Phrase } from "../api.gen";
 import { count } from "../format";
 import { sentence } from "../phrase";
-import { Details } from "./details";
-import { Sentence } from "./sentence";
+import { Details, Sentence } from "./sentence";
 
 /** A text of a row. */
 export interface Prose {
@@ -22,7 +21,6 @@ interface ProseColumn<Row> {
   prose?(row: Row): Prose | null;
 }
 
-/** A text that rows share. */
 interface Shared extends Prose {
   rows: number;
   /** What stands in its cells instead; empty: all rows share the text, and its column is not shown. */
@@ -100,7 +98,6 @@ interface SaidOnceProps {
   texts: SharedTexts;
 }
 
-/** The lines above a table. */
 export function SaidOnce({ columns, shown, rows, texts }: SaidOnceProps) {
   return columns.map(({ id, label }) =>
     [...(texts.get(id) ?? [])]

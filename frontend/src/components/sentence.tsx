@@ -5,7 +5,7 @@ import { useContext } from "preact/hooks";
 import type { Phrase, Term } from "../api.gen";
 import { hint } from "../dom/hint";
 import { type Style, shortened } from "../format";
-import { type Segment, segmentsOf } from "../phrase";
+import { type Segment, segmentsOf, sentence } from "../phrase";
 import { anyOf, capital } from "../words";
 
 interface SentenceProps {
@@ -124,7 +124,6 @@ export function Definitions({ of, title = "What the rows mean" }: { of: readonly
   );
 }
 
-/** Words with their meanings, to be read. */
 export function MeantList({ of }: { of: readonly Meant[] }) {
   return (
     <dl class="words">
@@ -135,5 +134,21 @@ export function MeantList({ of }: { of: readonly Meant[] }) {
         </div>
       ))}
     </dl>
+  );
+}
+
+/** What is not needed at first sight: a mark whose hint says it. On paper the text is printed in its place. */
+export function Details({ text }: { text: Phrase | string | null | undefined | false }) {
+  if (!text) return null;
+  return (
+    <span class="details">
+      {"\u00a0"}
+      <span role="note" aria-label="Details" {...hint(typeof text === "string" ? text : sentence(text))}>
+        <svg viewBox="0 0 14 14" aria-hidden="true">
+          <circle cx="7" cy="7" r="5.5" />
+          <path d="M7 6.5v3.2M7 4.2v.9" />
+        </svg>
+      </span>
+    </span>
   );
 }

@@ -12,7 +12,6 @@ import { type Figures, PLAIN, type Write, writersOf } from "./figures";
 import { besideShared, type Prose, ProseCell, SaidOnce, type SharedTexts, sharedTexts } from "./said_once";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
-/** A table value as a file contains it. */
 export type Cell = number | string | null;
 
 /** A column of a saved file. */
@@ -26,7 +25,6 @@ export interface FileColumn<Row> {
 export interface Column<Row> {
   id: string;
   label: string;
-  /** What the figure means. */
   meaning?: string;
   numeric?: boolean;
   /** As for a CSS grid column; columns without a width share what is left. */
@@ -78,7 +76,6 @@ export const nsColumn = <Row,>(label: string, of: (row: Row) => number | null): 
   ...{ label, unit: "ns", of },
 });
 
-/** A line below the rows. */
 export interface Foot {
   /** Spans the first columns, up to the first that has a figure here. */
   name: ComponentChildren;
@@ -110,7 +107,6 @@ export interface TableProps<Row> {
   foot?: Foot | false | null | undefined;
   /** The reader's choice of columns, units and totals. */
   choice?: TableChoice;
-  /** Shown where there are no rows. */
   empty?: ComponentChildren;
 }
 
@@ -378,7 +374,6 @@ function isFilled<Row>(column: Column<Row>, rows: readonly Row[]): boolean {
 const whyEmpty = <Row,>({ meaning, missing }: Column<Row>, row: Row): string =>
   [meaning, typeof missing === "function" ? missing(row) : missing].filter(Boolean).join(" ");
 
-/** The direction in which a table is sorted by a column, if it is. */
 const directionOf = (sort: string | undefined, id: string) =>
   sort === id ? "ascending" : sort === `-${id}` ? "descending" : undefined;
 

@@ -11,7 +11,6 @@ import { Sentence } from "./sentence";
 
 interface TileProps {
   label: string;
-  /** What the figure means, on hover. */
   meaning: string;
   figure: Figure;
   /** A second figure on the same line, when two spans are compared. */

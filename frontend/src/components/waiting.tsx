@@ -18,7 +18,6 @@ interface LateProps {
   children: ComponentChildren;
 }
 
-/** Renders its children only after a delay. */
 export function Late({ after_ms = LATE_MS, meanwhile = null, children }: LateProps) {
   const [late, setLate] = useState(false);
   useEffect(() => {

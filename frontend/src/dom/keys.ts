@@ -9,7 +9,6 @@ export const followed = (act: () => void) => (event: MouseEvent) => {
   act();
 };
 
-/** Whether a key was pressed without modifiers. */
 export const isPlain = ({ ctrlKey, metaKey, altKey }: Modifiers): boolean => !ctrlKey && !metaKey && !altKey;
 
 /** Checks by tag name, not by class: an element of the outer page is an instance of that page's classes. */

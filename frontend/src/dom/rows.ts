@@ -32,7 +32,6 @@ export function scrollToRow(box: HTMLElement | null, row: number, row_px: number
   if (top + row_px > box.scrollTop + box.clientHeight) box.scrollTop = top + row_px - box.clientHeight;
 }
 
-/** The visible rows of a scrolling box. */
 export function useRowWindow(box: RefObject<HTMLElement | null>, count: number, row_px: number): RowWindow {
   const [view, setView] = useState({ top: 0, height: 400 });
   const empty = count === 0;

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../address/keys";
-import { type Selection, selected, selections } from "../address/selection";
+import { compareKey, type Selection, selected, selections } from "../address/selection";
 import type { UrlStore } from "../address/url";
 import type { Catalogue, Index, RunsPage, ViewId } from "../api.gen";
 import { Patterns } from "../colour";
@@ -11,20 +11,20 @@ import { Late } from "../components/waiting";
 import { adoptFonts } from "../dom/fonts";
 import { counted } from "../format";
 import { type Meanings, meaningsOf } from "../meanings";
-import type { Client } from "../server/client";
+import type { Answer, Client } from "../server/client";
 import { type AnswerCache, type Asked, type Source, useAnswer } from "../server/use_answer";
 import { type Rounds, type Trouble, type Watched, watchIndex } from "../server/watch";
 import { Empty, Failed, Opening } from "../states/states";
-import { hasTotals, isViewId, VIEWS } from "../views";
+import { isViewId, VIEWS } from "../views/index";
 import { later } from "../views/lazy";
 import { summaryMarkdown } from "../views/markdown";
 import type { Tab } from "../views/props";
+import { usualBase, type Works, worksOf } from "../views/works";
 import { Bar } from "./bar";
 import { Content } from "./content";
 import { useFirstPart, usePartOf, withPart } from "./lazy_views";
 import { SnapshotContent, shownSnapshot } from "./snapshot";
 import { CONTENT, SkipLink } from "./top";
-import { useLines, useUsualPair, useWorks } from "./works";
 
 interface AppProps {
   client: Client;
@@ -47,9 +47,8 @@ export function App({ client, url, known }: AppProps) {
   };
   if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
   const { update, address } = url;
-  const sources = { events: client, scalars: client, series: client, ranks: client, job_steps: client };
-  const asked = { ...sources, written_ms: client.written_ms };
-  const tab: Tab = { meanings, index, state, steps: 1, works: null, ...asked, update, address };
+  const { written_ms } = client;
+  const tab: Tab = { meanings, index, state, steps: 1, works: null, source: client, written_ms, update, address };
   return (
     <Terms.Provider value={meanings.terms}>
       <Inside tab={tab} source={{ client, cache, watched: watched!, watch: watch! }} entitle={url.entitle} />
@@ -72,13 +71,7 @@ function Outside({ trouble, again }: { trouble: Untimed | null; again(): void })
   );
 }
 
-interface InsideProps {
-  tab: Tab;
-  source: Source;
-  entitle: UrlStore["entitle"];
-}
-
-function Inside({ tab: given, source, entitle }: InsideProps) {
+function Inside({ tab: given, source, entitle }: { tab: Tab; source: Source; entitle: UrlStore["entitle"] }) {
   const { index, state } = given;
   const selection = useSelection(index, state);
   const spansAtFirst = useRef(index.spans_total).current;
@@ -103,19 +96,7 @@ function Inside({ tab: given, source, entitle }: InsideProps) {
     <div class="app">
       <SkipLink />
       <Patterns />
-      <Bar
-        index={tab.index}
-        selection={selection}
-        all={all}
-        spansAtFirst={spansAtFirst}
-        simulated={selection?.run.simulated ?? false}
-        totals={hasTotals(view)}
-        many={VIEWS[view].of === "spans"}
-        tab={tab}
-        source={source}
-        summary={() => summaryOf(selection, source, tab)}
-        report={source.client.report}
-      />
+      <Bar {...{ view, selection, all, spansAtFirst, tab, source }} summary={() => summaryOf(selection, source, tab)} />
       <Finished index={tab.index} />
       {all ? (
         <AllRuns lines={lines} tab={tab} source={source} />
@@ -224,4 +205,56 @@ function AllRuns({ lines, tab, source }: { lines: Asked<RunsPage>; tab: Tab; sou
       )}
     </main>
   );
+}
+
+/**
+ * The table takes the server seconds for more runs than this: then it is requested only where something shown needs it.
+ */
+const AT_ONCE_RUNS = 100;
+
+/** Views that open with runs of the same work. */
+const NEEDED: readonly ViewId[] = ["compare", "trends"];
+
+interface Wanted {
+  view: ViewId;
+  /** All runs are shown, or two are compared. */
+  several: boolean;
+  /** The page that was opened has arrived. */
+  opened: boolean;
+}
+
+/**
+ * The table of all runs, which says which of them compute the same: requested once the page that was opened is there,
+ * again until every row is complete, and when the index has changed.
+ */
+function useLines({ view, several, opened }: Wanted, index: Index, { client, cache }: Source): Asked<RunsPage> {
+  const before = cache.get("runs") as Answer<RunsPage> | undefined;
+  const left = before?.kind === "ready" ? before.value.left : 0;
+  const needed = several || NEEDED.includes(view) || (opened && index.runs.length <= AT_ONCE_RUNS);
+  const name = client.runs && index.runs.length > 1 && needed ? "runs" : null;
+  return useAnswer(cache, name, `${index.version} ${left}`, (signal) => client.runs!(signal));
+}
+
+const UNKNOWN: Works = new Map();
+
+/**
+ * Null until it is known for the open run. It then stays the same until all rows are complete, so that what is drawn of
+ * runs of the same work does not change with each of them. Where no answer arrives, nothing is known.
+ */
+function useWorks({ answer, trouble }: Asked<RunsPage>, run: string | undefined, can: boolean): Works | null {
+  const page = answer?.kind === "ready" ? answer.value : null;
+  const now = useMemo(() => page && worksOf(page.lines), [page]);
+  const kept = useRef<Works | null>(null);
+  if (page && now && (page.left === 0 || (kept.current === null && now.has(run ?? "")))) kept.current = now;
+  return kept.current ?? (!can || trouble || answer?.kind === "problem" ? UNKNOWN : null);
+}
+
+/** Makes Compare open with a pair of the same work, as if the address named it. */
+function useUsualPair(tab: Tab, view: ViewId, chosen: Selection | null): Tab {
+  const { index, state, works, written_ms } = tab;
+  const open = view === "compare" && state.with === undefined && written_ms === undefined && chosen !== null;
+  const base = open ? usualBase(index, chosen, works) : null;
+  const key = base && compareKey(base);
+  const paired = useMemo(() => (key === null ? state : { ...state, with: key }), [state, key]);
+  return { ...tab, state: paired };
 }

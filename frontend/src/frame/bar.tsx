@@ -12,7 +12,7 @@ import {
   namesIn,
   type Selection,
 } from "../address/selection";
-import type { Index, SpanEntry, WorkerEntry } from "../api.gen";
+import type { Index, SpanEntry, ViewId, WorkerEntry } from "../api.gen";
 import { Reporting, useReport } from "../components/copy";
 import { Hints } from "../components/hints";
 import { Menu } from "../components/popup";
@@ -22,31 +22,29 @@ import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
 import type { Source } from "../server/use_answer";
 import { focusRun, namedRuns, trendRuns } from "../views/choices";
+import { hasTotals, VIEWS } from "../views/index";
 import type { Tab } from "../views/props";
 import { compareEntries, runEntries, saidByRun, spanEntries, steps, workerEntries } from "./entries";
 import { PaletteButton } from "./palette/palette";
 import { Picker, type PickerEntry } from "./picker";
 import { ShortcutsButton } from "./shortcuts";
 
-interface BarProps extends Pick<ShareProps, "summary" | "report"> {
-  index: Index;
+interface BarProps extends Pick<ShareProps, "summary"> {
+  view: ViewId;
   selection: Selection | null;
   /** Whether all runs are shown, in place of a view of one. */
   all: boolean;
   /** The number of spans when the tab was opened. */
   spansAtFirst: number;
-  simulated: boolean;
-  /** Whether the view has totals over the steps. */
-  totals: boolean;
-  /** Whether the view shows many spans: then the picker focuses a run instead of choosing a span. */
-  many: boolean;
   tab: Tab;
   source: Source;
 }
 
 export function Bar(props: BarProps) {
-  const { index, selection, all, spansAtFirst, simulated, totals, many, tab, source, summary, report } = props;
+  const { view, selection, all, spansAtFirst, tab, source, summary } = props;
+  const { index } = tab;
   const one = all ? null : selection;
+  const simulated = selection?.run.simulated ?? false;
   const [opened, setOpened] = useState(false);
   return (
     <header class="bar">
@@ -62,23 +60,23 @@ export function Bar(props: BarProps) {
         )}
         <div class="chosen">
           {source.client.runs && index.runs.length > 1 && <AllRunsLink here={all} tab={tab} />}
-          {one && many && <FocusPicker index={index} selection={one} tab={tab} />}
-          {one && !many && <Pickers index={index} selection={one} tab={tab} />}
-          {one && index.spans_total > 1 && <ComparePicker index={index} selection={one} tab={tab} />}
+          {one &&
+            (VIEWS[view].of === "spans" ? <FocusPicker chosen={one} tab={tab} /> : <Pickers chosen={one} tab={tab} />)}
+          {one && index.spans_total > 1 && <ComparePicker chosen={one} tab={tab} />}
           {one && simulated && (
             <b class="stamp" {...hint("These figures come from a simulator, not from a recording.")}>
               Simulated
             </b>
           )}
           <span class="state push">{tab.written_ms === undefined && readState(index, spansAtFirst)}</span>
-          {one && totals && hasSteps(one.span) && <TotalsPicker tab={tab} />}
+          {one && hasTotals(view) && hasSteps(one.span) && <TotalsPicker tab={tab} />}
         </div>
       </div>
       {selection && <PaletteButton {...{ tab, selection, source }} />}
       <Share
         link={() => tab.address(tab.state.with === undefined ? {} : { with: tab.state.with })}
         summary={summary}
-        report={report}
+        report={source.client.report}
       />
       <Hints />
       <ShortcutsButton />
@@ -87,7 +85,7 @@ export function Bar(props: BarProps) {
 }
 
 /** Links to all runs of the log directory, and back to the run that was open. */
-function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: Pick<Tab, "address" | "update"> }) {
+function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: Tab }) {
   const to = { all: here ? null : ("runs" as const) };
   return (
     <div class="picker firm">
@@ -98,27 +96,32 @@ function AllRunsLink({ here, tab: { address, update } }: { here: boolean; tab: P
   );
 }
 
-function Pickers(props: { index: Index; selection: Selection; tab: Pick<Tab, "works" | "update"> }) {
-  const { index, selection, tab } = props;
-  const { run, worker, span } = selection;
-  const open = (next: Selection | null | undefined) => next && tab.update(keysOf(next));
+interface PickerProps {
+  chosen: Selection;
+  tab: Tab;
+}
+
+function Pickers({ chosen, tab }: PickerProps) {
+  const { runs } = tab.index;
+  const { run, worker, span } = chosen;
+  const open = (next: Selection | null) => next && tab.update(keysOf(next));
   const spans = spanText(span, worker);
   return (
     <>
       <Picker
         label="Run"
         many="runs"
-        entries={runEntries(index.runs, selection, tab.works)}
+        entries={runEntries(runs, chosen, tab.works)}
         chosen={run.name}
-        choose={(name) => open(inRun(index.runs.find((other) => other.name === name)!, selection))}
+        choose={(name) => open(inRun(runs.find((other) => other.name === name)!, chosen))}
       />
-      {!saidByRun(selection) && (
+      {!saidByRun(chosen) && (
         <Picker
           label="Worker"
           many="workers"
-          entries={workerEntries(run, selection)}
+          entries={workerEntries(run, chosen)}
           chosen={worker.name}
-          choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, selection))}
+          choose={(name) => open(inWorker(run, run.workers.find((other) => other.name === name)!, chosen))}
         />
       )}
       {spans && (
@@ -129,13 +132,7 @@ function Pickers(props: { index: Index; selection: Selection; tab: Pick<Tab, "wo
           chosen={String(span.number)}
           {...spans}
           choose={(number) =>
-            open(
-              inWorker(run, worker, {
-                run,
-                worker,
-                span: worker.spans.find((other) => String(other.number) === number)!,
-              }),
-            )
+            open({ run, worker, span: worker.spans.find((other) => String(other.number) === number)! })
           }
         />
       )}
@@ -144,27 +141,23 @@ function Pickers(props: { index: Index; selection: Selection; tab: Pick<Tab, "wo
 }
 
 /**
- * The run that Trends is about: one of those that the reader chose, or any other, which brings runs of the same work
- * with it.
+ * Where a view shows many spans, the run that it is about: one of those that the reader chose, or any other, which
+ * brings runs of the same work with it.
  */
-function FocusPicker(props: {
-  index: Index;
-  selection: Selection;
-  tab: Pick<Tab, "index" | "state" | "works" | "update">;
-}) {
-  const { index, selection, tab } = props;
-  const all = index.runs.map((run) => run.name);
+function FocusPicker({ chosen, tab }: PickerProps) {
+  const { runs: every } = tab.index;
+  const all = every.map((run) => run.name);
   const named = namedRuns(tab.state, all);
   const shown = trendRuns(tab) ?? all;
-  const runs = named.length > 0 ? index.runs.filter((run) => named.includes(run.name)) : index.runs;
+  const runs = named.length > 0 ? every.filter((run) => named.includes(run.name)) : every;
   const open = (next: Selection | null) => next && tab.update(keysOf(next));
   return (
     <Picker
       label="Run in focus"
       many="runs"
-      entries={runEntries(runs, selection, tab.works)}
+      entries={runEntries(runs, chosen, tab.works)}
       chosen={focusRun(tab.state, shown) ?? shown[shown.length - 1]!}
-      choose={(name) => open(inRun(runs.find((run) => run.name === name)!, selection))}
+      choose={(name) => open(inRun(runs.find((run) => run.name === name)!, chosen))}
     />
   );
 }
@@ -172,12 +165,12 @@ function FocusPicker(props: {
 /** No span: compares with nothing. */
 const NONE: PickerEntry = { id: "", label: "none", aside: "" };
 
-function ComparePicker(props: { index: Index; selection: Selection; tab: Pick<Tab, "state" | "works" | "update"> }) {
-  const { index, selection, tab } = props;
-  const { id } = selection.span;
+function ComparePicker({ chosen, tab }: PickerProps) {
+  const { index, works } = tab;
+  const { id } = chosen.span;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the id says which span is chosen
-  const entries = useMemo(() => [NONE, ...compareEntries(selection, index, tab.works)], [index, id, tab.works]);
-  const compared = comparedWith(index, tab.state, selection);
+  const entries = useMemo(() => [NONE, ...compareEntries(chosen, index, works)], [index, id, works]);
+  const compared = comparedWith(index, tab.state, chosen);
   return (
     <Picker
       label="Compare with"
@@ -186,7 +179,7 @@ function ComparePicker(props: { index: Index; selection: Selection; tab: Pick<Ta
       closed={compared ? undefined : "Compare"}
       entries={entries}
       chosen={compared ? compareKey(compared) : NONE.id}
-      {...(compared && { value: shortly(selection, compared) })}
+      {...(compared && { value: shortly(chosen, compared) })}
       choose={(key) => tab.update(key === NONE.id ? endOfComparison(tab.state) : { with: key })}
     />
   );
@@ -200,7 +193,7 @@ const shortly = (chosen: Selection, compared: Selection): string =>
 const hasSteps = ({ first_step: first, last_step: last }: SpanEntry): boolean => first !== last;
 
 /** Whether times and counts are of a mean step or of all steps, in every table and tile. */
-function TotalsPicker({ tab }: { tab: Pick<Tab, "state" | "update"> }) {
+function TotalsPicker({ tab }: { tab: Tab }) {
   return (
     <Picker
       label="Totals"

@@ -84,7 +84,6 @@ interface PairLineProps {
   children: ComponentChildren;
 }
 
-/** What is said of two spans, and what can be done. */
 export function PairLine({ chosen, other, tab, children }: PairLineProps) {
   return (
     <section class="comparison" aria-label="Comparison">
@@ -106,15 +105,20 @@ export const placed = (selection: Selection): string => {
   return place.length === 0 ? "" : ` (${place.join(", ")})`;
 };
 
+/** Why the Timeline shows only one span of a comparison, and how long its step is in both. */
 function OneTimeline({ comparison: { chosen, other, compared }, page, tab }: Omit<ComparisonBarProps, "view">) {
   const { result } = page as PageOf<"timeline">;
+  const { name, own, page: others } = compared as Compared<"timeline">;
+  const here = stepOrWhole(result, stepAt(result, tab.state, null, page.shown_step));
+  const there = others.result.steps.find((step) => step.name === here.name) ?? null;
+  const open = () => tab.update({ ...keysOf(other), with: compareKey(chosen), step: there?.name ?? null });
   return (
-    <TimelineComparison
-      result={result}
-      compared={compared as Compared<"timeline">}
-      at={stepAt(result, tab.state, null, page.shown_step)}
-      open={(step) => tab.update({ ...keysOf(other), with: compareKey(chosen), step })}
-    />
+    <p class="quiet small aside">
+      The Timeline draws one span at a time: this is {own}. {there && lengths(here, there, name)}{" "}
+      <button class="link" onClick={open}>
+        {there ? `Open step ${there.name} of ${name}` : `Open ${name}`}
+      </button>
+    </p>
   );
 }
 
@@ -172,29 +176,6 @@ const bySimulation: Difference = ({ simulated: own }, { simulated: other }, { ow
   const [made, recorded] = own === null ? [b, a] : [a, b];
   return `${made} is simulated, ${recorded} is recorded.`;
 };
-
-/** Why the Timeline shows only one span of a comparison, and how long its step is in both. */
-interface TimelineComparisonProps {
-  result: TimelineResult;
-  compared: Compared<"timeline">;
-  /** Index of the step that is shown; null: there are no steps. */
-  at: number | null;
-  /** Opens the other span, at one of its steps. */
-  open(step: string | null): void;
-}
-
-function TimelineComparison({ result, compared: { name, own, page }, at, open }: TimelineComparisonProps) {
-  const here = stepOrWhole(result, at);
-  const there = page.result.steps.find((step) => step.name === here.name) ?? null;
-  return (
-    <p class="quiet small aside">
-      The Timeline draws one span at a time: this is {own}. {there && lengths(here, there, name)}{" "}
-      <button class="link" onClick={() => open(there?.name ?? null)}>
-        {there ? `Open step ${there.name} of ${name}` : `Open ${name}`}
-      </button>
-    </p>
-  );
-}
 
 type Lasts = TimelineResult["steps"][number];
 

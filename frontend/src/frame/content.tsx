@@ -2,7 +2,14 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { asOneStep, comparedWith, namesApart, type Selection, WHOLE_RECORDING } from "../address/selection";
+import {
+  asOneStep,
+  comparedWith,
+  namesApart,
+  type Selection,
+  spanVersion,
+  WHOLE_RECORDING,
+} from "../address/selection";
 import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
 import { useLatest } from "../dom/hooks";
@@ -224,11 +231,6 @@ function useHead(id: string, page: Answer<PageOf<ViewId>> | null): SpanHead | nu
   const last = useRef<SpanHead | null>(null);
   if (page?.kind === "ready") last.current = page.value.head;
   return last.current?.id === id ? last.current : null;
-}
-
-/** A page changes with its span's state, and its sparklines change with every neighbour that is read. */
-function spanVersion({ worker, span }: Selection): string {
-  return `${span.state} ${worker.spans.filter((other) => other.state === "ready").length}`;
 }
 
 /** While many spans are being read, Trends is requested once per so many spans: its answer grows with all of them. */

@@ -1,11 +1,10 @@
 /** Compare: two runs compared with each other, and the experiments to choose them from. */
 
 import { useRef } from "preact/hooks";
-import { comparedWith, compareKey, namesApart, type Selection } from "../address/selection";
+import { comparedWith, compareKey, namesApart, type Selection, spanVersion } from "../address/selection";
 import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen";
 import { AboutContext, aboutRuns } from "../components/about";
-import { Details } from "../components/details";
-import { Remark } from "../components/sentence";
+import { Details, Remark } from "../components/sentence";
 import type { Answer } from "../server/client";
 import { type Asked, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
@@ -16,7 +15,6 @@ import { Anyway, PairLine, placed } from "./comparison";
 import { NotReady } from "./not_ready";
 import { PrintedFoot, simulatedRuns, Top } from "./top";
 
-/** The pair that the address compares, and the state of the answers. */
 interface PairAsked {
   other: Selection | null;
   asked: Asked<ComparePage>;
@@ -31,7 +29,7 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   const both = other ? [chosen, other] : [chosen];
   const problem = both.find(({ span }) => span.state === "failed" && span.error !== null)?.span.error ?? null;
   const ids = other && problem === null ? ([other.span.id, chosen.span.id] as const) : null;
-  const asked = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(versionOf).join(), (signal) =>
+  const asked = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(spanVersion).join(), (signal) =>
     client.compare(...ids!, signal),
   );
   const below = useRef(false); // the comparison is requested first, then what is below it, which stays from then on
@@ -53,10 +51,6 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   };
 }
 
-/** All spans of a worker that have been read count together: each one more changes the answer. */
-const versionOf = ({ worker, span }: Selection): string =>
-  `${span.state} ${worker.spans.filter((each) => each.state === "ready").length}`;
-
 interface PairContentProps {
   pair: PairAsked;
   /** The component that draws it. */
@@ -69,11 +63,10 @@ interface PairContentProps {
 export function PairContent({ pair, part, chosen, tab, again }: PairContentProps) {
   const { other, asked, chain, waits } = pair;
   const View = VIEWS.compare.part.now() as ((props: PairViewProps) => preact.JSX.Element) | null;
-  if (View === null)
+  const unknown = other === null && tab.works === null && tab.state.with === undefined && tab.written_ms === undefined;
+  if (View === null || unknown)
     return <NotReady view="compare" asked={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
   const shown = { chosen, base: other, chain, tab };
-  if (other === null && tab.works === null && tab.state.with === undefined && tab.written_ms === undefined)
-    return <NotReady view="compare" asked={{ ...part, answer: null }} selection={chosen} tab={tab} again={again} />;
   if (other === null)
     return (
       <>

@@ -2,15 +2,13 @@
 
 import type { ComponentChildren } from "preact";
 import { useContext } from "preact/hooks";
-import { WHOLE_RECORDING } from "../address/selection";
+import { rangeInTimeline, WHOLE_RECORDING } from "../address/selection";
 import { shortNames } from "../address/short_names";
-import { rangeInTimeline } from "../address/timeline";
 import type { FindingText, Headline, Index, JobText, NoteText } from "../api.gen";
 import { AboutContext, footOf } from "../components/about";
 import { Code } from "../components/copy";
-import { Details } from "../components/details";
 import { Note, Notes, Quality } from "../components/note";
-import { Sentence } from "../components/sentence";
+import { Details, Sentence } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { sentence } from "../phrase";
 import { isViewId } from "../views";
@@ -25,7 +23,6 @@ interface TopProps {
   /** Others of the runs that are shown are recorded. */
   partly?: boolean;
   notes: readonly NoteText[];
-  /** What is wrong with the recording. */
   quality?: readonly FindingText[];
   /** Shown under the headline in place of what to do first. */
   second?: ComponentChildren;
@@ -118,7 +115,6 @@ export function PrintedFoot() {
   return <p class="printed">{footOf(useContext(AboutContext))}</p>;
 }
 
-/** The most runs that a note names. */
 const MOST_NAMED = 6;
 
 /** Names the simulated runs in a picture of many. among: the runs that the picture shows. */

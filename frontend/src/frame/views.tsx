@@ -66,9 +66,7 @@ interface ViewLinkProps {
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
   sidebarShare: SidebarShare | null | undefined;
-  /** What the share refers to. */
   shareMeaning: string;
-  /** A word after the share. */
   word: string | undefined;
   meanings: Meanings;
   address: string;

@@ -60,28 +60,18 @@ export interface LanesAsked {
   bins: number;
 }
 
-/** A file to save, and the name to save it under. */
 export interface SavedFile {
   name: string;
   blob: Blob;
 }
 
-/** Each request ends when its signal is aborted: the user went to another view or span. */
-export interface Client {
-  /** When the answers were saved; absent: the server gives current answers. */
-  written_ms?: number;
+/**
+ * What views request by themselves, because it does not come with their page. Each request ends when its signal is
+ * aborted: the user went to another view or span.
+ */
+export interface ViewSource {
   /** The steps of which single events are available, null: none. Absent: all. */
   held?(span: string): IncludedSteps | null;
-  index(signal?: AbortSignal): Promise<Answer<Index>>;
-  catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
-  view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
-  /** The trends of these runs (none named: all). Titles are about the run in focus (null: the last). */
-  trends(
-    runs: readonly string[],
-    focus: string | null,
-    signal?: AbortSignal,
-    part?: TrendsPart,
-  ): Promise<Answer<TrendsPage>>;
   /** One metric of these runs (none named: all), where the trends left it out. */
   series(runs: readonly string[], metric: string, signal: AbortSignal): Promise<Answer<TrendSeries>>;
   /** The job's own scalars, from its event files; without a tag only the list of tags. */
@@ -105,8 +95,6 @@ export interface Client {
     asked: { device: number; from: number; to: number; bins: number; at: number | null },
     signal: AbortSignal,
   ): Promise<Answer<MemoryPage>>;
-  /** A memory snapshot. Absent: this is a report. */
-  snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
   /**
    * Call paths over the steps, grouped, with work of the backward pass counted where it ran or where it was created.
    */
@@ -117,31 +105,46 @@ export interface Client {
   event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace file of its own, gzipped. */
   stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
-  /** The ranks of the job to which a span belongs. */
-  ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
   /** A metric of all ranks of the job to which a span belongs, by step. */
   rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
   /** A step of that job on a common clock; the typical step where none is named. Absent: this is a report. */
   jobTimeline?(span: string, asked: LanesAsked, signal: AbortSignal): Promise<Answer<JobTimeline>>;
-  /** Compares the worker of one span, with all that is read of it, with the worker of another. */
-  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
-  /** These runs (none named: all) in the order in which they were recorded. */
-  /** order: runs that come first, in this order. */
-  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
-  /** The table of all runs. Absent: this is a report. */
-  runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
   /** Searches the events of the whole span by name: hits from an instant on, or from an index in time order. */
   search(
     span: string,
     asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
+}
+
+export interface Client extends ViewSource {
+  /** When the answers were saved; absent: the server gives current answers. */
+  written_ms?: number;
+  index(signal?: AbortSignal): Promise<Answer<Index>>;
+  catalogue(signal?: AbortSignal): Promise<Answer<Catalogue>>;
+  view<V extends ViewId>(span: string, view: V, signal?: AbortSignal): Promise<Answer<PageOf<V>>>;
+  /** The trends of these runs (none named: all). Titles are about the run in focus (null: the last). */
+  trends(
+    runs: readonly string[],
+    focus: string | null,
+    signal?: AbortSignal,
+    part?: TrendsPart,
+  ): Promise<Answer<TrendsPage>>;
+  /** A memory snapshot. Absent: this is a report. */
+  snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
+  /** The ranks of the job to which a span belongs. */
+  ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
+  /** Compares the worker of one span, with all that is read of it, with the worker of another. */
+  compare(base: string, candidate: string, signal: AbortSignal): Promise<Answer<ComparePage>>;
+  /** These runs (none named: all), those of `order` first, the others in the order in which they were recorded. */
+  chain(runs: readonly string[], order: readonly string[], signal: AbortSignal): Promise<Answer<ChainPage>>;
+  /** The table of all runs. Absent: this is a report. */
+  runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
   /**
    * Everything as one page that needs no server; null where it could not be fetched. Absent: this already is such a
    * page.
    */
   report?(): Promise<Blob | null>;
-  /** Analyse a span again after a failure. */
   retry(span: string): Promise<Answer<never>>;
 }
 
@@ -157,7 +160,7 @@ const HEADERS = { "X-Tb-Steptime": "1" };
 const PATIENCE_MS = 20_000;
 
 export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Client & Opener {
-  const ask = <T>(route: string, query: Record<string, string> | string[][] = {}, signal?: AbortSignal) =>
+  const ask = <T>(route: string, query: Query = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
     opening: (asked) => ask("opening", asked),
@@ -165,74 +168,40 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
     trends: (runs, focus, signal, part) =>
-      ask(
-        "trends",
-        [
-          ...runs.map((run) => ["run", run]),
-          ...(focus === null ? [] : [["focus", focus]]),
-          ...(part ? [...part.metrics.map((metric) => ["metric", metric]), ["strips", String(part.strips)]] : []),
-        ],
-        signal,
-      ),
-    series: (runs, metric, signal) => ask("series", [...runs.map((run) => ["run", run]), ["metric", metric]], signal),
-    scalars: (run, tag, signal) => ask("scalars", tag === null ? { run } : { run, tag }, signal),
+      ask("trends", { run: runs, focus, metric: part?.metrics, strips: part?.strips }, signal),
+    series: (runs, metric, signal) => ask("series", { run: runs, metric }, signal),
+    scalars: (run, tag, signal) => ask("scalars", { run, tag }, signal),
     jobSteps: (run, signal) => ask("job_steps", { run }, signal),
-    busy: (span, { from, to, bins }, signal) =>
-      ask("busy", { span, from: String(from), to: String(to), bins: String(bins) }, signal),
-    timeline: (span, { from, to, detail_ns, folded }, signal) =>
-      ask(
-        "timeline",
-        { span, from: String(from), to: String(to), detail: String(detail_ns), ...framesOf(folded) },
-        signal,
-      ),
-    memory: (span, { at, ...range }, signal) =>
-      ask(
-        "memory",
-        [
-          ["span", span],
-          ...Object.entries({ ...range, ...(at === null ? {} : { at }) }).map(([key, value]) => [key, String(value)]),
-        ],
-        signal,
-      ),
+    busy: (span, asked, signal) => ask("busy", { span, ...asked }, signal),
+    timeline: (span, { detail_ns: detail, folded, ...range }, signal) =>
+      ask("timeline", { span, ...range, detail, frames: framesOf(folded) }, signal),
+    memory: (span, asked, signal) => ask("memory", { span, ...asked }, signal),
     snapshot: (id, asked, signal) => ask("snapshot", { id, ...asked }, signal),
-    flame: (span, { by, where }, signal) => ask("flame", { span, by, where }, signal),
+    flame: (span, asked, signal) => ask("flame", { span, ...asked }, signal),
     source: (span, file, signal) => ask("source", { span, file }, signal),
-    event: (span, { event, folded }, signal) =>
-      ask("event", { span, event: String(event), ...framesOf(folded) }, signal),
+    event: (span, { event, folded }, signal) => ask("event", { span, event, frames: framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
     runs: (signal) => ask("runs", {}, signal),
     ranks: (span, signal) => ask("ranks", { span }, signal),
     rankMap: (span, metric, signal) => ask("rank_map", { span, metric }, signal),
-    jobTimeline: (span, { step, visible, bins }, signal) => {
-      const between = visible === null ? {} : { from: String(visible.from), to: String(visible.to) };
-      return ask("job_timeline", { span, step, bins: String(bins), ...between }, signal);
-    },
+    jobTimeline: (span, { step, visible, bins }, signal) =>
+      ask("job_timeline", { span, step, bins, from: visible?.from, to: visible?.to }, signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
-    chain: (runs, order, signal) =>
-      ask("chain", [...runs.map((run) => ["run", run]), ...order.map((run) => ["order", run])], signal),
-    search: (span, { words, track, folded, from, first }, signal) =>
-      ask(
-        "search",
-        {
-          span,
-          words,
-          from: String(from),
-          ...(first === undefined ? {} : { first: String(first) }),
-          ...(track === null ? {} : { track: String(track) }),
-          ...framesOf(folded),
-        },
-        signal,
-      ),
+    chain: (runs, order, signal) => ask("chain", { run: runs, order }, signal),
+    search: (span, { folded, ...asked }, signal) => ask("search", { span, ...asked, frames: framesOf(folded) }, signal),
     report: () => page(fetched, "report"),
     retry: (span) => ask("retry", { span }),
   };
 }
 
-const framesOf = (folded: boolean): Record<string, string> => (folded ? { frames: "own" } : {});
+const framesOf = (folded: boolean) => (folded ? "own" : null);
 
-function address(route: string, query: Record<string, string> | string[][]): string {
-  const asked = new URLSearchParams(query).toString();
-  return asked ? `${route}?${asked}` : route;
+/** What a route is asked: a list repeats its key, and what is null or undefined is left out. */
+type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
+
+function address(route: string, query: Query): string {
+  const said = Object.entries(query).flatMap(([key, value]) => [value ?? []].flat().map((each) => [key, String(each)]));
+  return said.length > 0 ? `${route}?${new URLSearchParams(said)}` : route;
 }
 
 /** An aborted request resolves to "gone"; its caller no longer listens. */

@@ -62,7 +62,6 @@ export function useAskedOnce<T>(
   return found?.name === name ? found.value : nothing;
 }
 
-/** What is known of the current request. */
 export interface Requested<T> {
   page: T | null;
   /** Why there is no page: the trace itself is gone, or this is a report. */

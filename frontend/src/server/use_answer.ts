@@ -16,7 +16,6 @@ const MAX_CACHED = 40;
 
 export type AnswerCache = Map<string, Answer<unknown>>;
 
-/** How the cache names a view of a span. */
 export const pageName = (view: string, span: string): string => `${view} ${span}`;
 
 export interface Asked<T> {
@@ -24,7 +23,6 @@ export interface Asked<T> {
   answer: Answer<T> | null;
   /** Why the newest request has no answer. */
   trouble: Trouble | null;
-  /** Sends the request at once. */
   again(): void;
 }
 
@@ -117,7 +115,6 @@ export function same(a: unknown, b: unknown): boolean {
   return keys.length === Object.keys(other).length && keys.every((key) => key in other && same(of[key], other[key]));
 }
 
-/** Where answers come from. */
 export interface Source {
   client: Client;
   cache: AnswerCache;

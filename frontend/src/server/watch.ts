@@ -10,7 +10,6 @@ const IDLE_MS = 5_000;
 
 export interface Watched {
   index: Index | null;
-  /** When the index last arrived. */
   received_ms: number;
   /** Null while the server answers. */
   trouble: Trouble | null;

@@ -89,7 +89,6 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
 }
 
 interface GoneProps {
-  /** When the figures arrived. */
   received_ms: number;
   trouble: Trouble;
   now(): void;
@@ -135,7 +134,6 @@ interface ReadingProps {
   name: string;
   waiting: Waiting | null;
   fileBytes: number;
-  /** Names of the tiles that will appear here. */
   tiles: readonly string[];
   /** The number of spans that can be opened meanwhile. */
   ready: number;

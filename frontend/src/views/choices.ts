@@ -58,7 +58,6 @@ export function usualRuns({ index, state, works }: Pick<Tab, "index" | "state" |
 export const recordedOf = ({ workers }: RunEntry): number =>
   Math.max(0, ...workers.flatMap(({ spans }) => spans.map((span) => span.recorded_ns)));
 
-/** The run of the span that the address compares with. */
 export const comparedRun = ({ index, state }: Pick<Tab, "index" | "state">): string | null =>
   state.with === undefined
     ? null

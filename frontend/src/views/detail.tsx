@@ -17,7 +17,6 @@ interface DetailPanelProps {
   name: string;
   title: ComponentChildren;
   class: string;
-  /** Buttons that open other views. */
   leads: ComponentChildren;
   close(): void;
   children: ComponentChildren;
@@ -51,7 +50,6 @@ export function DetailPanel({ label, name, title, class: className, leads, close
   );
 }
 
-/** What is counted, and the words for it. */
 interface Counted {
   /** "launch", and in the plural "launches". */
   one: string;

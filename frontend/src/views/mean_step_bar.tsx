@@ -5,11 +5,10 @@
 import type { ComponentChildren } from "preact";
 import type { DecidingPath, PartMeaning } from "../api.gen";
 import { StepBar, type StepBarPart, type StepBarRow } from "../charts/bars/step_bar";
-import { Details } from "../components/details";
+import { Details } from "../components/sentence";
 import { hint } from "../dom/hint";
 import { ns, type Scale, scaleFor, share } from "../format";
 
-/** A part of a mean step, with its length. */
 interface StepPart extends Pick<PartMeaning, "id" | "label" | "colour" | "hatched"> {
   ns: number;
   /** Its short name in the bar, where that is not the label. */
@@ -40,7 +39,6 @@ interface MeanStepBarProps {
   /** The texts above the bar, each as wide as its part of the bar. */
   braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
   off: ReadonlySet<string>;
-  /** The legend of the bar. */
   children?: ComponentChildren;
 }
 
@@ -106,7 +104,6 @@ const drawn = ({ id, label, colour, hatched, ns: length, text }: StepPart, scale
   title: `${label} ${scale.text(length)}`,
 });
 
-/** The name of a bar, and the length of its step. */
 function BarName({ name, mean_ns, details }: { name: string; mean_ns: number; details: string | undefined }) {
   return (
     <>

@@ -21,23 +21,10 @@ import type {
   ViewId,
 } from "../api.gen";
 import type { Meanings } from "../meanings";
-import type { Client } from "../server/client";
+import type { ViewSource } from "../server/client";
 import type { Asked } from "../server/use_answer";
 import type { Part } from "./lazy";
 import type { Works } from "./works";
-
-export type EventSource = Pick<
-  Client,
-  "timeline" | "busy" | "memory" | "flame" | "source" | "event" | "search" | "stepFile" | "held"
->;
-
-export type ScalarSource = Pick<Client, "scalars">;
-
-export type StepSource = Pick<Client, "jobSteps">;
-
-type SeriesSource = Pick<Client, "series">;
-
-export type RankSource = Pick<Client, "rankMap" | "jobTimeline">;
 
 /** The texts above or below pictures, tables and figures, by their ids. */
 export type Titles = Readonly<SpanPage["titles"]>;
@@ -51,16 +38,7 @@ export interface Tab {
   works: Works | null;
   /** The number of steps of the span that is shown; 1 where none is. */
   steps: number;
-  /** Single events of a span, which do not arrive with a view's page. */
-  events: EventSource;
-  /** The scalars that the job itself logged. */
-  scalars: ScalarSource;
-  /** Every step of a run. */
-  job_steps: StepSource;
-  /** A metric of many spans. */
-  series: SeriesSource;
-  /** A metric of all ranks of a job. */
-  ranks: RankSource;
+  source: ViewSource;
   /** When this report was written; absent: this is the tab. */
   written_ms?: number | undefined;
   /** Writes keys into the URL; null removes a key. */
@@ -69,14 +47,12 @@ export interface Tab {
   address(changes?: Changes): string;
 }
 
-/** What each part of a view is given. */
 export interface ViewPart {
   tab: Tab;
   /** The beginning of the names of saved files. */
   name: string;
 }
 
-/** What the two spans of a comparison are called. */
 export interface Names {
   /** The other span. */
   name: string;
@@ -113,7 +89,6 @@ export interface TrendsViewProps {
   tab: Tab;
 }
 
-/** Two runs that are compared with each other. */
 export interface Pair extends Names {
   found: ComparePage;
   /** They do different work: no axis can show both. */

@@ -18,7 +18,6 @@ interface TablePictureProps<Row>
     Omit<TableProps<Row>, "columns" | "sort" | "onSort" | "choice" | "marked"> {
   /** If a function, it receives the available width, px. */
   columns: readonly Column<Row>[] | ((width_px: number) => readonly Column<Row>[]);
-  /** Further columns of a saved file. */
   file?: readonly FileColumn<Row>[];
   /** The rows of a saved file, where they differ from the rows that are shown. */
   saved?(): readonly Row[];
@@ -29,9 +28,7 @@ interface TablePictureProps<Row>
   /** The number of rows to keep room for, where a filter leaves fewer. */
   room?: number;
   tab: Tab;
-  /** Shown above the table. */
   above?: ComponentChildren;
-  /** Shown below the table. */
   children?: ComponentChildren;
 }
 
@@ -121,10 +118,31 @@ export const Branch = ({ depth, open, hint, children }: BranchProps) => (
 
 const INDENT = 14;
 
-/** A column without a header: a bar for each row. */
 export const barColumn = <Row,>(segments: (row: Row) => readonly BarSegment[], width?: string): Column<Row> => ({
   id: "bar",
   label: "",
   ...(width !== undefined && { width }),
   cell: (row) => <InlineBar segments={segments(row)} />,
 });
+
+/** The length from which a name is split in two, and the length of the second part, which always shows. */
+const LONG = 24;
+const TAIL = 10;
+
+/**
+ * A name that loses its middle where there is no room for all of it: op names that begin alike differ at their ends.
+ */
+export function Middle({ name }: { name: string }) {
+  if (name.length < LONG)
+    return (
+      <span class="clip" data-hint={name}>
+        {name}
+      </span>
+    );
+  return (
+    <span class="middle" data-hint={name}>
+      <span class="clip">{name.slice(0, -TAIL)}</span>
+      <span>{name.slice(-TAIL)}</span>
+    </span>
+  );
+}

@@ -1,7 +1,8 @@
 /** The figures of a span at the beginning of a view, each beside that of the other span where two are compared. */
 
+import type { ComponentChildren } from "preact";
 import type { Neighbour, Phrase, Series, SpanHead } from "../api.gen";
-import { Details } from "../components/details";
+import { Details } from "../components/sentence";
 import { SeriesTile, Tiles } from "../components/tile";
 import { counted } from "../format";
 import type { Meanings } from "../meanings";
@@ -69,4 +70,30 @@ function comparedFigure(
 ): { name: string; value: number | null } | undefined {
   const other = compared?.page.result.tiles.find((series) => series.metric === metric);
   return compared && other ? { name: compared.name, value: other.value } : undefined;
+}
+
+interface MoreProps {
+  /** What is in it; false for a section that the page lacks. */
+  of: readonly (string | false)[];
+  /** The tables in it whose rows cards link to: such a link opens it. */
+  tables?: readonly string[];
+  tab: Tab;
+  children: ComponentChildren;
+}
+
+/** Sections that a reader does not need at first sight, folded under one line that names them. */
+export function More({ of, tables = [], tab: { state, update }, children }: MoreProps) {
+  const open = state.more === "open" || tables.some((table) => state.mark?.startsWith(`${table}:`));
+  return (
+    <details
+      class="fold"
+      open={open}
+      onToggle={({ currentTarget: { open: now } }) =>
+        now !== open && update(now ? { more: "open" } : { more: null, mark: null })
+      }
+    >
+      <summary>More: {of.filter(Boolean).join(", ")}</summary>
+      {children}
+    </details>
+  );
 }

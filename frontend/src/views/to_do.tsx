@@ -1,12 +1,12 @@
 /** The cards: what to do, the most important first, each with a link to its evidence. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { rangeInTimeline } from "../address/timeline";
+import { rangeInTimeline } from "../address/selection";
 import type { Evidence, Insight, PageOf, SpanHead, ViewId } from "../api.gen";
 import { Card, type CardProps } from "../components/card";
 import { Sentence } from "../components/sentence";
 import { bytes } from "../format";
-import { touches } from "../time_range";
+import { rangeOf, touches } from "../time_range";
 import { evidenceKeys } from "./choices";
 import { later } from "./lazy";
 import type { Tab } from "./props";
@@ -148,23 +148,17 @@ const PART = later(async () => (await import("./timeline/place/picture")).PlaceP
 /** Reading a larger file again for its events takes seconds, so it waits for the reader to ask for it. */
 const AT_ONCE_BYTES = 32e6;
 
-interface EvidencePlaceProps {
-  head: SpanHead;
-  place: Evidence;
-  tab: Tab;
-}
-
 /**
  * Where a card's evidence happens: the place is reserved in the card until it scrolls into view and its picture and
  * events are loaded.
  */
-function EvidencePlace({ head, place, tab }: EvidencePlaceProps) {
+function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; tab: Tab }) {
   const box = useRef<HTMLDivElement>(null);
   const [wanted, want] = useState(false);
   const [, drawAgain] = useState(0);
   const large = head.file_bytes > AT_ONCE_BYTES;
-  const held = tab.events.held?.(head.id);
-  const lacking = held === null || (held && !touches({ from: held.start_ns, to: held.end_ns }, rangeOf(place)));
+  const held = tab.source.held?.(head.id);
+  const lacking = held === null || (held && !touches(rangeOf(held), rangeOf(place)));
   useEffect(() => {
     if (large || lacking || typeof IntersectionObserver === "undefined") return;
     const seen = new IntersectionObserver((entries) => {
@@ -193,5 +187,3 @@ function EvidencePlace({ head, place, tab }: EvidencePlaceProps) {
     </div>
   );
 }
-
-const rangeOf = ({ start_ns, end_ns }: Evidence) => ({ from: start_ns, to: end_ns });

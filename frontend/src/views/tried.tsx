@@ -2,8 +2,7 @@
 
 import type { CouldBe, PageOf, Phrase } from "../api.gen";
 import type { Tick } from "../components/card";
-import { Details } from "../components/details";
-import { Sentence } from "../components/sentence";
+import { Details, Sentence } from "../components/sentence";
 import { counted, ns, scaleFor } from "../format";
 import type { Tab } from "./props";
 

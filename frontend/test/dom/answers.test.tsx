@@ -1,5 +1,5 @@
 import { render, screen, waitFor } from "@testing-library/preact";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Answer } from "../../src/server/client";
 import { untilReady, useRequested } from "../../src/server/requested";
 import { type AnswerCache, useAnswer } from "../../src/server/use_answer";
@@ -20,10 +20,6 @@ test("what is shown stays, however many other answers come meanwhile", async () 
     await waitFor(() => expect(screen.getByText(`words, page ${page}`)).toBeDefined());
   }
   expect(cache.size).toBeLessThan(60);
-});
-
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 const GONE = { kind: "gone", value: { problem: "No answer", hint: "" } } as Answer<string>;

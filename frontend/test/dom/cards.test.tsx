@@ -1,6 +1,6 @@
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/preact";
 import { useState } from "preact/hooks";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parse, write } from "../../src/address/url";
 import type { Evidence, PageOf, Tried } from "../../src/api.gen";
 import { Basis } from "../../src/components/card";
@@ -9,8 +9,6 @@ import { Overview } from "../../src/views/overview/overview";
 import { triedLine } from "../../src/views/tried";
 import { CATALOGUE } from "../fixtures/meanings";
 import { INSIGHT, PAGE, parts, plain, TAB } from "../fixtures/pages";
-
-afterEach(cleanup);
 
 const MS = 1_000_000;
 

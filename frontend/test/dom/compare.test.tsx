@@ -1,9 +1,9 @@
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/preact";
 import { describe, expect, test } from "vitest";
-import type { DeviceSplit, Opportunity, PageOf, ProductRate } from "../../src/api.gen";
+import type { DeviceSplit, Opportunity, PageOf } from "../../src/api.gen";
 import { TensorCores } from "../../src/views/tensor_cores/tensor_cores";
 import { CHAIN, COMPARED, change, link } from "../fixtures/compared";
-import { coresPage, DEVICE, tab } from "../fixtures/figures";
+import { coresPage, DEVICE, rate, tab } from "../fixtures/figures";
 import { HEAD, index, PAGE, run, span } from "../fixtures/pages";
 import { GONE, keys, openTab, press, says } from "./fake_server";
 
@@ -350,26 +350,13 @@ describe("compare with", () => {
 });
 
 const OPPORTUNITY = DEVICE.opportunities[0]!;
-const SITE = { kernel: "gemm", op: "aten::bmm", shapes: "[[8,64]]", dtypes: "half", module: null };
-const product = (ms: number): ProductRate => ({
-  site: { ...SITE, source: null, backward: false, longest: null },
-  dtype: "c10::Half",
-  count: 2,
-  total_ns: ms * MS,
-  tflops: 20,
-  attainable_tflops: 200,
-  causal: null,
-  slow: null,
-  why: null,
-  gain_ns: 0,
-});
 const could = (ms: number): Opportunity => ({ ...OPPORTUNITY, total_ns: ms * MS });
 
 const device = (steps: number, ms: number): DeviceSplit => ({
   ...DEVICE,
   steps: Array.from({ length: steps }, () => DEVICE.steps[0]!),
   opportunities: [could(ms)],
-  rates: { rows: [product(ms)], best_tflops: {}, peak_tflops: {} },
+  rates: { rows: [rate(ms, 20)], best_tflops: {}, peak_tflops: {} },
 });
 
 test("40 ms of one step are 30 ms more than 20 ms of two", () => {

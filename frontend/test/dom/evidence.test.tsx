@@ -4,15 +4,15 @@
  */
 
 import { fireEvent, render, screen } from "@testing-library/preact";
+import type { ComponentProps } from "preact";
 import { expect, test, vi } from "vitest";
-import { GAP_PX } from "../../src/charts/axes/ticks";
+import { GAP_PX } from "../../src/charts/axes";
 import { StackedBars } from "../../src/charts/bars/stacked_bars";
 import { Table } from "../../src/components/table";
 import { shortenedTo } from "../../src/dom/text_width";
 import { scaleFor } from "../../src/format";
 import { evidenceKeys, marking } from "../../src/views/choices";
-import { LargestPieces } from "../../src/views/overview/largest";
-import { leftOut, leftOutRows } from "../../src/views/overview/overview";
+import { LargestPieces, leftOut, leftOutRows } from "../../src/views/overview/overview";
 import { INSIGHT, OVERVIEW, plain, TAB } from "../fixtures/pages";
 
 const ROWS = Array.from({ length: 500 }, (_, at) => `op ${at}`);
@@ -40,26 +40,36 @@ test("the row that a card leads to is framed, in view, and has the focus", async
   expect(document.querySelectorAll('tr[aria-current="true"]')).toHaveLength(1);
 });
 
-test("a double click or Enter opens the step of a bar, Space selects it", () => {
-  const [open, select] = [vi.fn(), vi.fn()];
+/** Draws bars in ms that nobody points at, and returns the picture. */
+function bars(
+  label: string,
+  names: string[],
+  values: number[],
+  more: Partial<ComponentProps<typeof StackedBars>> = {},
+) {
   render(
     <StackedBars
-      label="steps"
-      names={["5", "6"]}
-      parts={[{ id: "kernel", colour: "kernel", hatched: false, values: [100, 50] }]}
+      label={label}
+      names={names}
+      parts={[{ id: "kernel", colour: "kernel", hatched: false, values }]}
       unit="ms"
-      axis="step"
-      heads={["100", "50"]}
-      firm={[false, false]}
-      hovered={1}
+      axis="bar"
+      heads={values.map(String)}
+      firm={values.map(() => false)}
+      hovered={null}
       selected={null}
       hover={() => {}}
-      select={select}
-      open={open}
+      select={() => {}}
       tip={() => ({ title: "", rows: [] })}
+      {...more}
     />,
   );
-  const picture = document.querySelector('svg[aria-label="steps"]')!;
+  return document.querySelector(`svg[aria-label="${label}"]`)!;
+}
+
+test("a double click or Enter opens the step of a bar, Space selects it", () => {
+  const [open, select] = [vi.fn(), vi.fn()];
+  const picture = bars("steps", ["5", "6"], [100, 50], { hovered: 1, select, open });
   fireEvent.keyDown(picture, { key: " " });
   fireEvent.keyDown(picture, { key: "Enter" });
   fireEvent.dblClick(picture);
@@ -105,30 +115,13 @@ test("a tip says how much of a step is left out, and why", () => {
   ]);
 });
 
-/** Bars that nobody points at. */
-const UNTOUCHED = {
-  hovered: null,
-  selected: null,
-  hover: () => {},
-  select: () => {},
-  tip: () => ({ title: "", rows: [] }),
-};
-
 test("a name that is wider than the room of its bar is shortened, and none is left out", () => {
   const names = Array.from({ length: 12 }, (_, at) => `Launch number ${at} not recorded`);
-  render(
-    <StackedBars
-      label="phases"
-      names={names}
-      parts={[{ id: "kernel", colour: "kernel", hatched: false, values: names.map(() => 1) }]}
-      unit="ms"
-      axis="phase"
-      heads={names.map(() => "1")}
-      firm={names.map(() => false)}
-      {...UNTOUCHED}
-    />,
+  const picture = bars(
+    "phases",
+    names,
+    names.map(() => 1),
   );
-  const picture = document.querySelector('svg[aria-label="phases"]')!;
   const shown = [...picture.querySelectorAll("text.mid:not(.halo)")].slice(0, names.length);
   const middles = shown.map((each) => Number(each.getAttribute("x")));
   const room = middles[1]! - middles[0]!;
@@ -138,20 +131,7 @@ test("a name that is wider than the room of its bar is shortened, and none is le
 
 /** The height of the hatching of two bars of 100 and 50 ms, in pixels; 0 if there is none. */
 function hatched(label: string, values?: readonly number[]): number {
-  render(
-    <StackedBars
-      label={label}
-      names={["1", "2"]}
-      parts={[{ id: "kernel", colour: "kernel", hatched: false, values: [100, 50] }]}
-      leftOut={values}
-      unit="ms"
-      axis="step"
-      heads={["100", "50"]}
-      firm={[false, false]}
-      {...UNTOUCHED}
-    />,
-  );
-  const paths = document.querySelectorAll(`svg[aria-label="${label}"] path`);
+  const paths = bars(label, ["1", "2"], [100, 50], { leftOut: values }).querySelectorAll("path");
   const outline = paths[paths.length - 1]!.getAttribute("d")!;
   return Number(/v-([\d.]+)/.exec(outline)?.[1] ?? 0);
 }

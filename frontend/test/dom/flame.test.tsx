@@ -37,14 +37,14 @@ async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "re
     asked.push(`${by} ${where}`);
     return answer;
   };
-  const events = { ...TAB.events, flame };
+  const events = { ...TAB.source, flame };
   function Addressed() {
     const [now, setNow] = useState(state);
     const update = (keys: Changes) => {
       changed.push(keys);
       setNow((before) => ({ ...before, ...keys }) as Address);
     };
-    const tab = { ...TAB, state: now, events, update };
+    const tab = { ...TAB, state: now, source: events, update };
     return <FlameGraph part={{ result, titles: {}, tab, name: "a", compared: null }} span="id-1" />;
   }
   render(<Addressed />);

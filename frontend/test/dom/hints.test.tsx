@@ -1,5 +1,5 @@
 import { act, fireEvent, render, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { Hints } from "../../src/components/hints";
 import { type Column, Table } from "../../src/components/table";
 import { hint } from "../../src/dom/hint";
@@ -42,10 +42,6 @@ beforeEach(() => {
   vi.useFakeTimers();
   render(<Page />);
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 test("a hint opens when the pointer stays, lets the pointer in, and closes when it has left", async () => {
   over(screen.getByText("GPU works"));
   await wait(300);

@@ -1,14 +1,12 @@
 // @vitest-environment happy-dom
-import { cleanup, render } from "@testing-library/preact";
-import { afterEach, expect, test } from "vitest";
+import { render } from "@testing-library/preact";
+import { expect, test } from "vitest";
 import type { DecidingPath } from "../../src/api.gen";
 import { sentence } from "../../src/phrase";
 import { jobFirst } from "../../src/views/overview/job_first";
 import { Overview } from "../../src/views/overview/overview";
 import { PAGE, plain, TAB } from "../fixtures/pages";
 import { JOB, ranksPage } from "../fixtures/ranks";
-
-afterEach(cleanup);
 
 const CARD = { ...PAGE.insights[0]!, title: plain("Give all ranks cores") };
 const OF_JOB = { insights: [CARD], do_first: plain("Give all ranks cores: up to 38 ms a step.") };

@@ -1,7 +1,7 @@
 /** Memory, and memory snapshots: chosen in its view, drawn, compared, and shown if there is no recording. */
 
 import { cleanup, fireEvent, render, screen, within } from "@testing-library/preact";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Address, Changes } from "../../src/address/keys";
 import type { DeviceMemory, MemoryPage, PageOf, SnapshotPage } from "../../src/api.gen";
 import { shownSnapshot } from "../../src/frame/snapshot";
@@ -13,8 +13,6 @@ import { answered, memoryPage, RESULT } from "../fixtures/memory";
 import { index, run, span, TAB } from "../fixtures/pages";
 import { entry, snapshotPage } from "../fixtures/snapshot";
 import { rowsOf } from "./fake_server";
-
-afterEach(cleanup);
 
 interface Asked {
   device: number;
@@ -32,7 +30,7 @@ function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone =
     const problem = { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." };
     return gone ? { kind: "problem", value: problem } : { kind: "ready", value: answered(said.at) };
   };
-  const tab = { ...TAB, state, events: { ...TAB.events, memory }, update: (keys: Changes) => changed.push(keys) };
+  const tab = { ...TAB, state, source: { ...TAB.source, memory }, update: (keys: Changes) => changed.push(keys) };
   render(<Memory page={page} tab={tab} compared={null} />);
   return { asked, changed };
 }

@@ -1,6 +1,6 @@
 import { fireEvent, render, screen } from "@testing-library/preact";
 import { expect, test } from "vitest";
-import { rangeInTimeline } from "../../src/address/timeline";
+import { rangeInTimeline } from "../../src/address/selection";
 import type { OperatorDetail, OperatorsResult } from "../../src/api.gen";
 import { OpDetails } from "../../src/views/operators/detail";
 import { TAB } from "../fixtures/pages";

@@ -1,6 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { Pipeline, StageRow } from "../../src/api.gen";
+import { all } from "../fixtures/all";
 import { index, plain, run } from "../fixtures/pages";
 import { CAUSED, JOB, ranksPage, WORKERS } from "../fixtures/ranks";
 import { keys, openTab, says, valueText } from "./fake_server";
@@ -13,11 +14,8 @@ const row = (rank: number, of: Partial<StageRow> = {}): StageRow => ({
   step_ns: 60 * MS,
   forward_ns: 10 * MS,
   backward_ns: 20 * MS,
-  other_ns: 0,
+  ...all(0, "other_ns imbalance_ns ordering_ns transfer_ns"),
   schedule_ns: 30 * MS,
-  imbalance_ns: 0,
-  ordering_ns: 0,
-  transfer_ns: 0,
   ...of,
 });
 
@@ -32,11 +30,8 @@ const PIPELINE: Pipeline = {
   step_ns: 60 * MS,
   window_ns: 60 * MS,
   work_ns: 30 * MS,
-  other_ns: 0,
+  ...all(0, "other_ns imbalance_ns ordering_ns transfer_ns"),
   schedule_ns: 30 * MS,
-  imbalance_ns: 0,
-  ordering_ns: 0,
-  transfer_ns: 0,
   perfect_ns: 30 * MS,
   rows: [row(0), row(1, { schedule_ns: 28 * MS, transfer_ns: 2 * MS })],
   shown: {

@@ -4,10 +4,9 @@ import { act, fireEvent, render, screen, waitFor } from "@testing-library/preact
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { SpanHead } from "../../src/api.gen";
-import type { EventSource } from "../../src/views/props";
+import type { ViewSource } from "../../src/server/client";
 import { boxesOf } from "../../src/views/timeline/data/boxes";
-import { castOf, drawnIn, fromRow, workAfterWait } from "../../src/views/timeline/place/cast";
-import { waitsOf } from "../../src/views/timeline/place/waits";
+import { castOf, drawnIn, fromRow, waitsOf, workAfterWait } from "../../src/views/timeline/place/cast";
 import { ToDo } from "../../src/views/to_do";
 import { HEAD, INSIGHT, PAGE, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
@@ -92,7 +91,7 @@ afterEach(() => Reflect.deleteProperty(globalThis, "IntersectionObserver"));
 
 const SOURCE = { label: "Source line", value: { value: "train.py(48): step", unit: "text" as const }, copied: null };
 
-function show(head: Partial<SpanHead> = {}, more: Partial<EventSource> = {}) {
+function show(head: Partial<SpanHead> = {}, more: Partial<ViewSource> = {}) {
   const url = openUrlStore(window);
   const asked: string[] = [];
   const events = timelineEvents({
@@ -105,7 +104,7 @@ function show(head: Partial<SpanHead> = {}, more: Partial<EventSource> = {}) {
   });
   const insights = [{ ...INSIGHT, evidence: [{ step: "5", start_ns: 100, end_ns: 200 }] }];
   const of = { ...PAGE, insights, head: { ...HEAD, ...head } };
-  render(<ToDo page={of} here="overview" tab={{ ...TAB, events, update: url.update }} />);
+  render(<ToDo page={of} here="overview" tab={{ ...TAB, source: events, update: url.update }} />);
   return asked;
 }
 

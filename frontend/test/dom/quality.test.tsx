@@ -1,10 +1,8 @@
-import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
-import { afterEach, expect, test, vi } from "vitest";
+import { fireEvent, render, screen } from "@testing-library/preact";
+import { expect, test, vi } from "vitest";
 import type { FindingText } from "../../src/api.gen";
 import { Quality } from "../../src/components/note";
 import { MeanStepBar } from "../../src/views/mean_step_bar";
-
-afterEach(cleanup);
 
 const nowhere = () => undefined;
 

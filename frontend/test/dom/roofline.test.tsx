@@ -1,8 +1,9 @@
 /** The roofline: its dots can be chosen by keyboard and pointer, and lead to their kernel. */
 
 import { fireEvent, render } from "@testing-library/preact";
+import type { ComponentProps } from "preact";
 import { expect, test, vi } from "vitest";
-import { RooflinePlot } from "../../src/views/gpu/charts/roofline";
+import { type RooflineMark, RooflinePlot } from "../../src/views/gpu/charts/roofline";
 import { memoryLabel, roofLine, roofName, scalesOf } from "../../src/views/gpu/charts/roofline_layout";
 
 const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
@@ -70,20 +71,23 @@ test("the name of a flat roof is where fewer dots are: above its right end or it
   expect(roofName(roof, 250, [dot(280)])).toEqual({ x: 300, y: 46 });
 });
 
+const plotOf = (points: readonly RooflineMark[], more: Partial<ComponentProps<typeof RooflinePlot>> = {}) => (
+  <RooflinePlot
+    label="Roofline"
+    points={points}
+    off={NONE}
+    roofs={ROOFS}
+    memory_gbs={1000}
+    height={200}
+    chosen={null}
+    choose={() => {}}
+    {...more}
+  />
+);
+
 test("arrow keys go from dot to dot, and Enter opens", () => {
   const choose = vi.fn();
-  const { getByRole } = render(
-    <RooflinePlot
-      label="Roofline"
-      points={[point("large", 1, 1), point("small", 10, 10)]}
-      off={NONE}
-      roofs={ROOFS}
-      memory_gbs={1000}
-      height={200}
-      chosen={null}
-      choose={choose}
-    />,
-  );
+  const { getByRole } = render(plotOf([point("large", 1, 1), point("small", 10, 10)], { choose }));
   const plot = getByRole("slider");
   fireEvent.keyDown(plot, { key: "ArrowRight" });
   fireEvent.keyDown(plot, { key: "ArrowRight" });
@@ -94,18 +98,7 @@ test("arrow keys go from dot to dot, and Enter opens", () => {
 
 test("a group that is hidden is passed over, and the axes stay", () => {
   const points = [point("large", 1, 1), point("middle", 3, 3), point("small", 1000, 10)];
-  const plot = (off: ReadonlySet<string>) => (
-    <RooflinePlot
-      label="Roofline"
-      points={points}
-      off={off}
-      roofs={ROOFS}
-      memory_gbs={1000}
-      height={200}
-      chosen={null}
-      choose={() => {}}
-    />
-  );
+  const plot = (off: ReadonlySet<string>) => plotOf(points, { off });
   const { getByRole, container, rerender } = render(plot(NONE));
   const ticks = container.textContent;
   rerender(plot(new Set(["middle"])));

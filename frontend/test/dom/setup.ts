@@ -49,6 +49,7 @@ beforeEach(() => {
 
 // Files share one document, so what a test replaces in it would stay there for the next file.
 afterEach(() => {
+  vi.useRealTimers();
   cleanup();
   vi.restoreAllMocks();
   for (const each of takers) document.removeEventListener("keydown", each, true);

@@ -5,9 +5,9 @@ import { useReducer } from "preact/hooks";
 import { vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { EventDetail, PageOf } from "../../src/api.gen";
-import type { Answer } from "../../src/server/client";
-import type { EventSource } from "../../src/views/props";
+import type { Answer, ViewSource } from "../../src/server/client";
 import { Timeline } from "../../src/views/timeline/timeline";
+import { all } from "../fixtures/all";
 import { AROUND, TAB } from "../fixtures/pages";
 import { page } from "../fixtures/timeline";
 
@@ -25,14 +25,11 @@ export const PAGE: PageOf<"timeline"> = {
 };
 
 export const DETAIL: EventDetail = {
-  event: 0,
+  ...all(0, "event track row start_ns"),
   name: "aten::a",
   short_name: "aten::a",
   kind: "CPU op",
   on: "Training thread 1",
-  track: 0,
-  row: 0,
-  start_ns: 0,
   end_ns: 300,
   facts: [],
   links: [],
@@ -42,27 +39,27 @@ export const DETAIL: EventDetail = {
 
 export const ready = <T,>(value: T): Answer<T> => ({ kind: "ready", value });
 
-export const timelineEvents = (own: Partial<EventSource>): EventSource => ({
-  ...TAB.events,
+export const timelineEvents = (own: Partial<ViewSource>): ViewSource => ({
+  ...TAB.source,
   timeline: async () => ready(EVENTS),
   event: async () => ready(DETAIL),
   ...own,
 });
 
-export function Shown({ events, shown = PAGE }: { events: EventSource; shown?: PageOf<"timeline"> }) {
+export function Shown({ events, shown = PAGE }: { events: ViewSource; shown?: PageOf<"timeline"> }) {
   const url = openUrlStore(window);
   const [, again] = useReducer((count: number) => count + 1, 0);
   const update: typeof url.update = (changes) => {
     url.update(changes);
     again(0);
   };
-  return <Timeline page={shown} tab={{ ...TAB, state: url.read(), update, events }} compared={null} />;
+  return <Timeline page={shown} tab={{ ...TAB, state: url.read(), update, source: events }} compared={null} />;
 }
 
 /** Waits long enough for an update of the address and for a search. */
 export const rest = () => act(async () => void (await vi.advanceTimersByTimeAsync(400)));
 
-export async function show(events: EventSource, hash = "", shown = PAGE): Promise<void> {
+export async function show(events: ViewSource, hash = "", shown = PAGE): Promise<void> {
   window.location.hash = `#tb_steptime&${hash}`;
   render(<Shown events={events} shown={shown} />);
   await rest();

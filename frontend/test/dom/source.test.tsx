@@ -59,7 +59,7 @@ function show(state: Tab["state"] = {}, more: { other?: CodeLine[]; report?: boo
     ...TAB,
     state,
     steps: 2,
-    events: more.report ? TAB.events : { ...TAB.events, source },
+    source: more.report ? TAB.source : { ...TAB.source, source },
     update: (changes) => asked.push(changes),
   };
   const compared = more.other ? { name: "base", own: "mine", page: { result: resultOf(more.other) } } : null;

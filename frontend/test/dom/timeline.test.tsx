@@ -1,8 +1,8 @@
 import { act, cleanup, fireEvent, render, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import type { BusyBins, TimelinePage } from "../../src/api.gen";
+import type { ViewSource } from "../../src/server/client";
 import { type Answer, SILENT } from "../../src/server/client";
-import type { EventSource } from "../../src/views/props";
 import { keys } from "./fake_server";
 import { EVENTS, ready, rest, Shown, stage, timelineEvents } from "./shown_timeline";
 
@@ -18,7 +18,7 @@ const busyBins = async (_span: string, { from, to, bins }: { from: number; to: n
     most: [],
   });
 
-let events: EventSource;
+let events: ViewSource;
 const held = () => render(<Shown events={events} />);
 
 const type = (key: string) => fireEvent.keyDown(stage(), { key });
@@ -32,10 +32,6 @@ beforeEach(async () => {
   held();
   await rest();
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 test("W and S zoom around the middle, A and D move; the address follows once it rests", async () => {
   type("w");
   type("w");

@@ -1,7 +1,7 @@
 import { fireEvent, screen, within } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { EventDetail } from "../../src/api.gen";
-import type { EventSource } from "../../src/views/props";
+import type { ViewSource } from "../../src/server/client";
 import { keys } from "./fake_server";
 import { DETAIL, EVENTS, PAGE, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
 
@@ -23,20 +23,14 @@ const KERNEL: EventDetail = {
   ],
 };
 
-let server: EventSource;
+let server: ViewSource;
 const panel = () => within(screen.getByRole("region", { name: "The chosen event" }));
 const opened = async (detail = KERNEL) => {
   server = timelineEvents({ event: async () => ready(detail) });
   await show(server, `p.tb_steptime.step=5&p.tb_steptime.event=${detail.event}`);
 };
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
+beforeEach(() => void vi.useFakeTimers());
 test("it says what the event is, its whole name, and where it starts in its step and the recording", async () => {
   await opened();
   expect(panel().getByRole("heading", { name: "add<float>" })).toBeTruthy();
@@ -97,7 +91,7 @@ test("an event that is folded away says so and can be unfolded", async () => {
 test("frames that are not the user's are asked for, and folded again", async () => {
   const asked: boolean[] = [];
   const tracks = EVENTS.tracks.map((track) => ({ ...track, all_rows: track.rows + 3 }));
-  const timeline: EventSource["timeline"] = async (_span, { folded }) => {
+  const timeline: ViewSource["timeline"] = async (_span, { folded }) => {
     asked.push(folded);
     return ready({ ...EVENTS, tracks: folded ? tracks : tracks.map((track) => ({ ...track, rows: track.all_rows })) });
   };

@@ -1,15 +1,14 @@
 import { cleanup, fireEvent, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import type { SearchPage } from "../../src/api.gen";
-import type { Answer } from "../../src/server/client";
-import type { EventSource } from "../../src/views/props";
+import type { Answer, ViewSource } from "../../src/server/client";
 import { keys } from "./fake_server";
 import { DETAIL, ready, rest, show, stage, timelineEvents } from "./shown_timeline";
 
 /** Finds 500 consecutive events of 10 ns. The last 200 of them are on track 1, in a folded frame. */
 async function search(
   _span: string,
-  { words, track, from, first }: Parameters<EventSource["search"]>[1],
+  { words, track, from, first }: Parameters<ViewSource["search"]>[1],
 ): Promise<Answer<SearchPage>> {
   const low = track === 1 ? 300 : 0;
   const all = "op".includes(words) ? Array.from({ length: 500 - low }, (_, at) => low + at) : [];
@@ -39,17 +38,13 @@ async function search(
   });
 }
 
-let server: EventSource;
+let server: ViewSource;
 
 beforeEach(async () => {
   vi.useFakeTimers();
   server = timelineEvents({ search });
   await show(server, "p.tb_steptime.step=5");
 });
-afterEach(() => {
-  vi.useRealTimers();
-});
-
 const field = () => screen.getByRole<HTMLInputElement>("searchbox", { name: /Find events/ });
 const said = () => field().closest("search")!.querySelector('[role="status"]')!.textContent!.replaceAll("\u00a0", " ");
 const press = async (key: string, shiftKey = false) => {

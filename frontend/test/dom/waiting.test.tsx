@@ -1,17 +1,11 @@
 /** What a page shows before its content is there: nothing for 300 ms, and then what is being read for it. */
 
 import { act, screen } from "@testing-library/preact";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { index, run, span } from "../fixtures/pages";
 import { openTab, press, says } from "./fake_server";
 
-beforeEach(() => {
-  vi.useFakeTimers();
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
-
+beforeEach(() => void vi.useFakeTimers());
 const pass = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
 const bar = () => screen.queryByRole("progressbar");
 /** The visible text. It is empty if the only heading is for screen readers. */

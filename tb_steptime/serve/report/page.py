@@ -11,7 +11,7 @@ lists of detail are truncated.
 
     [{"a": 1, "b": "x"}, {"a": 2, "b": "x"}, ...]     ->  {"#": ["a", "b"], "v": [[1, 2, ...], ["x", "x", ...]]}
 
-`frontend/src/server/packed.ts` reads it.
+`frontend/src/server/recorded.ts` reads it.
 
 What names a machine is replaced, so that a report does not reveal it.
 

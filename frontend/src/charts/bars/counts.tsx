@@ -6,9 +6,7 @@ import { useState } from "preact/hooks";
 import { colourOf } from "../../colour";
 import { sized } from "../../dom/size";
 import { count, percent, type Scale, tick } from "../../format";
-import { logTicks, logX, thinned, zeroAxis } from "../axes/ticks";
-import { TimeAxis } from "../axes/time_axis";
-import { ValueGrid } from "../axes/value_axis";
+import { logTicks, logX, TimeAxis, thinned, ValueGrid, zeroAxis } from "../axes";
 import { moved, pointerX, slider } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 

@@ -14,7 +14,6 @@ interface SplitBarProps {
   /** One sentence with the figures. */
   label: string;
   parts: readonly SplitPart[];
-  /** Hidden parts. */
   off?: ReadonlySet<string>;
 }
 
@@ -64,7 +63,6 @@ interface FigureBarProps {
   children: ComponentChildren;
 }
 
-/** A figure with its bar before it. */
 export function FigureBar({ segments, hint, children }: FigureBarProps) {
   return (
     <span class="total" data-hint={hint}>

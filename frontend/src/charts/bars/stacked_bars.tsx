@@ -5,8 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type Filled, svgFill, svgPaint } from "../../colour";
 import { sized } from "../../dom/size";
 import { shortenedTo } from "../../dom/text_width";
-import { GAP_PX, thinned, zeroAxis } from "../axes/ticks";
-import { ValueGrid } from "../axes/value_axis";
+import { GAP_PX, thinned, ValueGrid, zeroAxis } from "../axes";
 import { nearest, type Pointing, slider, typed } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 
@@ -25,7 +24,6 @@ interface StackedBarsProps extends Pointing {
   /** How much of each bar, from its top, is hatched because verdicts exclude it. */
   leftOut?: readonly number[] | undefined;
   unit: string;
-  /** The text above each bar. */
   heads: readonly string[];
   /** Bars whose text is always written, even where there is no room for all. */
   firm: readonly boolean[];

@@ -6,7 +6,7 @@
 import type { ComponentChildren } from "preact";
 import { type Filled, fillClass } from "../../colour";
 import { tick } from "../../format";
-import { ticks } from "../axes/ticks";
+import { ticks } from "../axes";
 
 export interface StepBarPart extends Filled {
   id: string;
@@ -42,7 +42,6 @@ interface StepBarProps {
   endText: string;
   braces: readonly Brace[];
   bars: readonly StepBarRow[];
-  /** Parts that the legend hides. */
   off: ReadonlySet<string>;
   /** Shown below the axis, from the left edge of the bars on. */
   children?: ComponentChildren;

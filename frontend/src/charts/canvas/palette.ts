@@ -8,7 +8,6 @@ import { COLOURS, type Colour } from "../../colour";
 
 export interface Fill {
   plain: string;
-  /** Colour of text on this fill. */
   ink: string;
   /** Used next to boxes that a search highlighted. */
   dim: string;

@@ -37,7 +37,6 @@ export function crowdOf(lines: readonly CrowdLine[], stops: number): Crowd {
 
 const isKnown = ({ values }: CrowdLine, at: number): boolean => !Number.isNaN(values[at]!);
 
-/** The known values at a stop. */
 export const valuesAt = ({ from, value }: Crowd, stop: number): Float64Array =>
   value.subarray(from[stop] ?? 0, from[stop + 1] ?? 0);
 
@@ -60,7 +59,6 @@ export function valueIn(crowd: Crowd, key: string, stop: number): number | null 
   return null;
 }
 
-/** One of the lines, to be drawn. */
 export function lineIn({ lines }: Crowd, key: string | null): ChartLine | undefined {
   const found = lines.find((line) => line.key === key);
   if (!found) return undefined;

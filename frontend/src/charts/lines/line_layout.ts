@@ -3,7 +3,7 @@
 import { extent } from "d3-array";
 import { widestOf } from "../../dom/text_width";
 import type { Scale } from "../../format";
-import { valueAxis } from "../axes/value_axis";
+import { valueAxis } from "../axes";
 import type { StopSelection } from "../pointer/pointing";
 import type { TipContent } from "../pointer/tip";
 import type { Dot } from "./polyline";
@@ -96,7 +96,6 @@ interface Layout
   above: string;
 }
 
-/** The layout in pixels. */
 export interface Drawn extends Layout {
   /** The name of the reference line, which stands at its right end outside the plot: a text for each row. */
   beside: readonly string[];

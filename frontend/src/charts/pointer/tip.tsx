@@ -88,7 +88,6 @@ function TipBox({ content, x, y, width, above }: TipBoxProps) {
   );
 }
 
-/** The tip in one sentence, for screen readers. */
 export function sentenceOf({ title, rows }: TipContent): string {
   return [title, ...rows.map((row) => `${row.name} ${row.value}`)].join(", ");
 }

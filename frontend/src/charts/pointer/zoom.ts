@@ -60,7 +60,6 @@ export function useDrag<Held>({ hold, drag, release, cancel, hover }: DragAction
 }
 
 interface ZoomOptions {
-  /** The whole range that can be shown. */
   whole: TimeRange;
   /** The range that is shown; null: all of it. */
   zoom: TimeRange | null;
@@ -70,7 +69,6 @@ interface ZoomOptions {
   width: number;
   /** The instant under the pointer; null: the pointer left the time axis. */
   hover(ns: number | null, event: PointerEvent | FocusEvent): void;
-  /** A press without a drag. */
   press(ns: number, event: PointerEvent): void;
 }
 

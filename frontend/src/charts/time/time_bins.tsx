@@ -30,7 +30,6 @@ export function levelFor(levels: readonly Bins[], low: number, high: number, pix
 export const valueAt = ({ start, bin, values }: Bins, at: number): number | null =>
   values[Math.floor((at - start) / bin)] ?? null;
 
-/** The mean of the known values. */
 export const meanOf = (values: readonly (number | null)[]): number | null => mean(values) ?? null;
 
 export const maxOf = (values: readonly (number | null)[]): number | null => max(values, (value) => value) ?? null;

@@ -4,9 +4,9 @@
 
 import type { ComponentChildren } from "preact";
 import type { Scale } from "../../format";
-import type { TimeRange } from "../../time_range";
-import { TimeAxis } from "../axes/time_axis";
-import { slider } from "../pointer/pointing";
+import { type TimeRange, type TimeScale, touches } from "../../time_range";
+import { TimeAxis } from "../axes";
+import { type StopSelection, slider } from "../pointer/pointing";
 import { Tip, type TipContent } from "../pointer/tip";
 import type { TimeZoom } from "../pointer/zoom";
 
@@ -56,6 +56,29 @@ export function ZoomedPicture(props: ZoomedPictureProps) {
       </svg>
       <TimeAxis from={visible.from - whole.from} to={visible.to - whole.from} left={left} width={width} scale={scale} />
       <Tip content={content} x={x} y={height + 4} width={width} above={top} />
+    </>
+  );
+}
+
+interface StepRingsProps extends Pick<StopSelection, "hovered" | "selected"> {
+  steps: readonly (TimeRange & { key: string })[];
+  visible: TimeRange;
+  time: TimeScale;
+  top: number;
+  height: number;
+}
+
+/** Rings around the steps that are hovered or selected, in this picture or another one. */
+export function StepRings({ steps, hovered, selected, visible, time, top, height }: StepRingsProps) {
+  const ringed = steps.filter((step) => (step.key === hovered || step.key === selected) && touches(step, visible));
+  return (
+    <>
+      {ringed.map(({ key, from, to }) => {
+        const left = time.clampedX(from);
+        return (
+          <rect key={key} class="ring" x={left} y={top} width={Math.max(1, time.clampedX(to) - left)} height={height} />
+        );
+      })}
     </>
   );
 }

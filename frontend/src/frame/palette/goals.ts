@@ -1,8 +1,7 @@
 /** What the palette can go to: each goal with its figure, ordered by size; and which goals match the typed words. */
 
 import type { Changes } from "../../address/keys";
-import { compareKey, endOfComparison, inRun, keysOf, type Selection } from "../../address/selection";
-import { stepInTimeline } from "../../address/timeline";
+import { compareKey, endOfComparison, inRun, keysOf, type Selection, stepInTimeline } from "../../address/selection";
 import type { Index, PageOf } from "../../api.gen";
 import { counted, DASH, ns, percent } from "../../format";
 import { isViewId } from "../../views";

@@ -16,8 +16,7 @@ import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import type { Tab } from "../props";
 import type { Experiment } from "./chain_runs";
 import { type ChainColumn, ChainColumns, type Line } from "./charts/chain_columns";
-import { signed } from "./difference";
-import { intervalText, NOT_CLEAR, stepScales } from "./interval";
+import { changeOf, intervalText, NOT_CLEAR, signed, stepScales } from "./difference";
 
 interface ChainPictureProps {
   title: string;
@@ -107,8 +106,6 @@ function changeLines(previous: StepChange | null, first: StepChange | null, scal
     first === null ? [] : [`${relative(first)} from first`, relative(first)],
   ];
 }
-
-const changeOf = ({ base_ns, candidate_ns }: StepChange): number => candidate_ns - base_ns;
 
 /** "-31 %" */
 function relative({ base_ns, candidate_ns }: StepChange): string {

@@ -10,8 +10,7 @@ import { hint } from "../../dom/hint";
 import { count, counted, DASH, type Scale, scaleFor } from "../../format";
 import type { Pair, Tab } from "../props";
 import { TablePicture } from "../table_picture";
-import { signed } from "./difference";
-import { bareInterval, intervalText } from "./interval";
+import { bareInterval, changeOf, intervalText, signed } from "./difference";
 
 type MatchedBy = RowChange["matched_by"];
 type TableId = ChangeTable["of"];
@@ -82,8 +81,6 @@ const KINDS: Readonly<Record<Kind, KindWords>> = {
 };
 
 const isKind = (id: string | undefined): id is Kind => id !== undefined && Object.hasOwn(KINDS, id);
-
-const movedNs = ({ base_ns, candidate_ns }: RowChange): number => candidate_ns - base_ns;
 
 /** Whether any of its rows differs by more than noise. */
 export const isChanged = ({ rows }: ChangeTable): boolean => rows.some(({ status }) => status !== "alike");
@@ -236,8 +233,8 @@ function figureColumns(of: TableId, { name, own }: Pair, scale: Scale): RowColum
     timeColumn("candidate_ns", "After", `${time} a step of ${own}.`, "gone"),
     {
       ...{ id: "change", label: "Change", width: "92px", meaning: `Time a step of ${own}, less that of ${name}.` },
-      figures: figures(movedNs, "ns"),
-      cell: (row, written) => <Moved row={row} written={withSign(movedNs(row), written)} scale={scale} />,
+      figures: figures(changeOf, "ns"),
+      cell: (row, written) => <Moved row={row} written={withSign(changeOf(row), written)} scale={scale} />,
     },
     {
       ...{ id: "interval", label: "95 % interval", width: "150px", numeric: true, extra: true },
@@ -287,7 +284,7 @@ function withSign(change: number, written: string): string {
 
 function Moved({ row, written, scale }: { row: RowChange; written: string; scale: Scale }) {
   const interval = intervalText(row, scale);
-  const said = interval === "" ? `${signed(movedNs(row), scale)}; too few steps for an interval` : `95 %: ${interval}`;
+  const said = interval === "" ? `${signed(changeOf(row), scale)}; too few steps for an interval` : `95 %: ${interval}`;
   const noise = row.status === "alike" ? "; no more than noise" : "";
   return (
     <span class={row.status === "alike" ? "faint" : undefined} {...hint(`${said}${noise}`)}>

@@ -29,11 +29,17 @@ const OTHER_PX = 92;
 
 const NAME_LENGTH = 13;
 
-/** The row's time in the other span, and the difference. */
 export const comparedColumns = <Row,>(options: DifferenceOptions<Row>): Column<Row>[] => [
   otherColumn(options),
   differenceColumn(options),
 ];
+
+/** The difference from the rows of the other span; no column where nothing is compared, or these are not known. */
+export const differences = <Row,>(
+  other: Names | null | undefined,
+  others: readonly Row[] | null | undefined,
+  of: Omit<DifferenceOptions<Row>, "others" | keyof Names>,
+): Column<Row>[] => (other && others ? [differenceColumn({ ...other, ...of, others })] : []);
 
 /**
  * The difference; empty where the other span lacks the row, or a remark to that effect where all of its rows are known.

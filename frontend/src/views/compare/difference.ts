@@ -1,7 +1,11 @@
-/** What changed from one span to another: in whole ns, so that the parts of a step add up to the step. */
+/**
+ * What changed from one span to another, in whole ns, so that the parts of a step add up to the step; and how every
+ * picture and table of a comparison writes a change and its 95 % interval.
+ */
 
 import type { Filled } from "../../colour";
 import { type Scale, scaleFor } from "../../format";
+import { scaleOf, type TimeUnit } from "../../scale";
 import type { Names } from "../props";
 
 /** A part of the mean step in both spans. */
@@ -43,6 +47,10 @@ const byId = (parts: readonly { id: string; ns: number }[]): ReadonlyMap<string,
 /** How much more the chosen span takes. */
 export const differenceOf = ({ own_ns, other_ns }: Pick<PartPair, "own_ns" | "other_ns">): number => own_ns - other_ns;
 
+/** How much more the candidate takes. */
+export const changeOf = ({ base_ns, candidate_ns }: { base_ns: number; candidate_ns: number }): number =>
+  candidate_ns - base_ns;
+
 /** "+3.2 ms", "-0.4 ms"; a change that is too small for its column has no sign. */
 export function signed(value: number, scale: Scale): string {
   const length = scale.text(Math.abs(value));
@@ -60,4 +68,43 @@ export function differenceTitle({ name, own }: Names, own_ns: number, other_ns: 
   const length = scaleFor(Math.max(own_ns, other_ns), "ns").text(Math.abs(moved));
   const part = share(Math.abs(moved) / other_ns);
   return `A step of ${own} takes ${length} (${part}) ${moved < 0 ? "less" : "more"} than one of ${name}`;
+}
+
+export interface Interval {
+  low: number | null;
+  high: number | null;
+}
+
+/** "-34.0 to -28.1 ms"; empty where it is not known, one figure where both ends read the same. */
+export function intervalText({ low, high }: Interval, scale: Scale): string {
+  if (low === null || high === null) return "";
+  const [from, to] = [signedNumber(low, scale), signed(high, scale)];
+  return to.startsWith(`${from}\u00a0`) ? to : `${from} to ${to}`;
+}
+
+/** "-34.0 to -28.1", where the unit is written next to it. */
+export const bareInterval = ({ low, high }: Interval, scale: Scale): string =>
+  low === null || high === null ? "" : `${signedNumber(low, scale)} to ${signedNumber(high, scale)}`;
+
+const signedNumber = (value: number, scale: Scale): string =>
+  signed(value, { ...scale, text: (size) => scale.number(size) });
+
+/** Whether 0 is outside the interval; null where it is not known. */
+export const isClear = ({ low, high }: Interval): boolean | null =>
+  low === null || high === null ? null : low > 0 || high < 0;
+
+export const NOT_CLEAR = "not distinguishable from noise";
+
+/** The ratio of the longest step to the shortest one from which each experiment has its own unit. */
+const UNLIKE = 100;
+
+export interface StepScales {
+  all: Scale;
+  of(step_ns: number): Scale;
+}
+
+export function stepScales(steps_ns: readonly number[], unit: TimeUnit): StepScales {
+  const all = scaleOf(steps_ns, "ns", unit);
+  const unlike = unit === "auto" && Math.max(...steps_ns) > UNLIKE * Math.min(...steps_ns);
+  return { all, of: (step_ns) => (unlike ? scaleFor(step_ns, "ns") : all) };
 }

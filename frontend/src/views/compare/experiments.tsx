@@ -14,8 +14,7 @@ import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { ChainPicture } from "./chain_picture";
 import { chainRuns, type Experiment } from "./chain_runs";
-import { signed } from "./difference";
-import { intervalText, type StepScales, stepScales } from "./interval";
+import { changeOf, intervalText, type StepScales, signed, stepScales } from "./difference";
 
 interface ExperimentsProps {
   chosen: Selection;
@@ -177,13 +176,7 @@ function movedTo<T>(all: readonly T[], from: number, to: number): readonly T[] {
   return [...others.slice(0, to), all[from]!, ...others.slice(to)];
 }
 
-/** The experiments in a table, in which base and candidate are chosen. */
-interface ExperimentTableProps extends Actions {
-  all: readonly Experiment[];
-  tab: Tab;
-}
-
-function ExperimentTable({ all, tab, ...actions }: ExperimentTableProps) {
+function ExperimentTable({ all, tab, ...actions }: Actions & { all: readonly Experiment[]; tab: Tab }) {
   const scales = stepScales(
     all.map(({ link }) => link.step_ns),
     readingOf(tab).unit,
@@ -211,7 +204,7 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
     ...{ id, label, meaning, numeric: true, width: "212px" },
     cell: ({ link }) => changeText(link[id], scales.of(link.step_ns)),
     missing: "The first that does this work.",
-    order: ({ link }) => (link[id] === null ? null : link[id].candidate_ns - link[id].base_ns),
+    order: ({ link }) => link[id] && changeOf(link[id]),
   });
   const choice = (role: "base" | "candidate", label: string): Column<Experiment> => ({
     ...{ id: role, label, width: "92px" },
@@ -249,7 +242,7 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
 
 function changeText(change: StepChange | null, scale: Scale): string {
   if (change === null) return DASH;
-  const moved = signed(change.candidate_ns - change.base_ns, scale);
+  const moved = signed(changeOf(change), scale);
   const interval = intervalText(change, scale);
   if (interval === "") return moved;
   return change.distinguishable ? `${moved} (${interval})` : `${moved}, not distinguishable`;

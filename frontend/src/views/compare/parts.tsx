@@ -138,7 +138,6 @@ interface MeanStepDifferencesProps {
   tab: Tab;
 }
 
-/** Which parts make one mean step longer than the other. */
 export function MeanStepDifferences({ result, compared: { page, ...names }, file, tab }: MeanStepDifferencesProps) {
   const partsOf = ({ mean_parts_ns: mean }: OverviewResult) =>
     tab.meanings.parts.map(({ id, label, colour, hatched }) => ({

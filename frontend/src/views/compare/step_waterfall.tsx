@@ -1,7 +1,7 @@
 /** From the mean step of the base to that of the candidate: what made it shorter, and what made it longer. */
 
 import { useMemo } from "preact/hooks";
-import type { Contribution, Waterfall as Found, PartMeaning } from "../../api.gen";
+import type { Waterfall as Found, PartMeaning } from "../../api.gen";
 import type { TipContent } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
@@ -11,8 +11,7 @@ import type { Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import type { Pair, Tab } from "../props";
 import { type FallRow, Waterfall } from "./charts/waterfall";
-import { signed } from "./difference";
-import { type Interval, intervalText, isClear, NOT_CLEAR, stepScales } from "./interval";
+import { changeOf, type Interval, intervalText, isClear, NOT_CLEAR, signed, stepScales } from "./difference";
 
 export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
   const { found, name, own } = pair;
@@ -96,8 +95,6 @@ const UNNAMED: Readonly<Partial<Record<Way, string>>> = { module: "In no module"
 /** The id of rows that have no meaning of their own. */
 const REST = "rest";
 
-const changeOf = ({ base_ns, candidate_ns }: Contribution): number => candidate_ns - base_ns;
-
 /** The rows that changed, in their order; the rest comes last. */
 function fallRows(
   { by, rows }: Found,
@@ -165,7 +162,7 @@ function waterfallTable(
         row.low,
         row.high,
       ]),
-      ["Step", step.base_ns, step.candidate_ns, step.candidate_ns - step.base_ns, step.low, step.high],
+      ["Step", step.base_ns, step.candidate_ns, changeOf(step), step.low, step.high],
     ],
   };
 }
@@ -174,7 +171,7 @@ function waterfallTable(
 function waterfallTip({ found, name, own }: Pair, shown: Found, rows: readonly FallRow[], scale: Scale) {
   const { step } = found.comparison;
   const total = { name: "Mean step", value: scale.text(step.candidate_ns) };
-  const change = { name: "Change", value: signed(step.candidate_ns - step.base_ns, scale) };
+  const change = { name: "Change", value: signed(changeOf(step), scale) };
   return (row: number): TipContent => {
     if (row === 0) return { title: name, rows: [{ name: "Mean step", value: scale.text(step.base_ns) }] };
     const fall = rows[row - 1];

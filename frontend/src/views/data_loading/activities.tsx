@@ -9,7 +9,7 @@ import { type Column, fileFields } from "../../components/table";
 import { count, counted, DASH, ns, share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import type { Compared, Titles, ViewPart } from "../props";
 import { barColumn, figureColumn, TablePicture } from "../table_picture";
 
@@ -23,6 +23,8 @@ interface ActivitiesProps extends ViewPart {
 export function Activities({ activities, titles, tab, name, compared = null }: ActivitiesProps) {
   const { rows, more, more_ns } = activities;
   const missing = titles.lines_missing;
+  const time = { keyOf: nameOf, ns: (row: Activity) => row.ns_per_batch, per: "a batch" };
+  const difference = differences(compared, compared?.page.result.activities?.rows, { rows, ...time });
   const shown = columns(
     Math.max(...rows.map((row) => row.ns_per_batch)),
     rows.some((row) => row.lines.length > 0),
@@ -39,7 +41,7 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
         .join(" ")}
       name={`loader activities ${name}`}
       label="What the loader does"
-      columns={[...shown, ...difference(rows, compared)]}
+      columns={[...shown, ...difference]}
       rows={rows}
       rowKey={nameOf}
       foot={more > 0 && { name: `${count(more)} more`, cells: { batch: more_ns } }}
@@ -47,14 +49,6 @@ export function Activities({ activities, titles, tab, name, compared = null }: A
       tab={tab}
     />
   );
-}
-
-function difference(rows: readonly Activity[], compared: Compared<"data_loading"> | null): Column<Activity>[] {
-  const others = compared?.page.result.activities?.rows;
-  if (!compared || !others) return [];
-  return [
-    differenceColumn({ ...compared, rows, others, keyOf: nameOf, ns: (row) => row.ns_per_batch, per: "a batch" }),
-  ];
 }
 
 const nameOf = ({ name }: Activity): string => name ?? "Python, no op";

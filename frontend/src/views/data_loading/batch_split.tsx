@@ -8,8 +8,7 @@ import { bytes, counted, DASH, percent, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { figureColumn } from "../table_picture";
-import { limitOf, loaderNames, type ProductionPart, partOf } from "./batch_production";
-import type { RecordedProps } from "./production";
+import { limitOf, loaderNames, type ProductionPart, partOf, type RecordedProps } from "./production";
 
 interface Stage extends ProductionPart {
   ns: number | null;

@@ -6,7 +6,7 @@ import { Sentence } from "../../components/sentence";
 import { counted, ns, rangeText, type Scale, scaleFor, text } from "../../format";
 import { closed, sentence } from "../../phrase";
 import { WaitColumns } from "./charts/wait_columns";
-import type { LoaderPictureProps } from "./step_table";
+import type { LoaderPictureProps } from "./waits";
 
 const HEIGHT = 168;
 
@@ -95,7 +95,6 @@ function patternOf(props: Burst): string {
   ].join(" ");
 }
 
-/** The source of the number of workers. */
 const FROM: Readonly<Record<string, string>> = {
   recorder: "the recorder",
   stacks: "the call stacks",

@@ -1,25 +1,21 @@
 /** Which waits for a batch cost time, why, how many workers would end them, and what the workers do meanwhile. */
 
 import { Code } from "../../components/copy";
-import { Details } from "../../components/details";
 import { Notes } from "../../components/note";
 import { NoPicture } from "../../components/picture";
-import { Remark, Sentence, Words } from "../../components/sentence";
+import { Details, Remark, Sentence, Words } from "../../components/sentence";
 import { sentence } from "../../phrase";
 import { useStepSelection } from "../choices";
-import { More } from "../more";
 import { remarkOf, type SpanViewProps } from "../props";
-import { SeriesTiles } from "../tiles";
+import { More, SeriesTiles } from "../tiles";
 import { Activities, SlowLines, WorkerLines } from "./activities";
 import { BatchSplit } from "./batch_split";
 import { BurstPicture, showsBurst } from "./burst";
 import { LoaderLanes } from "./lanes";
 import { ProductionPicture, type RecordedProps } from "./production";
-import { Slowest } from "./slowest";
-import { type LoaderPictureProps, StepTable } from "./step_table";
-import { FirstBatch, Loaders, OtherWaits, Receiving, Shares } from "./waits";
+import { FirstBatch, type LoaderPictureProps, Loaders, OtherWaits, Receiving, Shares, StepTable } from "./waits";
 import { WorkerCurvePicture } from "./worker_curve";
-import { Workers } from "./workers";
+import { Slowest, Workers } from "./workers";
 
 /** The reason that the headline gives, so that nothing below repeats it. */
 const NO_EVENTS = "no_loader_events";
@@ -97,7 +93,6 @@ export function DataLoading({ page, tab, compared }: SpanViewProps<"data_loading
   );
 }
 
-/** How long each step waits, and what for. */
 function Waits(shared: LoaderPictureProps) {
   const { loaders, causes } = shared.result;
   return (
@@ -111,7 +106,6 @@ function Waits(shared: LoaderPictureProps) {
   );
 }
 
-/** The parts of a batch. */
 function Batches({ result, titles, tab, name, compared = null }: LoaderPictureProps) {
   return result.activities && <Activities activities={result.activities} {...{ titles, tab, name, compared }} />;
 }

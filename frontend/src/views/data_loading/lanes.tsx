@@ -4,9 +4,8 @@ import { Picture } from "../../components/picture";
 import { ns, scaleFor } from "../../format";
 import { closed, sentence } from "../../phrase";
 import { type ChartLane, type LaneMark, Lanes } from "./charts/lanes";
-import type { LoaderPictureProps } from "./step_table";
+import type { LoaderPictureProps } from "./waits";
 
-/** The loader, the host and the device side by side over two steps. */
 export function LoaderLanes(props: LoaderPictureProps & { lanes: LaneWindow }) {
   const { result, titles, lanes: shown, chosen, name } = props;
   const steps = stepMarks(shown, result.steps);

@@ -6,9 +6,9 @@ import { Words } from "../../components/sentence";
 import { type FileColumn, nsColumn } from "../../components/table";
 import { DeviceChips } from "../chips";
 import { readingOf, useStepSelection } from "../choices";
-import { More } from "../more";
 import { type Compared, type SpanViewProps, titleOf } from "../props";
 import { type Bin, binsOf, KernelTime } from "../tensor_cores/bins";
+import { More } from "../tiles";
 import { KernelDetails } from "./detail";
 import { GpuKernels, type OtherGpu } from "./kernel_table";
 import { GpuOverTime } from "./over_time";
@@ -97,7 +97,6 @@ export function Gpu({ page, tab, compared }: SpanViewProps<"gpu">) {
   );
 }
 
-/** The columns of a saved split. */
 const splitColumns = (split: Split): FileColumn<Bin>[] => [
   { label: "Kernel time", of: ({ label }) => label },
   nsColumn("Total", (bin) => bin.of(split)),

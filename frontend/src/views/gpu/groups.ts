@@ -10,7 +10,6 @@ export interface Grouping {
   /** What a row is, in the singular. */
   one: string;
   meaning: string;
-  /** What each row names besides its own name. */
   beside?: "op" | "module" | "source";
   /**
    * The grouping of the rows that link to this one, which lists the kernels within such a row: it is not offered
@@ -71,11 +70,9 @@ export const WITHIN: Readonly<Partial<Record<KernelGrouping["by"], KernelGroupin
   line: "name,line",
 };
 
-/** The groupings to choose from. */
 export const offered = (chosen: Grouping): readonly Grouping[] =>
   GROUPINGS.filter((each) => each.within === undefined || each === chosen);
 
-/** Whether nothing is recorded for a grouping. */
 export const isMissing = ({ tables }: DeviceGpu, { id }: Grouping): boolean => !tables.some(({ by }) => by === id);
 
 export const groupingOf = (id: string | undefined): Grouping =>

@@ -3,12 +3,11 @@
 import { sum } from "d3-array";
 import type { KernelGroup } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
-import { Middle } from "../../components/middle";
 import { type Column, fileFields } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { lineText } from "../operators/tables";
-import { figuresOf } from "../table_picture";
+import { figuresOf, Middle } from "../table_picture";
 import { binsOf } from "../tensor_cores/bins";
 import { fitted, KernelName, shortOf } from "../tensor_cores/kernel_name";
 import type { Grouping } from "./groups";

@@ -8,7 +8,7 @@ import { Remark, Sentence } from "../../components/sentence";
 import { type Foot, fileColumns } from "../../components/table";
 import { counted, percent } from "../../format";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
+import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { Names, Tab, Titles, ViewPart } from "../props";
 import { TablePicture } from "../table_picture";
 import {
@@ -28,7 +28,6 @@ import { columnsOf } from "./kernel_columns";
 
 interface GpuKernelsProps extends ViewPart {
   device: DeviceGpu;
-  /** The number of steps of the span. */
   steps: number;
   other: OtherGpu | null;
   title: Phrase;
@@ -38,9 +37,6 @@ interface GpuKernelsProps extends ViewPart {
   opened: string | null;
   open(kernel: string): void;
 }
-
-/** The number of rows from which the table scrolls. */
-const MOST = 10;
 
 /** Kernels by time, grouped as the reader chooses. */
 export function GpuKernels({ device, steps, other, title, titles, tab, name, opened, open }: GpuKernelsProps) {
@@ -78,7 +74,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
   };
   const columns = (width: number) => [
     ...columnsOf(grouping, tab.meanings, table.rows, other ? width - DIFFERENCE_PX : width),
-    ...(other ? [differenceOf(table.rows, steps, other, grouping)] : []),
+    ...differenceOf(table.rows, steps, other, grouping),
   ];
   if (isMissing(device, grouping))
     return (
@@ -97,7 +93,7 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
       room={table.rows.length}
       rowKey={keyOf}
       mark={["kernels", (row) => row.name]}
-      maxRows={MOST}
+      maxRows={10}
       order={["sort", "-total"]}
       tab={tab}
       {...(choose && { onChoose: choose })}
@@ -113,20 +109,16 @@ export function GpuKernels({ device, steps, other, title, titles, tab, name, ope
 /** The GPU of the other span that is compared with this one. */
 export interface OtherGpu extends Names {
   device: DeviceGpu;
-  /** The number of steps of its span. */
   steps: number;
 }
 
-function differenceOf(rows: readonly KernelGroup[], steps: number, other: OtherGpu, grouping: Grouping) {
-  return differenceColumn<KernelGroup>({
-    ...other,
+const differenceOf = (rows: readonly KernelGroup[], steps: number, other: OtherGpu | null, grouping: Grouping) =>
+  differences(other, other && tableBy(other.device, grouping).rows, {
     rows,
-    others: tableBy(other.device, grouping).rows,
     keyOf: sameKey(grouping),
     ns: (row) => row.total_ns,
-    steps: [steps, other.steps],
+    steps: [steps, other?.steps ?? 1],
   });
-}
 
 /**
  * Rows with equal grouping keys are the same: where rows are grouped by kernel, the op of a row is only one of several.

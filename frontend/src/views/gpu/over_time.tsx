@@ -20,7 +20,6 @@ interface GpuOverTimeProps extends ViewPart {
   result: GpuResult;
   device: DeviceGpu;
   title: Phrase;
-  /** The number of the span. */
   number: number;
   chosen: StopSelection;
 }
@@ -38,7 +37,6 @@ const LETTERS = 22;
 
 const nameOf = ({ label, short }: Metric): string => (label.length > LETTERS && short ? short : label);
 
-/** All figures of a device over the span. */
 export function GpuOverTime({ result, device, title, number, chosen, tab, name }: GpuOverTimeProps) {
   const whole = result.end_ns - result.start_ns;
   const zoom = relativeZoom(result, tab);

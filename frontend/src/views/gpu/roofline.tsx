@@ -18,11 +18,9 @@ import type { FlatRoof } from "./charts/roofline_layout";
 
 interface RooflineProps extends ViewPart {
   roofline: Roofline;
-  /** The time of all kernels of the GPU. */
   kernelNs: number;
   title: Phrase;
   opened: string | null;
-  /** Opens the kernel. */
   open(kernel: string): void;
 }
 
@@ -34,9 +32,6 @@ const NO_DOTS =
   "No op of this GPU has recorded inputs whose operations and bytes are known. record_shapes=True records them.";
 
 const HEIGHT = 340;
-
-/** The number of rows from which the table scrolls. */
-const MOST = 10;
 
 /** How each bound is drawn. */
 const LOOKS: Readonly<Record<string, { shape: DotShape; colour: string }>> = {
@@ -111,7 +106,7 @@ export function RooflineTable({
       rows={dots}
       rowKey={keyOf}
       order="roofline"
-      maxRows={MOST}
+      maxRows={10}
       onChoose={(dot) => open(dot.kernel)}
       chosen={chosen && keyOf(chosen)}
       tab={tab}

@@ -1,4 +1,4 @@
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { BlockingRow, HostResult } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
@@ -7,12 +7,9 @@ import { type Column, fileFields } from "../../components/table";
 import { counted, DASH } from "../../format";
 import { columnHead } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import { type HostPart, type Tab, titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
-
-/** The number of rows from which the table scrolls. */
-const MOST = 7;
 
 /** Calls that block the host, and how long the GPU idles for each. */
 export function BlockingCalls(part: HostPart) {
@@ -48,7 +45,7 @@ export function BlockingCalls(part: HostPart) {
       rowKey={blockingKey}
       mark={["blocking", (row) => String(row.worst_start_ns)]}
       order={["blocking", "-bubble"]}
-      maxRows={MOST}
+      maxRows={7}
       tab={tab}
       onChoose={(row) =>
         tab.update(rangeInTimeline({ step: row.worst_step, start_ns: row.worst_start_ns, end_ns: row.worst_end_ns }))
@@ -64,11 +61,8 @@ export function BlockingCalls(part: HostPart) {
   );
 }
 
-function difference(rows: readonly BlockingRow[], compared: HostPart["compared"]): Column<BlockingRow>[] {
-  if (!compared) return [];
-  const others = compared.page.result.blocking;
-  return [differenceColumn({ ...compared, rows, others, keyOf: blockingKey, ns: (row) => row.bubble_ns })];
-}
+const difference = (rows: readonly BlockingRow[], compared: HostPart["compared"]) =>
+  differences(compared, compared?.page.result.blocking, { rows, keyOf: blockingKey, ns: (row) => row.bubble_ns });
 
 type Labels = ReadonlyMap<string, string>;
 

@@ -11,16 +11,14 @@ import { hiddenParts, keysOfHidden, readingOf } from "../choices";
 import { pairsOf } from "../compare/difference";
 import { PartDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
-import { More } from "../more";
 import type { HostPart, SpanViewProps } from "../props";
 import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
-import { SeriesTiles } from "../tiles";
+import { More, SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { BlockingCalls } from "./blocking";
 import { QueuePicture } from "./queue";
 import { Ranges } from "./ranges";
-import { Reasons } from "./reasons";
-import { SeveralGpus } from "./several_gpus";
+import { Reasons, SeveralGpus } from "./reasons";
 import { Sites } from "./sites";
 import { Copies, CpuOps, Pauses, SlowSteps } from "./small_tables";
 

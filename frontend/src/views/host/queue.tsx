@@ -5,7 +5,7 @@ import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import { lengthOf } from "../../time_range";
+import { lengthOf, rangeOf } from "../../time_range";
 import { ShowAll } from "../chips";
 import { shownStep, zoomWithin } from "../choices";
 import { type HostPart, titleOf } from "../props";
@@ -16,7 +16,7 @@ export function QueuePicture({ result, titles, tab, name }: HostPart) {
   const at = shownStep(result.steps, tab.state);
   const step = result.steps[at]!;
   const length = step.end_ns - step.start_ns;
-  const zoom = zoomWithin(tab.state, { from: step.start_ns, to: step.end_ns });
+  const zoom = zoomWithin(tab.state, rangeOf(step));
   const drawn = useMemo(() => levelsOf(result), [result]);
   const title = titleOf({ titles }, "queue");
   const choose = (next: HostStep) => tab.update({ step: next.name, zoom: null });
@@ -139,7 +139,6 @@ function spokenOf(result: HostResult, step: HostStep, title: string): string {
   );
 }
 
-/** A table of the finest bins of the step. */
 function tableOf({ queue, start_ns: start }: HostResult, step: HostStep): TableData {
   const level = queue[queue.length - 1]!;
   const first = Math.max(0, Math.floor((step.start_ns - start) / level.bin_ns));

@@ -3,25 +3,25 @@
  * hides.
  */
 
-import { sum } from "d3-array";
+import { mean, sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { stepInTimeline } from "../../address/timeline";
-import type { HostResult, IdleNs, PartMeaning, Segment } from "../../api.gen";
+import { stepInTimeline } from "../../address/selection";
+import type { Blocker, DeviceIdle, HostResult, IdleNs, PartMeaning, Segment, SeveralDevices } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Chips } from "../../components/chips";
-import type { TableData } from "../../components/data_table";
-import { tableData } from "../../components/data_table";
-import type { Write } from "../../components/figures";
+import { type TableData, tableData } from "../../components/data_table";
+import { totalsText, type Write } from "../../components/figures";
 import { Keys, keyOfPart } from "../../components/keys";
 import { Picture } from "../../components/picture";
-import { nsColumn } from "../../components/table";
-import { rangeText, scaleFor } from "../../format";
+import { type Column, fileFields, nsColumn } from "../../components/table";
+import { rangeText, scaleFor, text } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { keysOfHidden, selectedStep } from "../choices";
+import { keysOfHidden, readingOf, selectedStep } from "../choices";
 import { type HostPart, titleOf } from "../props";
+import { figureColumn, nameColumn, TablePicture } from "../table_picture";
 
 /** What a bar stands for: a step, or a phase of the mean step. */
 interface IdleBar {
@@ -143,7 +143,6 @@ const tableOf = (bars: readonly IdleBar[], reasons: readonly PartMeaning[], by: 
     bars,
   );
 
-/** The sum over the reasons. */
 export const idleOf = (idle: IdleNs): number => sum(Object.values(idle));
 
 interface IdleBarProps {
@@ -190,3 +189,82 @@ function segmentsOf(segments: readonly Segment[], reason: string): readonly Segm
   const drawn = of.filter((segment) => segment.ns > 0);
   return drawn.length > 0 ? drawn : of;
 }
+
+/** The GPUs of one process: whether they work at the same time, and which op for one GPU keeps another waiting. */
+export function SeveralGpus({ result, titles, tab, name, several }: HostPart & { several: SeveralDevices }) {
+  const { devices } = result;
+  return (
+    <>
+      <TablePicture
+        title={titleOf({ titles }, "devices")}
+        sub={`${totalsText(readingOf(tab))}; ${text(several.concurrency, "number")} work at a time while any works`}
+        name={`devices ${name}`}
+        label="GPUs of this process"
+        columns={deviceColumns(devices, tab.meanings)}
+        rows={devices}
+        rowKey={(row) => row.device}
+        order="gpus"
+        tab={tab}
+      />
+      {several.blockers.length > 0 && (
+        <TablePicture
+          title="Which op keeps which GPU waiting?"
+          sub={totalsText(readingOf(tab))}
+          name={`holders ${name}`}
+          label="Ops that keep another GPU waiting"
+          columns={blockerColumns}
+          rows={several.blockers}
+          rowKey={(row) => `${row.op} ${row.by_device} ${row.idle_device}`}
+          order="holders"
+          maxRows={10}
+          tab={tab}
+        />
+      )}
+    </>
+  );
+}
+
+function deviceColumns(devices: readonly DeviceIdle[], { idle_reasons: reasons }: Meanings): Column<DeviceIdle>[] {
+  const longest = devices.reduce((most, row) => Math.max(most, idleOf(row.mean)), 0);
+  return [
+    {
+      id: "device",
+      label: "GPU",
+      order: (row) => row.device,
+      cell: (row) => (
+        <>
+          GPU {row.device}
+          <span class="faint"> {row.name}</span>
+        </>
+      ),
+      file: [{ label: "GPU", of: (row) => String(row.device) }, ...fileFields<DeviceIdle>({ name: "Name" })],
+    },
+    figureColumn("busy", "Works", 76, "ns", (row) => mean(row.busy_ns) ?? 0, { adds: "step", siblings: "time" }),
+    {
+      ...figureColumn("idle", "Idle", 180, "ns", (row) => idleOf(row.mean), { adds: "step", siblings: "time" }),
+      cell: (row, _, write) => <IdleCell idle={row.mean} reasons={reasons} longest={longest} write={write} />,
+      file: reasons.map((reason) => nsColumn(reason.label, (row) => reasonOf(row.mean, reason))),
+    },
+  ];
+}
+
+const blockerColumns: Column<Blocker>[] = [
+  nameColumn("op", "Op that blocks", (row) => row.op),
+  {
+    id: "by",
+    label: "Works for",
+    width: "88px",
+    order: (row) => row.by_device,
+    cell: (row) => `GPU ${row.by_device}`,
+    file: [{ label: "Works for GPU", of: (row) => String(row.by_device) }],
+  },
+  {
+    id: "waits",
+    label: "Waits",
+    width: "64px",
+    order: (row) => row.idle_device,
+    cell: (row) => `GPU ${row.idle_device}`,
+    file: [{ label: "GPU that waits", of: (row) => String(row.idle_device) }],
+  },
+  figureColumn("idle", "Idle", 76, "ns", (row) => row.idle_ns, { adds: "step" }),
+];

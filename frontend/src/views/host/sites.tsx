@@ -1,5 +1,5 @@
 import { sum } from "d3-array";
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { HostResult, PhaseRow, SiteRow } from "../../api.gen";
 import { totalsText } from "../../components/figures";
 import { type Column, type Foot, nsColumn } from "../../components/table";
@@ -7,7 +7,7 @@ import { hint } from "../../dom/hint";
 import { share } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
 import { figureColumn, nameColumn, TablePicture } from "../table_picture";
 import { IdleCell, idleOf, reasonOf } from "./reasons";
@@ -102,18 +102,12 @@ function columnsOf({ rows, bounds, meanings }: All): Column<SiteRow>[] {
   ];
 }
 
-const differenceOf = (rows: readonly SiteRow[], compared: HostPart["compared"]): Column<SiteRow>[] =>
-  compared
-    ? [
-        differenceColumn<SiteRow>({
-          ...compared,
-          rows,
-          others: compared.page.result.sites,
-          keyOf: (row) => row.site,
-          ns: (row) => idleOf(row.idle_ns),
-        }),
-      ]
-    : [];
+const differenceOf = (rows: readonly SiteRow[], compared: HostPart["compared"]) =>
+  differences(compared, compared?.page.result.sites, {
+    rows,
+    keyOf: (row) => row.site,
+    ns: (row) => idleOf(row.idle_ns),
+  });
 
 /** All launches, and the idle time at the end of the steps, after the last launch; null where one row is all. */
 function footOf({ result, rows, meanings }: All): Foot | null {

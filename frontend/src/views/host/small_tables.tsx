@@ -1,16 +1,15 @@
 /** The smaller tables of Host: copies, ops on the CPU, pauses and slow steps. */
 
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { CopyRow, CpuOpRow, CpuWork, Grown, Pause } from "../../api.gen";
 import { totalsText } from "../../components/figures";
-import { Middle } from "../../components/middle";
 import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import { type HostPart, titleOf } from "../props";
-import { barColumn, figureColumn, figuresOf, TablePicture } from "../table_picture";
+import { barColumn, figureColumn, figuresOf, Middle, TablePicture } from "../table_picture";
 
 /** Copies by direction and kinds of memory. */
 export function Copies({ result: { copies }, titles, tab, name }: HostPart) {
@@ -77,11 +76,8 @@ export function CpuOps({ work, tab, name, compared = null }: HostPart & { work: 
   );
 }
 
-function cpuDifference({ ops }: CpuWork, compared: HostPart["compared"]): Column<CpuOpRow>[] {
-  const others = compared?.page.result.cpu?.ops;
-  if (!compared || !others) return [];
-  return [differenceColumn({ ...compared, rows: ops, others, keyOf: (row) => row.op, ns: (row) => row.self_ns })];
-}
+const cpuDifference = ({ ops: rows }: CpuWork, compared: HostPart["compared"]) =>
+  differences(compared, compared?.page.result.cpu?.ops, { rows, keyOf: ({ op }) => op, ns: (row) => row.self_ns });
 
 /** The threads that run ops. Threads that share the work of a single op belong to OpenMP, and no trace records them. */
 const threadsOf = ({ threads, cores }: CpuWork): string =>

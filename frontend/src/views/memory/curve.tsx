@@ -4,7 +4,7 @@ import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { bytes, counted, fine, ns, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
-import { lengthOf, type TimeRange } from "../../time_range";
+import { lengthOf, rangeOf, type TimeRange } from "../../time_range";
 import { ShowAll } from "../chips";
 import { titleOf } from "../props";
 import { type Curve, MemoryChart } from "./charts/memory_chart";
@@ -21,7 +21,7 @@ export const Shown = ({ zoom, whole }: { zoom: TimeRange | null; whole: TimeRang
 /** Allocated and reserved over time. */
 export function MemoryCurve({ result, device, place, titles, tab, name, zoom, instant, answer }: MemoryPart) {
   const title = titleOf({ titles }, `memory_curve.${place}`);
-  const whole = { from: result.start_ns, to: result.end_ns };
+  const whole = rangeOf(result);
   const exact = zoom && answer.page ? answer.page.curve : null;
   return (
     <Picture
@@ -40,11 +40,9 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
         whole={whole}
         zoom={zoom}
         setZoom={(next) => tab.update({ zoom: next })}
-        steps={result.steps.map((step) => ({ label: step.name, from: step.start_ns, to: step.end_ns }))}
+        steps={result.steps.map((step) => ({ label: step.name, ...rangeOf(step) }))}
         phases={result.steps.flatMap((step) =>
-          step.phase_spans
-            .filter((span) => !span.inner)
-            .map((span) => ({ label: span.label, from: span.start_ns, to: span.end_ns })),
+          step.phase_spans.filter((span) => !span.inner).map((span) => ({ label: span.label, ...rangeOf(span) })),
         )}
         curve={curveOf(exact ?? device.curve)}
         peak={{ at: device.peak.at_ns, bytes: device.peak.allocated_bytes }}
@@ -91,7 +89,6 @@ export const curveOf = (bins: MemoryBins): Curve => ({
   to: bins.end_ns,
   least: bins.least,
   most: bins.most,
-  reservedLeast: bins.reserved_least,
   reservedMost: bins.reserved_most,
 });
 
@@ -104,8 +101,7 @@ function spoken({ peak, start_bytes, end_bytes }: DeviceMemory, title: string): 
 
 /** start_ns: the instant from which times count. */
 export function curveTable(start_ns: number, bins: MemoryBins): TableData {
-  const edge = (at: number) =>
-    bins.start_ns + Math.floor((at * lengthOf({ from: bins.start_ns, to: bins.end_ns })) / bins.most.length);
+  const edge = (at: number) => bins.start_ns + Math.floor((at * lengthOf(rangeOf(bins))) / bins.most.length);
   const size = ["Allocated, least", "Allocated, most", "Reserved, most"];
   return {
     columns: [{ label: "Time", unit: "ns" }, ...size.map((label) => ({ label, unit: "bytes" as const }))],

@@ -4,9 +4,10 @@
  */
 
 import type { DeviceMemory, MemoryPage, MemoryResult } from "../../api.gen";
+import type { ViewSource } from "../../server/client";
 import { type Requested, useRequested } from "../../server/requested";
 import type { TimeRange } from "../../time_range";
-import type { EventSource, Titles, ViewPart } from "../props";
+import type { Titles, ViewPart } from "../props";
 
 /** As many bins as a wide picture has pixels. */
 const BINS = 1_600;
@@ -20,13 +21,12 @@ interface Asked {
 
 export type MemoryAnswer = Requested<MemoryPage>;
 
-export function useMemoryPage(events: EventSource, span: string, { device, window, at }: Asked): MemoryAnswer {
+export function useMemoryPage(events: ViewSource, span: string, { device, window, at }: Asked): MemoryAnswer {
   const [from, to] = window ? [Math.floor(window.from), Math.ceil(window.to)] : [0, 0];
   const name = window ? [span, device, from, to, at].join() : null;
   return useRequested(events, name, (signal) => events.memory(span, { device, from, to, bins: BINS, at }, signal));
 }
 
-/** The inputs of the parts of the Memory view. */
 export interface MemoryPart extends ViewPart {
   result: MemoryResult;
   device: DeviceMemory;

@@ -5,9 +5,9 @@
 import type { DeviceMemory, MemoryResult } from "../../api.gen";
 import { Chips } from "../../components/chips";
 import { Code } from "../../components/copy";
-import { Details } from "../../components/details";
-import { Remark } from "../../components/sentence";
+import { Details, Remark } from "../../components/sentence";
 import type { Meanings } from "../../meanings";
+import { rangeOf } from "../../time_range";
 import { zoomWithin } from "../choices";
 import type { SpanViewProps } from "../props";
 import { ToDo } from "../to_do";
@@ -36,12 +36,12 @@ export function Memory(props: SpanViewProps<"memory">) {
 
 function OfDevice({ page, tab, device, place }: SpanViewProps<"memory"> & { device: DeviceMemory; place: number }) {
   const { result, head, titles } = page;
-  const whole = { from: result.start_ns, to: result.end_ns };
+  const whole = rangeOf(result);
   const zoom = zoomWithin(tab.state, whole);
   const chosen = tab.state.instant === undefined ? null : result.start_ns + tab.state.instant;
   const instant = chosen !== null && chosen <= result.end_ns ? chosen : null;
   const window = zoom ?? (instant === null ? null : whole);
-  const answer = useMemoryPage(tab.events, head.id, { device: place, window, at: instant });
+  const answer = useMemoryPage(tab.source, head.id, { device: place, window, at: instant });
   const name = `${head.run} ${head.worker} span ${head.number} ${device.name}`;
   const part: MemoryPart = { result, device, place, titles, tab, name, zoom, instant, answer };
   return (

@@ -2,7 +2,7 @@
  * One op: how long its calls last, when they run, its kernels, and the shapes and lines on which it spends its time.
  */
 
-import { rangeInTimeline } from "../../address/timeline";
+import { rangeInTimeline } from "../../address/selection";
 import type { OperatorDetail, OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { counts, factorOf, totalsText } from "../../components/figures";
@@ -14,14 +14,9 @@ import { busyShare, CallsPicture, DetailPanel, LengthsPicture } from "../detail"
 import { quoted } from "../gpu/groups";
 import { type Grouping, groupingsOf, keyOf, type OperatorPart, shortKey, tableOf, wholeKey } from "./tables";
 
-interface OpDetailProps extends OperatorPart {
-  op: string;
-  close(): void;
-}
-
 const HEIGHT = 172;
 
-export function OpDetails({ op, close, ...part }: OpDetailProps) {
+export function OpDetails({ op, close, ...part }: OperatorPart & { op: string; close(): void }) {
   const { result, tab } = part;
   const detail = result.details.find((each) => each.name === op);
   const toKernels = () => tab.update({ view: "gpu", by: "name,op", kernel: quoted(op), opened: null });

@@ -5,14 +5,13 @@ import type { OperatorRow } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, Unmatched } from "../../components/filter";
-import { Middle } from "../../components/middle";
 import { Remark } from "../../components/sentence";
 import type { Column, Foot } from "../../components/table";
 import { counted, DASH, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
 import { comparedColumns, OnlyThere } from "../compare/compared_columns";
-import { figuresOf, TablePicture } from "../table_picture";
+import { figuresOf, Middle, TablePicture } from "../table_picture";
 import { comparedOps } from "./compared";
 import {
   type Grouping,
@@ -29,9 +28,6 @@ import {
   tensorShares,
   wholeKey,
 } from "./tables";
-
-/** The number of rows from which the table scrolls. */
-const MOST = 10;
 
 /** Ops by time, split as the reader chooses. */
 export function OpTable(part: OperatorPart) {
@@ -72,7 +68,7 @@ export function OpTable(part: OperatorPart) {
       rows={rows}
       rowKey={keyOf}
       mark={["operators", (row) => row.name]}
-      maxRows={MOST}
+      maxRows={10}
       order="operators"
       tab={tab}
       onChoose={(row) => tab.update({ op: row.name === opened ? null : row.name })}

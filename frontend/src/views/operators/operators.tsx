@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { WHOLE_RECORDING } from "../../address/selection";
 import { Chips } from "../../components/chips";
-import { Details } from "../../components/details";
+import { Details } from "../../components/sentence";
 import { sentence } from "../../phrase";
 import { later } from "../lazy";
 import type { SpanViewProps } from "../props";

@@ -43,7 +43,6 @@ const NOTHING: OperatorTable = {
 export const tableOf = ({ tables }: OperatorsResult, id: By, where: Where): OperatorTable =>
   tables.find((table) => table.by === id && table.where === where) ?? NOTHING;
 
-/** Whether the links to the forward pass are known. */
 export const knowsWhere = ({ tables }: OperatorsResult): boolean => tables.some(({ where }) => where === "made");
 
 export const keyOf = (row: OperatorRow): string => `${row.name}\n${row.key ?? ""}`;
@@ -68,7 +67,6 @@ export function restOf({ rows, rest }: OperatorTable, shown: readonly OperatorRo
   };
 }
 
-/** Whether memory was recorded. */
 export const knowsMemory = (rows: readonly Pick<OperatorRow, "allocated_bytes">[]): boolean =>
   rows.some((row) => row.allocated_bytes !== null);
 
@@ -107,6 +105,5 @@ export interface OperatorPart extends ViewPart {
   result: OperatorsResult;
   /** The titles above the tables, which also say what is missing. */
   titles: Titles;
-  /** The same view of another span. */
   compared: Compared<"operators"> | null;
 }

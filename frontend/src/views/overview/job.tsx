@@ -4,9 +4,8 @@
  */
 
 import type { CollectiveRow, Communication, JobRanks, RanksPage } from "../../api.gen";
-import { Details } from "../../components/details";
 import { totalsText } from "../../components/figures";
-import { Remark, Sentence } from "../../components/sentence";
+import { Details, Remark, Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { counted, DASH, ns } from "../../format";
 import type { Meanings } from "../../meanings";

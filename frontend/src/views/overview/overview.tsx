@@ -1,42 +1,42 @@
 /** How long a step is, what it is spent on, what to do about it. */
 
 import { useMemo, useState } from "preact/hooks";
-import { stepInTimeline } from "../../address/timeline";
+import { stepInTimeline } from "../../address/selection";
 import type {
   CouldBe,
   DeviceFigures,
+  Largest,
   OverviewResult,
   PageOf,
   PartMeaning,
   Parts,
   Phrase,
+  Piece,
   SpanHead,
 } from "../../api.gen";
+import { InlineBar } from "../../charts/bars/split_bar";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import { partRow } from "../../charts/pointer/tip";
 import { Swatch } from "../../colour";
-import type { TableData } from "../../components/data_table";
-import { tableData } from "../../components/data_table";
-import { Details } from "../../components/details";
+import { type TableData, tableData } from "../../components/data_table";
 import { Legend } from "../../components/legend";
 import { Picture } from "../../components/picture";
-import { Sentence, Words } from "../../components/sentence";
+import { Details, Sentence, Words } from "../../components/sentence";
 import { type Column, fileFields, nsColumn, Table } from "../../components/table";
-import { counted, ns, rangeText, rough, type Scale, scaleFor } from "../../format";
+import { counted, ns, percent, rangeText, rough, type Scale, scaleFor } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
-import { hiddenParts, keysOfHidden, selectedStep, sorting } from "../choices";
+import { scaleOf } from "../../scale";
+import { hiddenParts, keysOfHidden, markOf, readingOf, selectedStep, sorting } from "../choices";
 import { MeanStepDifferences } from "../compare/parts";
 import { type MeanStep, MeanStepBar } from "../mean_step_bar";
-import { More } from "../more";
 import { type Compared, remarkOf, type SpanViewProps, type Tab, titleOf, type ViewPart } from "../props";
 import { nameColumn } from "../table_picture";
-import { SeriesTiles } from "../tiles";
+import { More, SeriesTiles } from "../tiles";
 import { ToDo } from "../to_do";
 import { type Tries, triedLine, triesOf } from "../tried";
 import { Collectives, OfJob } from "./job";
 import { jobFirst } from "./job_first";
-import { LargestPieces } from "./largest";
 
 export function Overview({ page, tab, compared, job = null }: SpanViewProps<"overview">) {
   const { result } = page;
@@ -297,7 +297,6 @@ const LEFT_OUT = {
 /** The sum of the excluded times, ns. */
 export const leftOut = (step: Step): number => Object.values(LEFT_OUT).reduce((sum, of) => sum + of(step), 0);
 
-/** The rows for a tip. */
 export function leftOutRows(step: Step, reasons: readonly PartMeaning[], scale: Scale) {
   return Object.entries(LEFT_OUT)
     .filter(([, of]) => of(step) > 0)
@@ -339,5 +338,60 @@ function Devices({ devices, tab }: { devices: readonly DeviceFigures[]; tab: Tab
         {...sorting(tab, "drives")}
       />
     </section>
+  );
+}
+
+/** The largest pieces of the step: kernels of a GPU, or ops of a CPU. Each links to its row. */
+export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
+  const lengths = found.pieces.map((piece) => piece.ns);
+  const scale = scaleOf(lengths, "ns", readingOf(tab).unit);
+  return (
+    <section class="largest">
+      <div class="head">
+        <h2>
+          <Sentence phrase={found.title} />
+        </h2>
+      </div>
+      <p class="quiet small">
+        <Sentence phrase={found.throughput} />
+        <Details text={found.threads} />
+      </p>
+      <table>
+        <thead>
+          <tr>
+            <th />
+            <th />
+            <th class="num">a step</th>
+            <th class="num">
+              <Sentence phrase={found.shares_of} />
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.pieces.map((piece) => (
+            <PieceRow key={piece.row.key} {...{ piece, scale, tab }} of={found.pieces[0]!.share} />
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function PieceRow({ piece, of, scale, tab }: { piece: Piece; of: number; scale: Scale; tab: Tab }) {
+  const open = () => tab.update({ view: piece.view, mark: markOf(piece.row) });
+  const colour = piece.view === "host" ? "cpu" : "kernel";
+  return (
+    <tr>
+      <td class="clip">
+        <button class="link" data-hint={piece.row.key} onClick={open}>
+          {piece.name}
+        </button>
+      </td>
+      <td>
+        <InlineBar segments={[{ share: of ? piece.share / of : 0, colour }]} />
+      </td>
+      <td class="num">{scale.text(piece.ns)}</td>
+      <td class="num">{percent(piece.share)}</td>
+    </tr>
   );
 }

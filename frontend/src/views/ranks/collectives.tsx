@@ -1,32 +1,32 @@
-/** What the ranks exchange: a row for each kind, group and type, which can be opened to show its sizes. */
+/** What the ranks exchange: a row for each kind, group and type with its sizes, and what they send to each other. */
 
+import { sum } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import type { JobCollective, JobRanks, RanksPage } from "../../api.gen";
+import type { JobCollective, JobRanks, MessagePair, RanksPage, Messages as Sent } from "../../api.gen";
 import { Filter } from "../../components/filter";
-import { type Column, Table } from "../../components/table";
+import { type Column, fileFields, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
 import { bytes, counted, DASH, percent, type Scale, scaleFor } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
+import { holds, wordsOf } from "../../words";
 import { sorting } from "../choices";
-import { type Tab, titleOf } from "../props";
+import { type Tab, titleOf, type ViewPart } from "../props";
 import { barColumn, figuresOf, TablePicture } from "../table_picture";
 import { Bandwidth, type BandwidthPoint } from "./charts/bandwidth";
 
-interface CollectivesProps {
-  page: RanksPage;
+interface OfJob extends ViewPart {
   job: JobRanks;
-  name: string;
-  tab: Tab;
 }
 
-export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
+export function JobCollectives({ page, job, name, tab }: OfJob & { page: RanksPage }) {
   const rows = useMemo(() => exchangesOf(job.collectives), [job]);
   const [typed, type] = useState("");
   const [chosen, choose] = useState<string | null>(null);
   const { meanings } = tab;
   if (rows.length === 0) return null;
-  const found = rows.filter((row) => matches(textOf(row, meanings), typed));
+  const words = wordsOf(typed);
+  const found = rows.filter((row) => holds(textOf(row, meanings), words));
   const opened = rows.find(({ key }) => key === chosen) ?? null;
   return (
     <TablePicture
@@ -58,7 +58,7 @@ export function JobCollectives({ page, job, name, tab }: CollectivesProps) {
       order={["job_collectives", "-transfer"]}
       tab={tab}
     >
-      {opened && <Sizes exchange={opened} job={job} meanings={meanings} tab={tab} />}
+      {opened && <Sizes exchange={opened} job={job} tab={tab} />}
     </TablePicture>
   );
 }
@@ -158,15 +158,9 @@ function groupHint(row: JobCollective, { groups }: JobRanks, meanings: Meanings)
   return `Process group ${group ?? "not recorded"}, ${counted(ranks, "rank")}${members}.${shown}${hidden}`;
 }
 
-interface SizesProps {
-  exchange: Exchange;
-  job: JobRanks;
-  meanings: Meanings;
-  tab: Tab;
-}
-
 /** The sizes of the row that was clicked, and the bandwidth that each reaches. */
-function Sizes({ exchange: { sizes, most }, job, meanings, tab }: SizesProps) {
+function Sizes({ exchange: { sizes, most }, job, tab }: { exchange: Exchange; job: JobRanks; tab: Tab }) {
+  const { meanings } = tab;
   const points = sizes.flatMap((each) =>
     each.bytes === null || each.bus_rate === null
       ? []
@@ -233,25 +227,99 @@ function exchangesOf(collectives: readonly JobCollective[]): Exchange[] {
     const key = [each.kind, each.group, each.members, each.dtype].join("\n"); // other groups may have the same name
     groups.set(key, [...(groups.get(key) ?? []), each]);
   }
-  return [...groups].map(([key, sizes]) => {
-    const sum = (of: "count" | "transfer_ns" | "wait_ns" | "running_ns" | "exposed_ns") =>
-      sizes.reduce((whole, each) => whole + each[of], 0);
-    return {
-      key,
-      most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
-      sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
-      count: sum("count"),
-      transfer_ns: sum("transfer_ns"),
-      wait_ns: sum("wait_ns"),
-      running_ns: sum("running_ns"),
-      exposed_ns: sum("exposed_ns"),
-    };
-  });
+  return [...groups].map(([key, sizes]) => ({
+    key,
+    most: sizes.reduce((most, each) => (each.transfer_ns > most.transfer_ns ? each : most)),
+    sizes: [...sizes].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)),
+    count: sum(sizes, (each) => each.count),
+    transfer_ns: sum(sizes, (each) => each.transfer_ns),
+    wait_ns: sum(sizes, (each) => each.wait_ns),
+    running_ns: sum(sizes, (each) => each.running_ns),
+    exposed_ns: sum(sizes, (each) => each.exposed_ns),
+  }));
 }
 
-/** Whether the text of a row contains every word of the filter. */
-const matches = (text: string, typed: string): boolean =>
-  typed
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.toLowerCase().includes(word));
+/** What ranks send to each other: a row for each group and size, with the waits for the other side where known. */
+export function Messages({ job: { messages }, name, tab }: OfJob) {
+  if (messages.length === 0) return null;
+  return (
+    <TablePicture
+      title="What do ranks send to each other?"
+      sub="a step, mean of the ranks that do"
+      name={`messages ${name}`}
+      label="Sends and receives"
+      columns={messageColumns(messages, tab.meanings)}
+      rows={messages}
+      rowKey={({ group, bytes }) => `${group} ${bytes}`}
+      maxRows={8}
+      order={null}
+      tab={tab}
+    />
+  );
+}
+
+const perSender = (sum: number, { steps, ranks }: Sent): number => sum / steps / ranks;
+
+const exposedOf = ({ exposed_ns, running_ns }: Sent): number | null =>
+  running_ns > 0 ? exposed_ns / running_ns : null;
+
+function messageColumns(messages: readonly Sent[], meanings: Meanings): Column<Sent>[] {
+  const groups = new Set(messages.map(({ group }) => group)).size > 1;
+  const figure = figuresOf<Sent>(meanings);
+  const group: Column<Sent> = {
+    id: "group",
+    label: "Process group",
+    width: "160px",
+    cell: (row) => row.group ?? "not recorded",
+    file: fileFields<Sent>({ group: "Group" }),
+  };
+  return [
+    { ...figure("bytes", "job_bytes", 112, ({ bytes }) => bytes), missing: NO_SENT_SIZE },
+    ...(groups ? [group] : []),
+    figure("ranks", "job_ranks", 76, ({ ranks }) => ranks),
+    figure("count", "job_count", 76, (row) => perSender(row.count, row)),
+    figure("time", "job_message_ns", 92, (row) => perSender(row.running_ns, row)),
+    figure("exposed", "job_exposed", 84, exposedOf),
+  ];
+}
+
+const NO_SENT_SIZE = "The trace does not record how many bytes they send.";
+
+/** Which rank waits for which in sends and receives: a row for each pair of ranks and each size. */
+export function MessagePairs({ job: { pairs }, name, tab }: OfJob) {
+  if (pairs.length === 0) return null;
+  return (
+    <TablePicture
+      title="Which stage waits for which?"
+      sub="a step; sends with the receives that take them"
+      name={`message pairs ${name}`}
+      label="Sends with their receives"
+      columns={pairColumns(tab.meanings)}
+      rows={pairs}
+      rowKey={({ source, target, group, bytes }) => `${source} ${target} ${group} ${bytes}`}
+      maxRows={8}
+      order={null}
+      tab={tab}
+    />
+  );
+}
+
+function pairColumns(meanings: Meanings): Column<MessagePair>[] {
+  const figure = figuresOf<MessagePair>(meanings);
+  const time = (id: "transfer_ns" | "sender_wait_ns" | "receiver_wait_ns", metric: string) =>
+    figure(metric, metric, 104, (pair) => pair[id] / pair.steps, { siblings: "time" });
+  return [
+    {
+      id: "ranks",
+      label: "From and to",
+      width: "160px",
+      cell: ({ source, target }) => `rank ${source} to rank ${target}`,
+      file: fileFields<MessagePair>({ source: "From rank", target: "To rank", group: "Group" }),
+    },
+    { ...figure("bytes", "job_bytes", 92, ({ bytes }) => bytes), missing: NO_SENT_SIZE },
+    figure("count", "job_count", 76, (pair) => pair.count / pair.steps),
+    time("transfer_ns", "job_pair_transfer_ns"),
+    time("sender_wait_ns", "job_sender_wait_ns"),
+    time("receiver_wait_ns", "job_receiver_wait_ns"),
+  ];
+}

@@ -1,31 +1,22 @@
 /** A step of the job on one clock: requested by step and window, with as many bins as a wide screen has columns. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { stepInTimeline } from "../../address/timeline";
-import type { JobRanks, JobTimeline, RanksPage } from "../../api.gen";
+import { stepInTimeline } from "../../address/selection";
+import type { JobRanks, JobTimeline } from "../../api.gen";
+import { tableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { counted, ns } from "../../format";
 import { untilReady } from "../../server/requested";
-import type { TimeRange } from "../../time_range";
+import { outward, type TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
 import { seenAround, WholeStep } from "./charts/lane_plot";
 import { Lanes, RankLegend } from "./charts/lanes";
-import { bytesOf, type MapRow } from "./rows";
+import { bytesOf, type RankPart } from "./rows";
 
 /** The width of the picture on most screens, in columns. */
 const BINS = 1200;
 
-interface JobTimelineProps {
-  page: RanksPage;
-  job: JobRanks;
-  rows: readonly MapRow[];
-  keysOf(row: MapRow): object;
-  /** The beginning of the names of saved files. */
-  name: string;
-  tab: Tab;
-}
-
-export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTimelineProps) {
+export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankPart & { job: JobRanks }) {
   const step = tab.state.step ?? "";
   const [zoom, setZoom] = useState<{ step: string; range: TimeRange } | null>(null);
   const range = zoom?.step === step ? zoom.range : null;
@@ -63,7 +54,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
         found={lanes}
         deciding={deciding}
         zoom={range}
-        setZoom={(next) => setZoom(next && { step, range: rounded(next) })}
+        setZoom={(next) => setZoom(next && { step, range: outward(next) })}
         open={open}
       />
     </Picture>
@@ -72,8 +63,6 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: JobTi
 
 const decidingRows = ({ ranks, path }: JobRanks): number[] =>
   (path?.ranks ?? []).map((late) => ranks.findIndex(({ rank }) => rank === late.rank));
-
-const rounded = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
 function Steps({ found, choose }: { found: JobTimeline; choose(step: string): void }) {
   return (
@@ -93,29 +82,30 @@ function Steps({ found, choose }: { found: JobTimeline; choose(step: string): vo
 }
 
 /** The last answer stays until the next one arrives. */
-function useLanes({ ranks }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
+function useLanes({ source }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
   const [found, setFound] = useState<JobTimeline | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(
     () =>
-      ranks.jobTimeline &&
+      source.jobTimeline &&
       untilReady(
-        (signal) => ranks.jobTimeline!(span, { step, visible, bins: BINS }, signal),
+        (signal) => source.jobTimeline!(span, { step, visible, bins: BINS }, signal),
         (answer) => {
           if (answer.kind === "ready") setFound(answer.value);
           if (answer.kind === "problem") setFound(null);
         },
       ),
-    [ranks, span, step, visible, version],
+    [source, span, step, visible, version],
   );
   return found;
 }
 
-const tableOf = ({ path, ranks }: JobTimeline) => ({
-  columns: [
-    { label: "Rank that decides" },
-    { label: "From", unit: "ns" as const },
-    { label: "To", unit: "ns" as const },
-  ],
-  rows: path.map(({ row, from_ns, to_ns }) => [`rank ${ranks[row]}`, from_ns, to_ns]),
-});
+const tableOf = ({ path, ranks }: JobTimeline) =>
+  tableData(
+    [
+      { label: "Rank that decides", of: ({ row }) => `rank ${ranks[row]}` },
+      { label: "From", unit: "ns", of: ({ from_ns }) => from_ns },
+      { label: "To", unit: "ns", of: ({ to_ns }) => to_ns },
+    ],
+    path,
+  );

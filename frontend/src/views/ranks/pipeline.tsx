@@ -1,8 +1,8 @@
 /** The pipeline of a job: stages against time with their idle time by cause, and the same in figures. */
 
 import { useState } from "preact/hooks";
-import { stepInTimeline } from "../../address/timeline";
-import type { Pipeline, PipelineStep, RanksPage, StageRow } from "../../api.gen";
+import { stepInTimeline } from "../../address/selection";
+import type { Pipeline, PipelineStep, StageRow } from "../../api.gen";
 import { Swatch } from "../../colour";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
@@ -10,22 +10,15 @@ import { type Column, fileFields } from "../../components/table";
 import { counted, ns } from "../../format";
 import type { Meanings } from "../../meanings";
 import type { TimeRange } from "../../time_range";
-import { type Tab, titleOf } from "../props";
+import { titleOf } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { seenAround, WholeStep } from "./charts/lane_plot";
 import { CAUSE_COLOURS, type Cause, KINDS, Stages } from "./charts/stages";
-import type { MapRow } from "./rows";
+import type { RankPart } from "./rows";
 
 const CAUSES: readonly Cause[] = ["schedule", "imbalance", "ordering", "transfer"];
 
-interface PipelineProps {
-  page: RanksPage;
-  found: Pipeline;
-  rows: readonly MapRow[];
-  keysOf(row: MapRow): object;
-  name: string;
-  tab: Tab;
-}
+type PipelineProps = RankPart & { found: Pipeline };
 
 export function PipelinePicture(props: PipelineProps) {
   const { page, found, name, tab } = props;

@@ -1,26 +1,23 @@
 /** Ranks: any metric by rank and step, who waits for whom and why, and what the ranks exchange. */
 
 import { useMemo } from "preact/hooks";
-import { keysOf, selections } from "../../address/selection";
-import { stepInTimeline } from "../../address/timeline";
+import { keysOf, selections, stepInTimeline } from "../../address/selection";
 import type { JobRanks, JobReplay, Metric, Phrase, RanksPage, RanksTitleId, WhatIfTexts } from "../../api.gen";
 import { Code } from "../../components/copy";
-import { Details } from "../../components/details";
 import { NoPicture } from "../../components/picture";
-import { Sentence } from "../../components/sentence";
+import { Details, Sentence } from "../../components/sentence";
 import type { Column } from "../../components/table";
 import { counted } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { JobPath } from "../mean_step_bar";
-import { More } from "../more";
 import { type RanksViewProps, type Tab, titleOf } from "../props";
 import { barColumn, TablePicture } from "../table_picture";
+import { More } from "../tiles";
 import { ToDo } from "../to_do";
-import { JobCollectives } from "./collectives";
+import { JobCollectives, MessagePairs, Messages } from "./collectives";
 import { JobTimelinePicture } from "./job_timeline";
 import { MapPicture } from "./map_picture";
-import { MessagePairs, Messages } from "./messages";
 import { PipelinePicture } from "./pipeline";
 import { type MapRow, rowsOf, useRankMap } from "./rows";
 import { Waits } from "./waits";
@@ -44,7 +41,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   const metrics = useMemo(() => metricsOf(page, job, meanings), [page, job, meanings]);
   const metric = metrics.find(({ id }) => id === state.metric) ?? firstOf(job, metrics);
   const version = `${page.read}`;
-  const answer = useRankMap(tab.ranks, page.spans[0]!, metric.id, version);
+  const answer = useRankMap(tab.source, page.spans[0]!, metric.id, version);
   const rows = useMemo(() => rowsOf(job, page.caused_ns), [job, page]);
   const known = useMemo(() => new Map(selections(tab.index).map((each) => [each.span.id, each])), [tab.index]);
   const keys = (row: MapRow) => {
@@ -52,6 +49,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
     return selection ? keysOf(selection) : {};
   };
   const name = chosen.run.name;
+  const part = { page, rows, keysOf: keys, name, tab };
   const map = (
     <MapPicture
       title={titleOf(page, TITLES[metric.id] ?? "map")}
@@ -83,12 +81,8 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
         choose={(row) => tab.update({ ...keys(row), view: "overview" })}
         tab={tab}
       />
-      {job.pipeline && (
-        <PipelinePicture page={page} found={job.pipeline} rows={rows} keysOf={keys} name={name} tab={tab} />
-      )}
-      {job.clocks.reason === null && job.matched_steps > 0 && (
-        <JobTimelinePicture page={page} job={job} rows={rows} keysOf={keys} name={name} tab={tab} />
-      )}
+      {job.pipeline && <PipelinePicture {...part} found={job.pipeline} />}
+      {job.clocks.reason === null && job.matched_steps > 0 && <JobTimelinePicture {...part} job={job} />}
       {job.steps.length > 1 && map}
       {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
       {job.what_if_reason && job.unmatched?.code !== job.what_if_reason.code && (
@@ -146,21 +140,13 @@ function OneRank({ reading }: { reading: boolean }) {
 
 const PREDICTIONS = "What a step could take";
 
-interface WhatIfProps {
-  found: JobReplay;
-  said: WhatIfTexts;
-  name: string;
-  tab: Tab;
-}
-
-/** One of the predictions; the replay itself comes first. */
 interface WhatIfRow {
   text: Phrase;
   step_ns: number;
 }
 
 /** What a step of the job would take after changes to its ranks, and with more of them: a sentence and a bar each. */
-function WhatIf({ found, said, name, tab }: WhatIfProps) {
+function WhatIf({ found, said, name, tab }: { found: JobReplay; said: WhatIfTexts; name: string; tab: Tab }) {
   const { changes, larger } = found;
   const rows = [
     { text: said.replay, step_ns: found.replayed_step_ns },

@@ -4,9 +4,10 @@
  */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { JobRanks, Problem, RankMap } from "../../api.gen";
+import type { JobRanks, Problem, RankMap, RanksPage } from "../../api.gen";
+import type { ViewSource } from "../../server/client";
 import { untilReady } from "../../server/requested";
-import type { RankSource } from "../props";
+import type { ViewPart } from "../props";
 import { type Matrix, meanOf, type Worst } from "./charts/cells";
 
 /** What is known of a rank besides its metrics. */
@@ -19,6 +20,14 @@ export interface MapRow {
   host: string | null;
   /** How long it makes the others wait, ns per step; null: not known. */
   makes_wait_ns: number | null;
+}
+
+/** A picture of a job's ranks in a step, whose rows open the Timeline of a rank. */
+export interface RankPart extends ViewPart {
+  page: RanksPage;
+  rows: readonly MapRow[];
+  /** The keys of the address that choose a rank. */
+  keysOf(row: MapRow): object;
 }
 
 /** caused_ns: by rank; empty where nothing is matched. */
@@ -91,7 +100,7 @@ export interface MapAnswer {
 }
 
 /** span: any one of the job; version: changes with each rank that is read. The previous metric stays meanwhile. */
-export function useRankMap(source: RankSource, span: string, metric: string, version: string): MapAnswer {
+export function useRankMap(source: ViewSource, span: string, metric: string, version: string): MapAnswer {
   const [answered, setAnswered] = useState<{ map: RankMap | null; problem: Problem | null }>(NOTHING);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(

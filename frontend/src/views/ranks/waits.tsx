@@ -21,7 +21,6 @@ interface WaitsProps {
   tab: Tab;
 }
 
-/** A rank with its figures per step. */
 interface WaitRow {
   rank: RankRow;
   map: MapRow;

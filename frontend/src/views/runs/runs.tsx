@@ -26,14 +26,9 @@ import {
   tally,
 } from "./lines";
 
-interface RunsProps {
-  page: RunsPage;
-  tab: Tab;
-}
-
 const ROW_PX = 28;
 
-export function Runs({ page, tab }: RunsProps) {
+export function Runs({ page, tab }: { page: RunsPage; tab: Tab }) {
   const { index, state, meanings, update } = tab;
   const all = useMemo(() => runsOf(index, page.lines), [index, page]);
   const wanted = { having: state.having ?? "", limit: state.limit, machine: state.machine };
@@ -98,17 +93,11 @@ export function Runs({ page, tab }: RunsProps) {
   );
 }
 
-/** The span that a line describes. */
 const placeOf = (index: Index, line: RunLine): Selection | undefined =>
   selections(index).find(({ span }) => span.id === line.span);
 
-interface NarrowProps {
-  all: readonly Run[];
-  tab: Tab;
-}
-
 /** What limits the runs and where they ran, with the number of runs for each; a click filters by it. */
-function Narrow({ all, tab: { state, meanings, update } }: NarrowProps) {
+function Narrow({ all, tab: { state, meanings, update } }: { all: readonly Run[]; tab: Tab }) {
   const read = all.filter(({ line }) => line !== null);
   const entry = (key: "limit" | "machine", value: string, label: string, amount: number) => (
     <li key={value}>

@@ -57,7 +57,6 @@ interface KernelTimeProps extends ViewPart, Given {
   table(): TableData;
   /** The same of the span that is compared with. */
   other: (Given & { name: string }) | null;
-  /** Shown below the legend. */
   children?: ComponentChildren;
 }
 

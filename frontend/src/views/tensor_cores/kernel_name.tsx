@@ -16,11 +16,9 @@ interface KernelNameProps {
   /** What there is room for. */
   shown: string;
   hint?: string;
-  /** Remarks behind the name. */
   children?: ComponentChildren;
 }
 
-/** A kernel in a cell of a table. */
 export const KernelName = ({ name, shown, hint = name, children }: KernelNameProps) => (
   <span class="kernel-name" data-hint={hint}>
     <span class="clip">{shown}</span>

@@ -1,6 +1,6 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
-import type { DeviceSplit, KernelRow, Phrase } from "../../api.gen";
+import type { DeviceSplit, KernelRow, Phrase, Split } from "../../api.gen";
 import { FigureBar } from "../../charts/bars/split_bar";
 import { totalsText } from "../../components/figures";
 import { GroupedFilter, matchingRows, Unmatched } from "../../components/filter";
@@ -8,13 +8,12 @@ import { type Column, type Foot, fileFields } from "../../components/table";
 import { counted } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
 import { readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
+import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
-import { binOf, matrixUnits, shownBins } from "./bins";
+import { type Bin, binOf, binsOf, matrixUnits, shownBins } from "./bins";
 import { fitted, KernelName, shortOf } from "./kernel_name";
 import type { OtherSplit } from "./split";
-import { GROUPINGS, groupingOf, matching, splitColumns, splitFoot, splitRows } from "./split_table";
 
 interface KernelTableProps extends ViewPart {
   device: DeviceSplit;
@@ -23,9 +22,6 @@ interface KernelTableProps extends ViewPart {
   /** The same device in the span that is compared with. */
   other?: OtherSplit | null;
 }
-
-/** The number of rows from which the table scrolls. */
-const MOST = 16;
 
 /** Titles of the groupings for which the server provides none. */
 const GROUPS = { op: "ops", phase: "phases" } as const;
@@ -45,7 +41,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
     sub: totalsText(readingOf(tab)),
     name: `kernel time by ${grouping.label.toLowerCase()} ${name}`,
     order: ["sort", "-total"] as const,
-    maxRows: MOST,
+    maxRows: 16,
     empty: typed ? <Unmatched typed={typed} change={change} /> : "No kernels.",
     tab,
   };
@@ -72,7 +68,7 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
         tools={tools({ shown: kernels.length, all: device.kernels.length, folded: device.more_kernels })}
         columns={(width) => [
           ...columns(device, other ? width - DIFFERENCE_PX : width, tab.meanings),
-          ...(other ? [difference(device, other)] : []),
+          ...difference(device, other),
         ]}
         rows={kernels}
         saved={() => device.kernels}
@@ -96,14 +92,12 @@ export function KernelTable({ device, title, off, tab, name, other = null }: Ker
 
 const keyOf = (row: KernelRow): string => `${row.bin} ${row.name}`;
 
-const difference = (device: DeviceSplit, other: OtherSplit): Column<KernelRow> =>
-  differenceColumn<KernelRow>({
-    ...other,
+const difference = (device: DeviceSplit, other: OtherSplit | null) =>
+  differences(other, other?.device.kernels, {
     rows: device.kernels,
-    others: other.device.kernels,
     keyOf,
     ns: (row) => row.total_ns,
-    steps: [device.steps.length, other.device.steps.length],
+    steps: [device.steps.length, other?.device.steps.length ?? 1],
   });
 
 /** Rows of bins that are not hidden, whose names contain the typed text, in any case. */
@@ -174,6 +168,151 @@ function footOf(device: DeviceSplit, rows: readonly KernelRow[]): Foot | null {
       count: all - sum(rows, (row) => row.count),
       total: rest,
       share: device.total.kernel_ns ? rest / device.total.kernel_ns : null,
+    },
+  };
+}
+
+interface Grouping {
+  /** The value in the address, as in the GPU view. */
+  id: "name" | "op" | "phase";
+  label: string;
+  /** What a row is. */
+  one: string;
+  meaning: string;
+}
+
+export const GROUPINGS: readonly [Grouping, ...Grouping[]] = [
+  { id: "name", label: "Kernel", one: "kernel", meaning: "Launches of one kernel together." },
+  { id: "op", label: "Op", one: "op", meaning: "Launches from one op together." },
+  { id: "phase", label: "Phase", one: "phase", meaning: "Launches of forward, backward and optimizer." },
+];
+
+export const groupingOf = (id: string | undefined): Grouping =>
+  GROUPINGS.find((each) => each.id === id) ?? GROUPINGS[0];
+
+interface SplitRow {
+  name: string;
+  /** There is no name; `name` says why. */
+  nameless: boolean;
+  count: number;
+  split: Split;
+}
+
+export function splitRows(device: DeviceSplit, id: "op" | "phase", labels: Meanings["phases"]): readonly SplitRow[] {
+  if (id === "op")
+    return device.ops.map(({ op, no_op, count, split }) => ({
+      name: op ?? no_op ?? "",
+      nameless: op === null,
+      count,
+      split,
+    }));
+  return device.phases.map(({ phase, count, split }) => ({
+    name: labels[phase] ?? phase,
+    nameless: phase === "unknown",
+    count,
+    split,
+  }));
+}
+
+const timeIn = (bins: readonly Bin[], split: Split): number => sum(bins, (bin) => bin.of(split));
+
+/** Rows that contain the typed text, in any case, and time in a bin that is shown. */
+export function matching(
+  rows: readonly SplitRow[],
+  typed: string,
+  bins: readonly Bin[],
+  all: number,
+): readonly SplitRow[] {
+  const named = matchingRows(rows, typed, (row) => [row.name]);
+  return bins.length === all ? named : named.filter((row) => timeIn(bins, row.split) > 0);
+}
+
+/** Widths of further columns, px; the others are those of the kernels. */
+const TIME = 88;
+const SPLIT_TOTAL = 230;
+
+export function splitColumns(
+  grouping: Grouping,
+  all: readonly SplitRow[],
+  bins: readonly Bin[],
+  total: Split,
+  meanings: Meanings,
+): Column<SplitRow>[] {
+  const longest = all.reduce((most, row) => Math.max(most, row.split.kernel_ns), 1);
+  const figure = figuresOf<SplitRow>(meanings);
+  return [
+    {
+      id: "name",
+      label: grouping.label,
+      order: (row) => row.name,
+      cell: (row) => (
+        <span data-hint={row.name} class={row.nameless ? "faint" : ""}>
+          {row.name}
+        </span>
+      ),
+    },
+    figure("count", "count", COUNT, (row) => row.count, { adds: "recording" }),
+    ...bins.map(
+      (bin): Column<SplitRow> => ({
+        id: bin.id,
+        label: bin.short,
+        meaning: `${bin.label}. ${bin.meaning}`,
+        width: `${TIME}px`,
+        figures: { of: (row) => bin.of(row.split), unit: "ns", adds: "recording", siblings: "time" },
+        cell: (row, written) => <span class={bin.of(row.split) === 0 ? "faint" : ""}>{written}</span>,
+        file: [],
+      }),
+    ),
+    {
+      ...figure("total", "shown_ns", SPLIT_TOTAL, (row) => timeIn(bins, row.split), {
+        adds: "recording",
+        siblings: "time",
+      }),
+      cell: (row, written) => (
+        <FigureBar
+          segments={bins.map((bin) => ({
+            colour: bin.colour,
+            hatched: bin.hatched,
+            share: bin.of(row.split) / longest,
+          }))}
+        >
+          {written}
+        </FigureBar>
+      ),
+      file: [ALL, ...binsOf(meanings)].map(({ label, of }) => ({ label, unit: "ns", of: (row) => of(row.split) })),
+    },
+    {
+      ...figure("share", "share", SHARE, (row) => shareOf(timeIn(bins, row.split), total)),
+      file: [{ label: "Share", unit: "fraction", of: (row) => shareOf(row.split.kernel_ns, total) }],
+    },
+  ];
+}
+
+/** A saved file has all bins, whichever are hidden. */
+const ALL = { label: "Total", of: (split: Split) => split.kernel_ns };
+
+const shareOf = (ns: number, total: Split): number | null => (total.kernel_ns ? ns / total.kernel_ns : null);
+
+interface FootProps {
+  grouping: Grouping;
+  /** All rows, and those that are shown. */
+  all: readonly SplitRow[];
+  rows: readonly SplitRow[];
+  bins: readonly Bin[];
+  total: Split;
+}
+
+/** The sum of the rows that are filtered away, so that the columns still add up to the whole. */
+export function splitFoot({ grouping, all, rows, bins, total }: FootProps): Foot {
+  const left = (of: (row: SplitRow) => number) => sum(all, of) - sum(rows, of);
+  const time = left((row) => timeIn(bins, row.split));
+  return {
+    name: counted(all.length - rows.length, `more ${grouping.one}`),
+    cells: {
+      count: left((row) => row.count),
+      ...Object.fromEntries(bins.map((bin) => [bin.id, left((row) => bin.of(row.split))])),
+      total: time,
+      share: shareOf(time, total),
     },
   };
 }

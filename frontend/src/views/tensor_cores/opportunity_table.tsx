@@ -11,7 +11,7 @@ import { counted, DASH } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
-import { DIFFERENCE_PX, differenceColumn } from "../compare/compared_columns";
+import { DIFFERENCE_PX, differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
@@ -20,12 +20,8 @@ import type { OtherSplit } from "./split";
 
 interface OpportunityTableProps extends ViewPart {
   device: DeviceSplit;
-  /** The same of the span that is compared with. */
   other: OtherSplit | null;
 }
-
-/** The number of rows from which the table scrolls. */
-const MOST = 8;
 
 /** For each op the time that could move to the tensor cores, why it does not, and what that costs at most. */
 export function OpportunityTable({ device, other, tab, name }: OpportunityTableProps) {
@@ -54,12 +50,12 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
       label="Opportunities"
       columns={(width) => [
         ...opportunityColumns(all, other ? width - DIFFERENCE_PX : width, tab.meanings),
-        ...(other ? [difference(device, other)] : []),
+        ...difference(device, other),
       ]}
       rows={rows}
       rowKey={keyOf}
       mark={["could", ({ op, shapes }) => namedByOp(op, shapes)]}
-      maxRows={MOST}
+      maxRows={8}
       order={["could_sort", "-gain"]}
       tab={tab}
       empty={<Unmatched typed={typed} change={change} />}
@@ -69,14 +65,12 @@ export function OpportunityTable({ device, other, tab, name }: OpportunityTableP
 }
 
 /** Matches by inputs and kernel: the same op in both spans. */
-const difference = (device: DeviceSplit, other: OtherSplit) =>
-  differenceColumn<Opportunity>({
-    ...other,
+const difference = (device: DeviceSplit, other: OtherSplit | null) =>
+  differences(other, other?.device.opportunities, {
     rows: device.opportunities,
-    others: other.device.opportunities,
     keyOf: ({ op, shapes, dtypes, kernel }) => [op, shapes, dtypes, kernel].join("\n"),
     ns: (row) => row.total_ns,
-    steps: [device.steps.length, other.device.steps.length],
+    steps: [device.steps.length, other?.device.steps.length ?? 1],
   });
 
 const keyOf = (row: Opportunity): string =>

@@ -6,21 +6,16 @@ import { DASH, text } from "../../format";
 import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import { namedByOp, readingOf } from "../choices";
-import { differenceColumn } from "../compare/compared_columns";
+import { differences } from "../compare/compared_columns";
 import type { ViewPart } from "../props";
 import { figuresOf, TablePicture } from "../table_picture";
 import { binOf, matrixUnits } from "./bins";
 import { inputsOf } from "./opportunity_table";
 import type { OtherSplit } from "./split";
 
-/** The number of rows from which the table scrolls. */
-const MOST = 8;
-
 interface RateTableProps extends ViewPart {
   rates: ProductRates;
-  /** The number of steps over which the totals are. */
   steps: number;
-  /** The same of the span that is compared with. */
   other: OtherSplit | null;
 }
 
@@ -33,11 +28,11 @@ export function RateTable({ rates, steps, other, tab, name }: RateTableProps) {
       sub={`${totalsText(readingOf(tab))}${bestOf(rates)}`}
       name={`tensor core rates ${name}`}
       label="Rates"
-      columns={() => [...rateColumns(rows, tab.meanings), ...(other ? [difference(rows, steps, other)] : [])]}
+      columns={() => [...rateColumns(rows, tab.meanings), ...difference(rows, steps, other)]}
       rows={rows}
       rowKey={keyOf}
       mark={["rates", ({ site }) => namedByOp(site.op, site.shapes)]}
-      maxRows={MOST}
+      maxRows={8}
       order="rates"
       tab={tab}
     />
@@ -48,14 +43,12 @@ const keyOf = ({ site, total_ns, tflops }: ProductRate): string =>
   [site.op, site.shapes, site.dtypes, site.kernel, total_ns, tflops].join("\n");
 
 /** Matches by inputs and kernel: the same product in both spans. */
-const difference = (rows: readonly ProductRate[], steps: number, other: OtherSplit) =>
-  differenceColumn<ProductRate>({
-    ...other,
+const difference = (rows: readonly ProductRate[], steps: number, other: OtherSplit | null) =>
+  differences(other, other && (other.device.rates?.rows ?? []), {
     rows,
-    others: other.device.rates?.rows ?? [],
     keyOf: ({ site }) => [site.op, site.shapes, site.dtypes, site.module, site.kernel].join("\n"),
     ns: (row) => row.total_ns,
-    steps: [steps, other.device.steps.length],
+    steps: [steps, other?.device.steps.length ?? 1],
   });
 
 /** ", best BFloat16 751 of 989 TFLOP/s", with the peak of the data sheet; empty where no product has a known rate. */

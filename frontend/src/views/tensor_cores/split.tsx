@@ -1,13 +1,13 @@
 /** Kernel time by bin: of the span, of the span that is compared with, and of each step. */
 
 import { max } from "d3-array";
-import { stepInTimeline } from "../../address/timeline";
+import { stepInTimeline } from "../../address/selection";
 import type { DeviceSplit, Phrase } from "../../api.gen";
 import { StackedBars } from "../../charts/bars/stacked_bars";
 import type { StopSelection } from "../../charts/pointer/pointing";
 import { partRow } from "../../charts/pointer/tip";
-import { Details } from "../../components/details";
 import { Picture } from "../../components/picture";
+import { Details } from "../../components/sentence";
 import { percent, rangeText, scaleFor } from "../../format";
 import { sentence } from "../../phrase";
 import { readingOf } from "../choices";
@@ -21,7 +21,6 @@ interface SplitProps extends ViewPart {
   title: Phrase;
   /** The sum over all kernels, as text. */
   kernelTime: Phrase;
-  /** The same device in the span that is compared with. */
   other: OtherSplit | null;
 }
 
@@ -116,7 +115,6 @@ interface SplitStepsProps extends ViewPart {
   chosen: StopSelection;
 }
 
-/** The split of each step. */
 export function SplitSteps({ device, off, chosen, tab, name }: SplitStepsProps) {
   const { steps } = device;
   const names = steps.map((step) => step.name);

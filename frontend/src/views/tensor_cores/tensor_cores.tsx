@@ -2,9 +2,8 @@
 
 import { DeviceChips } from "../chips";
 import { useStepSelection } from "../choices";
-import { More } from "../more";
 import { type SpanViewProps, titleOf } from "../props";
-import { SeriesTiles } from "../tiles";
+import { More, SeriesTiles } from "../tiles";
 import { hiddenBins } from "./bins";
 import { KernelTable } from "./kernel_table";
 import { OpportunityTable } from "./opportunity_table";

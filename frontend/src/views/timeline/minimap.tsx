@@ -23,7 +23,6 @@ interface MinimapProps {
   step: TimelineStep;
   busy: BusyBins | null;
   palette: Palette;
-  /** The range that is measured. */
   range: TimeRange | null;
   /** Where a search found events. */
   hits?: Hits | null;

@@ -8,9 +8,8 @@ import type { IncludedSteps, Problem, TimelineStep, Waiting } from "../../api.ge
 import { Busy, BytesRead, FileOf, Late, percentOf, WayOut } from "../../components/waiting";
 import { bytesOf, counted, roughCount } from "../../format";
 import { isFinal } from "../../server/recorded";
-import { type TimeRange, touches } from "../../time_range";
+import { rangeOf, type TimeRange, touches } from "../../time_range";
 import type { Loaded } from "./data/pages";
-import { rangeOf } from "./data/steps";
 
 /** Null where the picture is there and nothing is wrong. */
 export function Notice({ pages, waiting, problem, gone, again }: Loaded) {

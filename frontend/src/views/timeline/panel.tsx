@@ -4,8 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
-import { Details } from "../../components/details";
-import { Remark } from "../../components/sentence";
+import { Details, Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
 import { count, fine, text } from "../../format";
@@ -72,7 +71,6 @@ const GESTURES =
   "Drag to move, Ctrl and the wheel to zoom, Shift and drag to measure; click the name of a track to fold or pin it. " +
   "Keys: W and S zoom, A and D move, ? lists all.";
 
-/** Shown in place of the panel while no event is chosen. */
 function Hints() {
   return (
     <>

@@ -3,8 +3,7 @@
 import { sum } from "d3-array";
 import type { BusyBins, KernelsNamed, TimelineStep } from "../../api.gen";
 import { counted, fine, percent, shortened } from "../../format";
-import { lengthOf, type TimeRange, touches } from "../../time_range";
-import { rangeOf } from "./data/steps";
+import { lengthOf, rangeOf, type TimeRange, touches } from "../../time_range";
 
 /** The range between two instants, rounded to whole nanoseconds; null where it is empty. */
 export function rangeBetween(one: number, other: number): TimeRange | null {
@@ -12,7 +11,6 @@ export function rangeBetween(one: number, other: number): TimeRange | null {
   return to > from ? { from, to } : null;
 }
 
-/** The shortest range that contains both. */
 export const joined = (a: TimeRange | null, b: TimeRange): TimeRange =>
   a ? { from: Math.min(a.from, b.from), to: Math.max(a.to, b.to) } : { from: b.from, to: b.to };
 
@@ -46,7 +44,6 @@ const NAME_LETTERS = 28;
 
 const namedText = ({ name, total_ns }: KernelsNamed): string => `${shortened(name, NAME_LETTERS)} ${fine(total_ns)}`;
 
-/** What is known of a range besides its length. */
 export function rangeFacts(range: TimeRange, { of, devices, busy_ns, kernels, most }: BusyBins): RangeFact[] {
   const length = lengthOf(range);
   const busy = sum(busy_ns) / devices;

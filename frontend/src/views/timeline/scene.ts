@@ -36,7 +36,6 @@ export interface Scene {
   step: TimelineStep;
   scale: Scale;
   matches: Matcher | null;
-  /** Colours whose boxes are dimmed. */
   off: ReadonlySet<string>;
   pointed: Box | null;
   /** The track whose name the pointer or the keys are on. */
@@ -44,9 +43,7 @@ export interface Scene {
   /** The instant under the pointer, ns. */
   pointer_ns: number | null;
   chosen: EventDetail | null;
-  /** The range that is measured. */
   range: TimeRange | null;
-  /** A range that is being marked on the axis. */
   band: TimeRange | null;
 }
 

@@ -3,10 +3,9 @@
 import type { TimelineResult, TimelineStep } from "../../api.gen";
 import type { TableData } from "../../components/data_table";
 import { counted, fine, ns } from "../../format";
-import { lengthOf, type TimeRange, touches } from "../../time_range";
+import { lengthOf, rangeOf, type TimeRange, touches } from "../../time_range";
 import { type Box, boxAt, inSight } from "./data/boxes";
 import type { Layer } from "./data/pages";
-import { rangeOf } from "./data/steps";
 import { isFolded, type Layout } from "./layout";
 
 /** "Stream 7, gemm, 1.2 ms, step 3" */

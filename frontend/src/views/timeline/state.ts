@@ -8,13 +8,13 @@ import { useHidden } from "../../components/keys";
 import { useLatest } from "../../dom/hooks";
 import type { Size } from "../../dom/size";
 import { scaleFor } from "../../format";
-import { showing, type TimeRange, timeScale, visibleOf, withNeighbours } from "../../time_range";
+import { rangeOf, showing, type TimeRange, timeScale, visibleOf, withNeighbours } from "../../time_range";
 import type { Tab } from "../props";
 import { coloursOf } from "./data/boxes";
 import { readyDetail, useDetail } from "./data/detail";
 import { matcherOf, useFound } from "./data/found";
 import { layers as layersOf, usePages } from "./data/pages";
-import { rangeOf, stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps";
+import { stepAt, stepInSight, stepOrWhole, wholeOf } from "./data/steps";
 import { layoutOf } from "./layout";
 import { openingStep } from "./notice";
 import { GUTTER_PX } from "./scene";
@@ -22,14 +22,14 @@ import { choicesOf, type TrackChoices } from "./tracks";
 
 /** Which part of the recording is visible, its events in tracks, and how both are drawn. */
 export function usePicture({ result, head, shown_step }: PageOf<"timeline">, tab: Tab) {
-  const held = useMemo(() => tab.events.held?.(head.id) ?? null, [tab.events, head.id]);
+  const held = useMemo(() => tab.source.held?.(head.id) ?? null, [tab.source, head.id]);
   const opening = openingStep(shown_step, held);
   const range = useVisibleRange(result, tab, opening);
   const { visible, whole, step } = range;
   const [size, resize] = useState<Size>({ width: 0, height: 0 });
   const folded = tab.state.frames !== "all";
   const room = Math.max(0, size.width - GUTTER_PX);
-  const loaded = usePages(tab.events, head.id, visible, room, held ? rangeOf(held) : whole, folded);
+  const loaded = usePages(tab.source, head.id, visible, room, held ? rangeOf(held) : whole, folded);
   const time = timeScale(visible, GUTTER_PX, size.width);
   const layers = useMemo(
     () => layersOf(loaded.pages, visible, time.ns_per_px),
@@ -62,11 +62,11 @@ function useChoices(state: Address): TrackChoices {
 /** The event that the address names, and functions that choose another: the picture moves to it. */
 export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisible }: Picture) {
   const event = tab.state.event ?? null;
-  const asked = useDetail(tab.events, span, event, folded);
+  const asked = useDetail(tab.source, span, event, folded);
   const chosen = readyDetail(asked);
   const [together, setTogether] = useState(1);
   const show = (range: TimeRange) => setVisible((before) => showing(before, range, whole));
-  useShownOnce(chosen && { from: chosen.start_ns, to: chosen.end_ns }, event, show);
+  useShownOnce(chosen && rangeOf(chosen), event, show);
   const choose = (number: number | null, of: number) => {
     setTogether(of);
     tab.update({ event: number });
@@ -77,7 +77,7 @@ export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisib
     tab.update({ event: next.event, ...(next.row < 0 ? { frames: "all" } : {}) });
     show(range);
   };
-  const go = (link: EventLink) => goTo(link, { from: link.start_ns, to: link.end_ns });
+  const go = (link: EventLink) => goTo(link, rangeOf(link));
   return { event, asked, chosen, together, choose, goTo, go };
 }
 
@@ -95,7 +95,7 @@ export function useNameSearch(
   const [track, within] = useState<number | null>(null);
   const matches = useMemo(() => matcherOf(words), [words]);
   const found = useFound(
-    tab.events,
+    tab.source,
     span,
     { words, track, folded },
     { event, start_ns: chosen?.event === event ? chosen.start_ns : visible.from },
@@ -128,7 +128,6 @@ interface VisibleRange {
   step: TimelineStep;
   /** Index of the step; null where there is none. */
   at: number | null;
-  /** Shows the whole step again. */
   reset(): void;
   /** Goes to another step; does nothing beyond the first and the last. */
   goTo(at: number): void;

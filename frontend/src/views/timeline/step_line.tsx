@@ -5,14 +5,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { MenuEntry } from "../../components/popup";
-import { type Handed, handToPerfetto } from "../../dom/perfetto";
 import { saveBlob } from "../../dom/save";
 import { bytes, bytesOf } from "../../format";
-import type { Answer, SavedFile } from "../../server/client";
+import type { Answer, SavedFile, ViewSource } from "../../server/client";
 import { untilReady } from "../../server/requested";
-import type { EventSource } from "../props";
 
-/** The step to extract, and what for. */
 export interface WantedStep {
   step: string;
   /** True: saved at once; else it waits for a click, because a browser opens windows on clicks only. */
@@ -27,7 +24,7 @@ export const stepEntries = (step: string, want: (wanted: WantedStep) => void): M
 ];
 
 interface StepLineProps {
-  events: EventSource;
+  events: ViewSource;
   span: string;
   wanted: WantedStep;
   /** The beginning of the window's title: the recording. */
@@ -121,7 +118,7 @@ const SAID: Readonly<Record<Handed | "waiting", string>> = {
 const WAITING_MS = 500;
 
 /** Null: no step is requested, or there is no answer yet. */
-function useStepFile(events: EventSource, span: string, step: string | null): Answer<SavedFile> | null {
+function useStepFile(events: ViewSource, span: string, step: string | null): Answer<SavedFile> | null {
   const [answer, setAnswer] = useState<Answer<SavedFile> | null>(null);
   useEffect(() => {
     setAnswer(null);
@@ -129,4 +126,53 @@ function useStepFile(events: EventSource, span: string, step: string | null): An
     return untilReady((signal) => events.stepFile(span, step, signal), setAnswer, { waiting_ms: WAITING_MS });
   }, [events, span, step]);
   return answer;
+}
+
+export const PERFETTO = "https://ui.perfetto.dev";
+
+/**
+ * The outcome. Blocked: the browser did not open a window; offline: it has no network; closed: the user closed the
+ * window; silent: no answer, because the page could not be loaded or does not answer windows that others open.
+ */
+export type Handed = "given" | "blocked" | "offline" | "closed" | "silent";
+
+interface HandedTrace {
+  title: string;
+  name: string;
+  bytes: ArrayBuffer;
+}
+
+const PING_MS = 200;
+/** Perfetto is a large page and takes long to load. */
+const PATIENCE_MS = 30_000;
+
+/**
+ * Passes a trace to Perfetto in a new window, by messages between the two pages within the browser:
+ *
+ *     this page   PING PING PING ────────────── the trace
+ *     Perfetto    (loads)       ── PONG
+ *
+ * Nothing is uploaded: the bytes stay in this browser, and Perfetto reads them there. It runs synchronously within the
+ * user's click: only then does a browser open a window.
+ */
+export function handToPerfetto({ title, name, bytes }: HandedTrace, around: Window = window): Promise<Handed> {
+  if (!around.navigator.onLine) return Promise.resolve("offline");
+  const opened = around.open(PERFETTO);
+  if (opened === null) return Promise.resolve("blocked");
+  return new Promise((resolve) => {
+    const ended = (how: Handed) => {
+      clearInterval(pings);
+      clearTimeout(patience);
+      around.removeEventListener("message", answered);
+      resolve(how);
+    };
+    const answered = ({ source, origin, data }: MessageEvent) => {
+      if (source !== opened || origin !== PERFETTO || data !== "PONG") return;
+      opened.postMessage({ perfetto: { buffer: bytes, title, fileName: name } }, PERFETTO);
+      ended("given");
+    };
+    around.addEventListener("message", answered);
+    const pings = setInterval(() => (opened.closed ? ended("closed") : opened.postMessage("PING", PERFETTO)), PING_MS);
+    const patience = setTimeout(() => ended("silent"), PATIENCE_MS);
+  });
 }

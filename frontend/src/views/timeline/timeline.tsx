@@ -4,12 +4,11 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import type { Address } from "../../address/keys";
 import { Picture } from "../../components/picture";
 import { count } from "../../format";
-import { around, middleOf, type TimeRange, withNeighbours, zoomed } from "../../time_range";
+import { around, middleOf, outward, rangeOf, type TimeRange, withNeighbours, zoomed } from "../../time_range";
 import type { SpanViewProps, Tab } from "../props";
 import type { Box } from "./data/boxes";
 import { useBusy } from "./data/busy";
 import type { Actions } from "./input/commands";
-import { TracksAndLegend } from "./legend";
 import { Minimap } from "./minimap";
 import { heldText, IfHeld, Notice } from "./notice";
 import { Panel } from "./panel";
@@ -18,7 +17,7 @@ import { stepTitle, tableOf, visibleText, whyStep } from "./spoken";
 import { Stage } from "./stage";
 import { useChosenEvent, useNameSearch, usePicture } from "./state";
 import { StepLine, stepEntries, type WantedStep } from "./step_line";
-import { RangeLine, StepTools } from "./tools";
+import { RangeLine, StepTools, TracksAndLegend } from "./tools";
 import { turnedKeys } from "./tracks";
 
 /** Another span gets a new picture: no state of the previous one is kept. */
@@ -39,7 +38,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
   const [headOf, focusHead] = useState<number | null>(null);
   const [wanted, want] = useState<WantedStep | null>(null);
   const { range, measure } = useMeasuring(tab);
-  const busy = useBusy(tab.events, head.id, outward(whole), OVERVIEW_BINS);
+  const busy = useBusy(tab.source, head.id, outward(whole), OVERVIEW_BINS);
   const zoom = (factor: number) => setVisible((before) => zoomed(before, middleOf(before), factor, whole));
   const leave = () => scroller.current?.focus();
   const actions: Actions = {
@@ -142,7 +141,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               {wanted && (
                 <StepLine
                   key={wanted.pressed_ms}
-                  events={tab.events}
+                  events={tab.source}
                   span={head.id}
                   wanted={wanted}
                   recording={`${head.run} ${head.worker} span ${head.number}`}
@@ -151,7 +150,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
               )}
               {range && (
                 <RangeLine
-                  events={tab.events}
+                  events={tab.source}
                   span={head.id}
                   range={range}
                   steps={result.steps}
@@ -172,20 +171,16 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
           choose(null, 1);
           leave();
         }}
-        zoom={() => chosen && setVisible(around({ from: chosen.start_ns, to: chosen.end_ns }, whole))}
+        zoom={() => chosen && setVisible(around(rangeOf(chosen), whole))}
       />
     </div>
   );
 }
 
-/** Whether the address says what to show. */
 const isAsked = ({ step, zoom, event }: Address): boolean => [step, zoom, event].some((each) => each !== undefined);
 
 /** As many bins as a wide screen can show. */
 const OVERVIEW_BINS = 1024;
-
-/** The range extended to whole nanoseconds. */
-const outward = ({ from, to }: TimeRange): TimeRange => ({ from: Math.floor(from), to: Math.ceil(to) });
 
 /** The measured range: kept in the address, except while the pointer is still drawing it. */
 interface Measuring {

@@ -1,9 +1,12 @@
-/** Buttons beside the title, for other steps and for zooming, and the line about the measured range. */
+/** The buttons beside the title, and the lines above and below the picture: tracks, colours and the measured range. */
 
+import type { ComponentChildren, RefObject } from "preact";
 import type { TimelineStep } from "../../api.gen";
-import { fine } from "../../format";
+import { type Colour, Swatch } from "../../colour";
+import { Keys } from "../../components/keys";
+import { counted, fine } from "../../format";
+import type { ViewSource } from "../../server/client";
 import { lengthOf, type TimeRange } from "../../time_range";
-import type { EventSource } from "../props";
 import { useMeasured } from "./data/busy";
 import { rangeFacts, stepsText } from "./range";
 
@@ -51,7 +54,7 @@ export function StepTools({ at, count: steps, goTo, zoom, reset }: StepToolsProp
 
 /** The line under the picture while a range is measured: how long it is, and what happened in it. */
 interface RangeLineProps {
-  events: EventSource;
+  events: ViewSource;
   span: string;
   range: TimeRange;
   steps: readonly TimelineStep[];
@@ -83,6 +86,77 @@ export function RangeLine({ events, span, range, steps, zoom, clear }: RangeLine
       <button class="button low" data-hint="Key Esc" onClick={clear}>
         Clear
       </button>
+    </div>
+  );
+}
+
+const meaningsFor = (matrixUnits: string): readonly (readonly [Colour, string])[] => [
+  ["kernel", "Kernels"],
+  ["tensor", `Kernels on ${matrixUnits}`],
+  ["copy", "Copies"],
+  ["comm", "Communication"],
+  ["data", "Data loading"],
+  ["cpu", "CPU ops"],
+  ["runtime", "Runtime calls"],
+  ["blocking", "Blocking"],
+  ["other", "Python, other"],
+  ["excess", "Does not repeat"],
+];
+
+interface TracksAndLegendProps {
+  field: RefObject<HTMLInputElement | null>;
+  filter: string;
+  write(filter: string): void;
+  leave(): void;
+  /** The numbers of shown tracks and of all tracks. */
+  shown: number;
+  all: number;
+  colours: ReadonlySet<Colour>;
+  off: ReadonlySet<string>;
+  dim(off: ReadonlySet<string>): void;
+  /** "tensor cores", or what the vendor of the GPU calls them. */
+  matrixUnits: string;
+  children: ComponentChildren;
+}
+
+/** The line between the overview and the picture: which tracks are shown, and what the colours mean. */
+export function TracksAndLegend(props: TracksAndLegendProps) {
+  const { field, filter, write, leave, shown, all, colours, off, dim, matrixUnits, children } = props;
+  const type = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" && event.key !== "Enter") return;
+    if (event.key === "Escape") write("");
+    leave();
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="legend-row small">
+      <label>
+        <span class="visually-hidden">Show tracks by name or kind</span>
+        <input
+          ref={field}
+          class="field filter"
+          type="search"
+          placeholder="Filter tracks"
+          value={filter}
+          spellcheck={false}
+          autocomplete="off"
+          onKeyDown={type}
+          onInput={(event) => write(event.currentTarget.value)}
+        />
+      </label>
+      <span class="found" role="status">
+        {filter.trim() !== "" && `${shown} of ${counted(all, "track")}`}
+      </span>
+      {children}
+      <Keys
+        label="Colours"
+        keys={meaningsFor(matrixUnits)
+          .filter(([colour]) => colours.has(colour))
+          .map(([colour, label]) => ({ id: colour, label, mark: <Swatch colour={colour} /> }))}
+        off={off}
+        choose={dim}
+      />
     </div>
   );
 }

@@ -88,7 +88,6 @@ interface ScalarPickerProps {
 /** The most characters of a tag on the button. */
 const TAG_LENGTH = 22;
 
-/** Chooses which of the job's own scalars is drawn as well. */
 export function ScalarPicker({ tags, chosen, choose }: ScalarPickerProps) {
   return (
     <div class="chips scalar-picker">

@@ -24,7 +24,7 @@ interface EveryStepProps {
 
 /** Renders nothing where the recorder timed no steps. */
 export function EveryStep({ run, worker, tab }: EveryStepProps) {
-  const { workers } = useAskedOnce(tab.job_steps, run, (signal) => tab.job_steps.jobSteps(run, signal), NOTHING);
+  const { workers } = useAskedOnce(tab.source, run, (signal) => tab.source.jobSteps(run, signal), NOTHING);
   const timed = workers.find((each) => each.worker === worker) ?? workers[0];
   return timed ? <StepsOf timed={timed} others={workers.length - 1} /> : null;
 }
@@ -82,7 +82,6 @@ const times = (ratio: number): string => ratio.toFixed(2);
 /** "steps 8 to 15" */
 const namesOf = ({ step, steps }: StepBin): string => `steps ${count(step)} to ${count(step + steps - 1)}`;
 
-/** The number of labels below the axis. */
 const MARKS = 5;
 
 function segmentOf(bins: readonly StepBin[]) {

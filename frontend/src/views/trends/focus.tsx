@@ -130,17 +130,11 @@ const nameOf = ({ label, workers }: Run): string =>
       ? `${label} (mean and range of ${workers} workers)`
       : label;
 
-interface OpenSpanProps {
-  run: Run;
-  chosen: TrendSelection;
-  tab: Tab;
-}
-
 /** What the hint of the picture says. */
 export const HOW_TO_OPEN = "Click a point to open its span.";
 
 /** Links from the selected point to the views of its span. Its place is reserved before a point is selected. */
-export function OpenSpan({ run, chosen, tab }: OpenSpanProps) {
+export function OpenSpan({ run, chosen, tab }: { run: Run; chosen: TrendSelection; tab: Tab }) {
   const [number, step] = (chosen.selected ?? "").split("/");
   const span = run.spans.find((each) => String(each.number) === number);
   const views = tab.meanings.views.filter((view) => view.id !== "trends");

@@ -42,9 +42,7 @@ export interface Run {
   /** Index among the colours of runs, where it has one. */
   hue?: number;
   spans: readonly ReadSpan[];
-  /** The number of processes. */
   workers: number;
-  /** The full name of the worker, where this is one worker of a run. */
   worker?: string;
   steps: readonly StepAggregate[];
   wholes: readonly StepAggregate[];
@@ -190,7 +188,6 @@ function quantile(known: Float64Array, share: number): number {
   return known[below]! + (at - below) * (known[above]! - known[below]!);
 }
 
-/** The median of what is drawn. */
 export const medianOf = (values: readonly (number | null)[]): number | null => median(values) ?? null;
 
 const LATER = new WeakMap<TrendsResult, Map<string, Series>>();
@@ -228,14 +225,14 @@ export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): 
   useEffect(() => {
     if (there) return;
     return untilReady(
-      (signal) => tab.series.series(named === "" ? [] : named.split("\n"), chosen.id, signal),
+      (signal) => tab.source.series(named === "" ? [] : named.split("\n"), chosen.id, signal),
       (answer) => {
         if (answer.kind !== "ready") return;
         learn(spans, answer.value);
         drawAgain((drawn) => drawn + 1);
       },
     );
-  }, [there, spans, named, chosen.id, tab.series]);
+  }, [there, spans, named, chosen.id, tab.source]);
   const shown = useRef(metrics[0]!);
   if (there) shown.current = chosen;
   return has(spans, shown.current.id) ? shown.current : metrics[0]!;

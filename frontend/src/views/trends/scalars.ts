@@ -2,8 +2,8 @@
 
 import type { ScalarSeries, Scalars } from "../../api.gen";
 import type { OverlayPoint } from "../../charts/lines/line_layout";
+import type { ViewSource } from "../../server/client";
 import { useAskedOnce } from "../../server/requested";
-import type { ScalarSource } from "../props";
 import type { Over, TrendAxis } from "./axis";
 import type { Run } from "./runs";
 
@@ -13,7 +13,7 @@ const NOTHING: Scalars = { tags: [], series: [] };
  * The scalars of a run: its tags, and the series of one tag; empty until they arrive, and where there are none. They
  * are requested once.
  */
-export const useScalars = (source: ScalarSource, run: string, tag: string | null): Scalars =>
+export const useScalars = (source: ViewSource, run: string, tag: string | null): Scalars =>
   useAskedOnce(source, JSON.stringify([run, tag]), (signal) => source.scalars(run, tag, signal), NOTHING);
 
 /** The position of each value on the axis; values for which the axis has no place are left out. */

@@ -25,7 +25,6 @@ interface Row extends SlowStep {
 
 interface SlowStepsProps {
   title: Phrase;
-  /** The rule by which a step counts as slow. */
   rule: Phrase;
   run: Run;
   chosen: TrendSelection;

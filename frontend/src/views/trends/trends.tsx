@@ -105,7 +105,7 @@ function Pictures({ page, cast, compared, typed, search, over, metric, tab }: Pi
   const strips = useSameList(of === "workers" ? runs.slice(-1) : [...runs].reverse().concat(group));
   const focus = runs[runs.length - 1]!;
   const tag = tab.state.scalar ?? null;
-  const { tags, series } = useScalars(tab.scalars, focus.name, tag);
+  const { tags, series } = useScalars(tab.source, focus.name, tag);
   // all runs, whichever of them are drawn individually
   const along = useSameList(
     [...group, ...runs].sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -184,14 +184,8 @@ function scalarSub(tag: string | null, overlay: Overlay | null, { label }: Run):
     : `; ${label} logged no ${tag} at these steps: choose wall time`;
 }
 
-interface RunSearchProps {
-  of: Cast["of"];
-  typed: string;
-  search(typed: string): void;
-}
-
 /** The search among many runs: those that it finds are drawn individually. */
-function RunSearch({ of, typed, search }: RunSearchProps) {
+function RunSearch({ of, typed, search }: { of: Cast["of"]; typed: string; search(typed: string): void }) {
   return (
     <input
       class="field run-search"
@@ -217,15 +211,10 @@ function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) =>
 }
 
 /** From which span on a figure is different, in sentences: the marks in the picture above are at the same places. */
-interface ChangesProps {
-  changes: readonly Change[];
-  tab: Tab;
-}
-
 /** Further changes are in the table behind the menu. */
 const MOST = 6;
 
-function Changes({ changes, tab }: ChangesProps) {
+function Changes({ changes, tab }: { changes: readonly Change[]; tab: Tab }) {
   if (changes.length === 0) return null;
   const more = changes.length - MOST;
   return (

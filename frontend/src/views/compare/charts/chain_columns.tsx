@@ -5,8 +5,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { ValueGrid, zeroAxis } from "../../../charts/axes";
 import { moved, nearest, pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { svgPaint } from "../../../colour";
@@ -166,13 +165,7 @@ function Picture({ columns, scale, width }: PictureProps) {
   );
 }
 
-interface StackProps {
-  parts: ChainColumn["parts"];
-  wide: number;
-  y(value: number): number;
-}
-
-function Stack({ parts, wide, y }: StackProps) {
+function Stack({ parts, wide, y }: { parts: ChainColumn["parts"]; wide: number; y(value: number): number }) {
   let below = 0;
   return (
     <>
@@ -204,7 +197,6 @@ const STARTS_PX = 6;
 interface ColumnDrag {
   /** The column that is being dragged, the place where it would go, and how far it was dragged, px; null: none is. */
   dragged: { from: number; to: number; by: number } | null;
-  /** Handlers for the picture. */
   handlers: {
     onPointerDown(event: PointerEvent): void;
     onPointerMove(event: PointerEvent): void;

@@ -1,7 +1,7 @@
 /** What leads from one total to another: a row for each change, which begins where the previous one ended. */
 
 import { useMemo, useState } from "preact/hooks";
-import { ticks, zeroAxis } from "../../../charts/axes/ticks";
+import { ticks, zeroAxis } from "../../../charts/axes";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { type Filled, svgPaint } from "../../../colour";
@@ -14,7 +14,6 @@ export interface FallRow extends Fall, Filled {
   label: string;
   /** The change with its sign. */
   figure: string;
-  /** Its confidence interval. */
   aside: string;
 }
 

@@ -2,9 +2,9 @@
  * What happened at the same time, one lane each: intervals, step marks above, and brackets below that mark what counts.
  */
 
-import { TimeAxis } from "../../../charts/axes/time_axis";
+import { TimeAxis } from "../../../charts/axes";
 import { pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
-import { StepRings } from "../../../charts/time/step_rings";
+import { StepRings } from "../../../charts/time/zoomed_picture";
 import { colourOf, svgFill } from "../../../colour";
 import { sized } from "../../../dom/size";
 import { textWidth } from "../../../dom/text_width";

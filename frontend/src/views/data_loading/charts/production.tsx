@@ -7,8 +7,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { StopSelection } from "../../../charts/pointer/pointing";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { StepRings } from "../../../charts/time/step_rings";
-import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
+import { StepRings, ZoomedPicture } from "../../../charts/time/zoomed_picture";
 import { sized } from "../../../dom/size";
 import { count, fine, type Scale } from "../../../format";
 import { middleOf, type TimeRange } from "../../../time_range";
@@ -30,7 +29,6 @@ interface ProductionProps extends Lanes, StopSelection, TimeRange {
   parts: readonly LanePart[];
   steps: readonly StepStart[];
   scale: Scale;
-  /** The figures of a segment. */
   segmentTip(lane: number, segment: number): TipContent;
 }
 

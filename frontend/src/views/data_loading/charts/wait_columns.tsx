@@ -5,8 +5,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { thinned, zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { thinned, ValueGrid, zeroAxis } from "../../../charts/axes";
 import { nearest, pointerX, type StopSelection, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { colourOf } from "../../../colour";

@@ -4,8 +4,7 @@
  */
 
 import { useState } from "preact/hooks";
-import { type AxisLabel, thinned, zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { type AxisLabel, thinned, ValueGrid, zeroAxis } from "../../../charts/axes";
 import type { Dot } from "../../../charts/lines/polyline";
 import { nearest, pointerX, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip } from "../../../charts/pointer/tip";
@@ -14,12 +13,11 @@ import {
   type CurveMark,
   type CurveProps,
   type Drawn,
+  dotsOf,
   GOAL,
   labelsOf,
-  loaderDots,
   NOW,
   type PartProps,
-  stepDots,
 } from "./worker_curve_layout";
 
 const LEFT = 50;
@@ -117,13 +115,13 @@ const path = (dots: readonly Dot[]): string =>
 
 function Curves({ points, measured, drawn }: PartProps) {
   const { x, y } = drawn;
-  const steps = stepDots(points, drawn);
+  const steps = dotsOf(points, "step_ns", drawn);
   const [first] = steps;
   const marked = x(1) - x(0) >= MARKED_PX;
   return (
     <g>
       <path class="line" d={path(bent(steps, drawn.frame.bottom))} />
-      <path class="loader" d={path(bent(loaderDots(points, drawn), drawn.frame.bottom))} />
+      <path class="loader" d={path(bent(dotsOf(points, "loader_ns", drawn), drawn.frame.bottom))} />
       {measured.workers < (points[0]?.workers ?? 0) && first && (
         <path class="ref" d={path([{ x: x(measured.workers), y: y(measured.ns) }, first])} />
       )}

@@ -1,6 +1,6 @@
 /** The inputs of a worker curve, where its points are, and where its labels find room next to them. */
 
-import type { ZeroAxis } from "../../../charts/axes/ticks";
+import type { ZeroAxis } from "../../../charts/axes";
 import type { Dot } from "../../../charts/lines/polyline";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { textWidth } from "../../../dom/text_width";
@@ -34,7 +34,6 @@ export interface CurveProps {
 
 export interface Drawn {
   frame: Box;
-  /** Numbers of workers that can be chosen. */
   stops: readonly number[];
   x(workers: number): number;
   y(ns: number): number;
@@ -44,14 +43,9 @@ export interface Drawn {
 
 export type PartProps = CurveProps & { width: number; drawn: Drawn };
 
-export const stepDots = (points: CurveProps["points"], { x, y, frame }: Drawn): Dot[] =>
+export const dotsOf = (points: CurveProps["points"], of: "step_ns" | "loader_ns", { x, y, frame }: Drawn): Dot[] =>
   cut(
-    points.map((point) => ({ x: x(point.workers), y: y(point.step_ns) })),
-    frame.top,
-  );
-export const loaderDots = (points: CurveProps["points"], { x, y, frame }: Drawn): Dot[] =>
-  cut(
-    points.map((point) => ({ x: x(point.workers), y: y(point.loader_ns) })),
+    points.map((point) => ({ x: x(point.workers), y: y(point[of]) })),
     frame.top,
   );
 
@@ -78,7 +72,7 @@ export function labelsOf(
 ): { label: Label; strong: boolean }[] {
   const { frame, x, y } = drawn;
   const dot = (mark: CurveMark): Dot => ({ x: x(mark.workers), y: y(mark.ns) });
-  const lines = [stepDots(points, drawn), loaderDots(points, drawn)];
+  const lines = [dotsOf(points, "step_ns", drawn), dotsOf(points, "loader_ns", drawn)];
   const coresAt = cores && drawn.stops.includes(cores.workers) ? x(cores.workers) : null;
   const upright =
     coresAt === null
@@ -205,7 +199,6 @@ export function boxOf({ x, y, anchor, text }: Label): Box {
   return { left, right: left + width, top: y - RISE, bottom: y + DROP };
 }
 
-/** The square around a mark. */
 export const around = ({ x, y }: Dot, radius: number): Box => ({
   left: x - radius,
   right: x + radius,

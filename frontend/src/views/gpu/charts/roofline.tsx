@@ -198,7 +198,6 @@ function Dot({ looks: { shape, colour }, place, ink = false }: DotProps) {
   return <path d={outline(shape, place)} {...svgPaint(colour)} {...edge} />;
 }
 
-/** A dot, as the legend shows it. */
 export function DotSample({ shape, colour }: { shape: DotShape; colour: string }) {
   return (
     <svg class="plot" width="12" height="12" aria-hidden="true">

@@ -12,8 +12,7 @@
 
 import { max } from "d3-array";
 import { useMemo, useState } from "preact/hooks";
-import { zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { ValueGrid, zeroAxis } from "../../../charts/axes";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import {

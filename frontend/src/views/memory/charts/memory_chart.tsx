@@ -11,8 +11,7 @@
 
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
-import { zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid } from "../../../charts/axes/value_axis";
+import { ValueGrid, zeroAxis } from "../../../charts/axes";
 import type { TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
 import { ZoomedPicture } from "../../../charts/time/zoomed_picture";
@@ -36,7 +35,6 @@ interface MemoryChartProps {
   curve: Curve;
   /** The peak; null where it is outside the picture. */
   peak: { at: number; bytes: number };
-  /** Calls of the allocator to the driver. */
   calls: readonly { label: string; at: number }[];
   instant: number | null;
   choose(at: number): void;
@@ -194,7 +192,6 @@ export interface Curve extends TimeRange {
   least: readonly number[];
   most: readonly number[];
   /** Empty where there is no caching allocator. */
-  reservedLeast: readonly number[];
   reservedMost: readonly number[];
 }
 

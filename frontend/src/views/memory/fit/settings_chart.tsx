@@ -16,8 +16,7 @@
 import { max } from "d3-array";
 import { useState } from "preact/hooks";
 import type { FitSetting } from "../../../api.gen";
-import { zeroAxis } from "../../../charts/axes/ticks";
-import { ValueGrid, valueAxis } from "../../../charts/axes/value_axis";
+import { ValueGrid, valueAxis, zeroAxis } from "../../../charts/axes";
 import { pointerX, pointerY, slider, typed } from "../../../charts/pointer/pointing";
 import { Tip, type TipContent } from "../../../charts/pointer/tip";
 import { sized } from "../../../dom/size";

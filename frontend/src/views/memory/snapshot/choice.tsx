@@ -21,7 +21,6 @@ interface SnapshotChoiceProps {
   /** Null: the recording. */
   chosen: string | null;
   tab: Tab;
-  /** Further choices. */
   children?: ComponentChildren;
 }
 
@@ -57,7 +56,6 @@ export interface SnapshotProps {
   tab: Tab;
 }
 
-/** The inputs of the parts of the view. */
 export interface SnapshotPart extends SnapshotProps {
   device: DeviceSnapshot;
   /** The beginning of the names of saved files. */

@@ -3,13 +3,14 @@
  */
 
 import { useMemo } from "preact/hooks";
-import type { DeviceSnapshot, FlamePage, MemoryBins, SnapshotPage } from "../../../api.gen";
+import type { DeviceSnapshot, FlamePage, LineGrowth, LineRow, MemoryBins, SnapshotPage } from "../../../api.gen";
 import { Chips } from "../../../components/chips";
 import { Code } from "../../../components/copy";
 import { Note } from "../../../components/note";
 import { Picture } from "../../../components/picture";
 import { Sentence } from "../../../components/sentence";
-import { bytes, count, counted, fine, scaleFor } from "../../../format";
+import type { Column } from "../../../components/table";
+import { bytes, change, count, counted, fine, scaleFor } from "../../../format";
 import type { TimeRange } from "../../../time_range";
 import { ShowAll } from "../../chips";
 import { zoomWithin } from "../../choices";
@@ -17,11 +18,11 @@ import { flameTable } from "../../operators/flame/picture";
 import { without } from "../../operators/flame/shapes";
 import { howToRead, Stage, useKinds } from "../../operators/flame/stage";
 import { treeOf } from "../../operators/flame/tree";
+import { figureColumn, TablePicture } from "../../table_picture";
 import { Parts } from "../alive";
 import { MemoryChart } from "../charts/memory_chart";
 import { CurveKeys, curveOf, curveTable, Shown } from "../curve";
-import { SnapshotChoice, type SnapshotPart, type SnapshotProps } from "./choice";
-import { Growth, Lines } from "./lines";
+import { nameOf, SnapshotChoice, type SnapshotPart, type SnapshotProps } from "./choice";
 import { Reserved, Segments } from "./segments";
 
 export function Snapshot(props: SnapshotProps) {
@@ -97,7 +98,6 @@ function Lost({ page: { summary, timed, curve } }: { page: SnapshotPage }) {
 
 const TITLE = "How much is in use, and how much reserved?";
 
-/** In use and reserved over time. */
 function SnapshotCurve(part: SnapshotPart & { curve: MemoryBins; zoom: TimeRange | null }) {
   const { page, device, tab, name, curve, zoom } = part;
   const whole = { from: 0, to: page.end_ns };
@@ -173,3 +173,95 @@ function Stacks({ page, tab, name, stacks }: SnapshotPart & { stacks: FlamePage 
     </Picture>
   );
 }
+
+/** Which lines hold memory, and how long their allocations live. */
+function Lines({ device, tab, name }: SnapshotPart) {
+  return (
+    <TablePicture
+      title="Which lines hold memory?"
+      name={`lines ${name}`}
+      label="Lines"
+      columns={COLUMNS}
+      rows={device.peak_by_line}
+      rowKey={keyOf}
+      maxRows={12}
+      empty="Nothing was allocated."
+      order={["snapshot_lines", "-peak"]}
+      tab={tab}
+    />
+  );
+}
+
+const keyOf = ({ line, function: made }: Pick<LineRow, "line" | "function">): string => `${line} ${made}`;
+
+const lineCell = ({ line, function: made }: Pick<LineRow, "line" | "function">) => {
+  const words = line === null ? "not recorded" : made === null || made === line ? line : `${line} ${made}`;
+  return <span data-hint={words}>{words}</span>;
+};
+
+const COLUMNS: readonly Column<LineRow>[] = [
+  { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
+  {
+    ...figureColumn("peak", "Peak", 88, "bytes", (row) => row.bytes, { siblings: "bytes" }),
+    meaning: "In use when most is.",
+  },
+  {
+    ...figureColumn("end", "End", 80, "bytes", (row) => row.end_bytes, { siblings: "bytes" }),
+    meaning: "In use when the snapshot was made.",
+  },
+  {
+    ...figureColumn("made", "Allocated", 72, "count", (row) => row.made_count),
+    meaning: "Allocations since the oldest entry, also those that are freed again.",
+  },
+  {
+    ...figureColumn("life", "Lifetime", 72, "ns", (row) => (row.lifetime_us === null ? null : 1_000 * row.lifetime_us)),
+    meaning: "The mean of those allocations that are freed again.",
+    missing: "None of its allocations was freed while entries were recorded.",
+  },
+];
+
+const NONE = "none";
+
+function Growth({ page: { growth }, entry, tab, name }: SnapshotPart) {
+  const others = tab.index.snapshots.filter(({ id, run }) => id !== entry.id && run === entry.run);
+  if (others.length === 0) return null;
+  const since = others.find(({ id }) => id === tab.state.since);
+  return (
+    <TablePicture
+      title={since ? `What has grown since ${nameOf(since)}?` : "What has grown?"}
+      sub={growth ? `${change(0, growth.more_bytes, "bytes")} in use` : undefined}
+      name={`growth ${name}`}
+      label="Growth by line"
+      columns={GROWTH_COLUMNS}
+      rows={growth?.lines ?? []}
+      rowKey={keyOf}
+      maxRows={12}
+      empty={since ? "Each line holds as much as there." : "Choose a snapshot to compare with."}
+      order={["snapshot_growth", "-more"]}
+      tab={tab}
+      above={
+        <Chips
+          label="Compare with"
+          name="Since"
+          chosen={since?.id ?? NONE}
+          choose={(id) => tab.update({ since: id === NONE ? null : id })}
+          options={[{ id: NONE, label: "none" }, ...others.map((each) => ({ id: each.id, label: nameOf(each) }))]}
+        />
+      }
+    />
+  );
+}
+
+const GROWTH_COLUMNS: readonly Column<LineGrowth>[] = [
+  { id: "line", label: "Line", order: (row) => row.line, cell: lineCell },
+  figureColumn("before", "Before", 80, "bytes", (row) => row.before_bytes, { siblings: "bytes" }),
+  figureColumn("now", "Now", 80, "bytes", (row) => row.after_bytes, { siblings: "bytes" }),
+  {
+    id: "more",
+    numeric: true,
+    label: "Change",
+    width: "88px",
+    order: (row) => row.after_bytes - row.before_bytes,
+    cell: (row) => change(row.before_bytes, row.after_bytes, "bytes"),
+  },
+];

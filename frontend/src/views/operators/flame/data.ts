@@ -3,14 +3,14 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { FlamePage } from "../../../api.gen";
+import type { ViewSource } from "../../../server/client";
 import { type Requested, useRequested } from "../../../server/requested";
-import type { EventSource } from "../../props";
 
 export type FlameAnswer = Requested<FlamePage>;
 
 type Paths = Pick<FlamePage, "by" | "where">;
 
-export function useFlamePage(events: EventSource, span: string, { by, where }: Paths, wanted: boolean): FlameAnswer {
+export function useFlamePage(events: ViewSource, span: string, { by, where }: Paths, wanted: boolean): FlameAnswer {
   const name = wanted ? [span, by, where].join() : null;
   return useRequested(events, name, async (signal) => {
     const answer = await events.flame(span, { by, where }, signal);

@@ -170,7 +170,6 @@ function Told({ tree, zoomed, text, view, at, pointer, scrolled }: ToldProps) {
   );
 }
 
-/** Scrolls to the row that the keys went to. */
 function useInView(box: { current: HTMLDivElement | null }, row: number) {
   useLayoutEffect(() => {
     const within = box.current;
@@ -185,7 +184,6 @@ function useInView(box: { current: HTMLDivElement | null }, row: number) {
 /** The duration of the transition from one zoom to the next, which lets the eye follow. */
 const MOVE_MS = 160;
 
-/** Whether the user's system asks for reduced motion. */
 const isStill = (): boolean => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 interface Moving {
@@ -239,7 +237,6 @@ export function between(start: Window, target: Window, part: number): Window {
   return { low, high: low + wide };
 }
 
-/** What each kind of frame is called. */
 const KIND: Readonly<Record<Kind, string>> = {
   all: "",
   python: "line of Python",

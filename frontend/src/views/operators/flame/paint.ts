@@ -29,7 +29,6 @@ export const COLOUR_OF: Readonly<Record<Kind, Colour | null>> = {
   smaller: null,
 };
 
-/** A fill and the colour of text on it. */
 interface Paint {
   fill: string;
   ink: string;
@@ -48,7 +47,6 @@ interface Look {
 
 const looks = new WeakMap<Palette, WeakMap<readonly string[], readonly Look[]>>();
 
-/** The looks by label. */
 function looksOf({ names, kinds }: Pick<Tree, "names" | "kinds">, palette: Palette): readonly Look[] {
   const known = kept(looks, palette, () => new WeakMap<readonly string[], readonly Look[]>());
   return kept(known, names, () => names.map((name, label) => lookOf(name, kinds[label]!, palette)));

@@ -52,7 +52,7 @@ export function FlameGraph({ part, span }: { part: OperatorPart; span: string })
   );
   const by = groupings.find(({ id }) => id === tab.state.paths)?.id ?? groupings[0]!.id;
   const where = (knowsWhere(result) && tab.state.work) || "ran";
-  const answer = useFlamePage(tab.events, span, { by, where }, seen);
+  const answer = useFlamePage(tab.source, span, { by, where }, seen);
   const up = tab.state.turned === "up";
   return (
     <div ref={box}>

@@ -161,7 +161,6 @@ const NONE = -1;
  * `Map` of texts or large numbers takes ten times as long for a hundred thousand pairs.
  */
 export class Pairs {
-  /** How many pairs have a number. */
   size = 0;
   private room = LEAST_ROOM;
   private place: Int32Array;

@@ -69,7 +69,6 @@ export function numbersIn(text: string): Float64Array {
 const valuesOf = (page: FlamePage, measure: Measure): string | null =>
   ({ device: page.device_ns, host: page.host_ns, idle: page.idle_ns, bytes: page.allocated_bytes })[measure];
 
-/** The measures that the recording has. */
 export const measuresOf = (page: FlamePage): Measure[] =>
   (["device", "host", "idle", "bytes"] as const).filter((each) => Number.parseInt(valuesOf(page, each) ?? "", 10) > 0);
 
@@ -80,7 +79,6 @@ export function ownOf({ parent, value }: Tree): Float64Array {
   return own;
 }
 
-/** The frames from the root to this one. */
 export function pathTo({ parent }: Tree, at: number): number[] {
   const path: number[] = [];
   for (let frame = at; frame >= 0; frame = parent[frame]!) path.push(frame);

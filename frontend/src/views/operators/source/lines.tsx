@@ -13,9 +13,6 @@ import type { OperatorPart } from "../tables";
 import { lineName, type Measure, measuresOf, sameLines, shortName } from "./rows";
 import { SourceView } from "./view";
 
-/** The number of rows from which the table scrolls. */
-const MOST = 10;
-
 export function Lines({ part, span }: { part: OperatorPart; span: string }) {
   const { result, titles, tab, name } = part;
   const table = result.lines!;
@@ -35,7 +32,7 @@ export function Lines({ part, span }: { part: OperatorPart; span: string }) {
         rows={rows}
         rowKey={({ source }) => source}
         mark={["lines", ({ source }) => source]}
-        maxRows={MOST}
+        maxRows={10}
         order="code_lines"
         tab={tab}
         onChoose={({ source }) => tab.update({ line: source })}

@@ -7,8 +7,8 @@ import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { CodeLine, SourceText } from "../../../api.gen";
 import { InlineBar } from "../../../charts/bars/split_bar";
-import { Details } from "../../../components/details";
 import { factorOf } from "../../../components/figures";
+import { Details } from "../../../components/sentence";
 import { hint } from "../../../dom/hint";
 import { isPlain } from "../../../dom/keys";
 import { counted, type Scale } from "../../../format";
@@ -18,8 +18,7 @@ import { useRequested } from "../../../server/requested";
 import { readingOf } from "../../choices";
 import { signed } from "../../compare/difference";
 import type { OperatorPart } from "../tables";
-import { type Mark, marksByLine, shownLines } from "./folding";
-import { filesOf, lineName, type Measure, shortName, sourceLine } from "./rows";
+import { filesOf, lineName, type Mark, type Measure, marksByLine, shortName, shownLines, sourceLine } from "./rows";
 
 interface SourceViewProps {
   part: OperatorPart;
@@ -37,8 +36,8 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
   const editor = useRef<HTMLAnchorElement>(null);
   const files = useMemo(() => filesOf(rows, measures[0]), [rows, measures]);
   const file = sourceLine(chosen.source)?.file ?? "";
-  const { source } = tab.events;
-  const { page: text, problem } = useRequested(tab.events, source ? `${span} ${file}` : null, (signal) =>
+  const { source } = tab.source;
+  const { page: text, problem } = useRequested(tab.source, source ? `${span} ${file}` : null, (signal) =>
     source!(span, file, signal),
   );
   const asked = tab.state.line !== undefined;
@@ -68,7 +67,7 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
           <Text key={file} {...{ part, text, chosen, measures, moved }} />
         ) : (
           <p class="quiet small source-none">
-            {text ? "This file is not here." : whyNot(problem?.problem, tab.events.source)}
+            {text ? "This file is not here." : whyNot(problem?.problem, tab.source.source)}
             {text && <Details text={HOW_TO_ADD} />}
           </p>
         )}

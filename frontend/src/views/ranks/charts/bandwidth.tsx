@@ -1,6 +1,6 @@
 /** Bandwidth over message size: whether a link misses its speed because messages are small. */
 
-import { ValueGrid, valueAxis } from "../../../charts/axes/value_axis";
+import { ValueGrid, valueAxis } from "../../../charts/axes";
 import { Sized } from "../../../dom/size";
 import type { Scale } from "../../../format";
 

@@ -19,7 +19,6 @@ import { Sized } from "../../../dom/size";
 import { scaleFor } from "../../../format";
 import { lengthOf, middleOf, type TimeRange, type TimeScale } from "../../../time_range";
 
-/** The place that the pointer is on. */
 export interface LanePlace {
   row: number;
   at: number;
@@ -40,13 +39,11 @@ export interface LanePlotProps {
   gutter: number;
   zoom: TimeRange | null;
   setZoom(zoom: TimeRange | null): void;
-  /** Opens a rank at an instant. */
   open(row: number, at: number): void;
   /** Paints the rows; `of` lists the inputs. */
   paint(pen: Pen, painted: Painted): void;
   of: readonly unknown[];
   tip(place: LanePlace): TipContent;
-  /** Returns what is drawn over the rows. */
   over(place: LanePlace | null, time: TimeScale): ComponentChildren;
 }
 

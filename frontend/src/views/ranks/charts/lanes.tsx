@@ -27,7 +27,6 @@ import {
 const STATES = ["not in this step", "its own time", "waits for others", "transfers"] as const;
 const WAIT = 2;
 
-/** The arrivals at a collective: rows, and when each arrives. */
 interface Arrivals {
   label: string;
   last: number;

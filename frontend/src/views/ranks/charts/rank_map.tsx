@@ -8,7 +8,7 @@
  */
 
 import { useMemo, useState } from "preact/hooks";
-import { thinned } from "../../../charts/axes/ticks";
+import { thinned } from "../../../charts/axes";
 import { type Pen, Sheet, stripes } from "../../../charts/canvas/canvas";
 import { type Palette, usePalette } from "../../../charts/canvas/palette";
 import { moved, pointerX, pointerY, slider } from "../../../charts/pointer/pointing";
@@ -37,7 +37,6 @@ interface RankMapProps {
   matrix: Matrix;
   /** Rows of the matrix from top to bottom. */
   order: readonly number[];
-  /** Names of the columns. */
   steps: readonly string[];
   colour: Colour;
   worst: Worst;
@@ -46,7 +45,6 @@ interface RankMapProps {
   nameOf(rows: readonly number[]): string;
   figureOf(rows: readonly number[]): string;
   tip(cell: Cell): TipContent;
-  /** A row and a column of the matrix. */
   selected: { row: number; column: number } | null;
   select(cell: Cell): void;
   /** On a double click or Enter: opens what the cell stands for. */

@@ -32,7 +32,6 @@ interface StageRow {
   stages: readonly number[];
 }
 
-/** The colours of the causes of idle time. */
 export const CAUSE_COLOURS: Readonly<Record<Cause, Colour>> = {
   schedule: "other",
   imbalance: "cpu",
@@ -46,7 +45,6 @@ export const KINDS = ["forward", "backward", "backward, inputs", "backward, weig
 interface StagesProps extends Pick<LanePlotProps, "label" | "zoom" | "setZoom" | "open"> {
   step: DrawnStep;
   rows: readonly StageRow[];
-  /** What the causes are called. */
   words: Readonly<Record<Cause, string>>;
 }
 

@@ -8,7 +8,7 @@ import type { Depth, TimelinePage, Track } from "../../../api.gen";
 import { shadeOf } from "../../../charts/canvas/palette";
 import { type Colour, colourOf } from "../../../colour";
 import { kept } from "../../../kept";
-import type { TimeRange } from "../../../time_range";
+import { rangeOf, type TimeRange } from "../../../time_range";
 
 /** Boxes [first, end) of the columns. */
 interface Row {
@@ -64,7 +64,7 @@ export function boxesOf(page: TimelinePage): Boxes {
     to[at]! += from[at]!;
   }
   return {
-    covers: { from: page.start_ns, to: page.end_ns },
+    covers: rangeOf(page),
     detail_ns: page.detail_ns,
     tracks: page.tracks,
     rows: rowsOf(boxes.track, boxes.row),
@@ -84,7 +84,6 @@ export function boxesOf(page: TimelinePage): Boxes {
   };
 }
 
-/** The colours of the boxes of some pages. */
 export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colour> {
   return new Set(pages.flatMap(({ boxes }) => usedBy(boxes)));
 }
@@ -116,7 +115,6 @@ export function firstAbove(values: Float64Array, least: number, first: number, e
   return low;
 }
 
-/** The part of a row that touches a range. */
 export function inSight(boxes: Boxes, { first, end }: Row, { from, to }: TimeRange): Row {
   const begin = firstAbove(boxes.to, from, first, end);
   return { first: begin, end: Math.max(begin, firstAbove(boxes.from, to, begin, end)) };

@@ -4,16 +4,16 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { BusyBins } from "../../../api.gen";
+import type { ViewSource } from "../../../server/client";
 import { untilReady } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
-import type { EventSource } from "../../props";
 
 /** The busy share of a range that is being dragged is requested once the range stops changing for this long. */
 const REST_MS = 120;
 
 /** Null: not there yet. The previous answer stays until the next one arrives. */
 export function useBusy(
-  events: EventSource,
+  events: ViewSource,
   span: string,
   { from, to }: TimeRange,
   bins: number,
@@ -33,7 +33,7 @@ export function useBusy(
 }
 
 /** The figures of the measured range; null while they are not known. */
-export function useMeasured(events: EventSource, span: string, range: TimeRange): BusyBins | null {
+export function useMeasured(events: ViewSource, span: string, range: TimeRange): BusyBins | null {
   const [from, to] = [Math.floor(range.from), Math.max(Math.floor(range.from) + 1, Math.ceil(range.to))];
   const busy = useBusy(events, span, { from, to }, 1, REST_MS);
   return busy?.start_ns === from && busy.end_ns === to ? busy : null;
@@ -44,7 +44,6 @@ interface Bin extends TimeRange {
   share: number;
 }
 
-/** The bins of an answer, with the busy share of each. */
 export function binsOf({ start_ns, end_ns, devices, busy_ns }: BusyBins): Bin[] {
   const edge = (at: number) => start_ns + Math.floor((at * (end_ns - start_ns)) / busy_ns.length);
   return busy_ns.map((busy, at) => {

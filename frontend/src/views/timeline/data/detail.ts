@@ -2,15 +2,14 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { EventDetail } from "../../../api.gen";
-import type { Answer } from "../../../server/client";
+import type { Answer, ViewSource } from "../../../server/client";
 import { untilReady } from "../../../server/requested";
 import { same } from "../../../server/use_answer";
-import type { EventSource } from "../../props";
 
 export type Asked = { event: number; answer: Answer<EventDetail> } | null;
 
 /** The previous answer stays until the next one arrives; null: no event is chosen. */
-export function useDetail(events: EventSource, span: string, event: number | null, folded: boolean): Asked {
+export function useDetail(events: ViewSource, span: string, event: number | null, folded: boolean): Asked {
   const [asked, setAsked] = useState<Asked>(null);
   useEffect(() => {
     if (event === null) {

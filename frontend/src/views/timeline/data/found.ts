@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
 import { useLatest } from "../../../dom/hooks";
 import { kept } from "../../../kept";
+import type { ViewSource } from "../../../server/client";
 import { untilReady } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
-import type { EventSource } from "../../props";
 import type { Box, Boxes } from "./boxes";
 
 /** Letters typed in quick succession are one search. */
@@ -42,7 +42,7 @@ export interface Found {
 }
 
 export function useFound(
-  events: Pick<EventSource, "search">,
+  events: Pick<ViewSource, "search">,
   span: string,
   { words, track, folded }: Sought,
   here: Here,

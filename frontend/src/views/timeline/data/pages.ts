@@ -9,11 +9,10 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Problem, TimelinePage, Track, Waiting } from "../../../api.gen";
 import { useLatest } from "../../../dom/hooks";
-import type { Answer } from "../../../server/client";
+import type { Answer, ViewSource } from "../../../server/client";
 import { same } from "../../../server/use_answer";
 import { browser, isHidden, retryPause, type Trouble } from "../../../server/watch";
 import { lengthOf, type TimeRange, touches } from "../../../time_range";
-import type { EventSource } from "../../props";
 import { mergedTracks } from "../layout";
 import { type Boxes, boxesOf } from "./boxes";
 
@@ -115,9 +114,7 @@ export interface Loaded {
   tracks: readonly Track[];
   waiting: Waiting | null;
   problem: Problem | null;
-  /** Why the newest request has no answer. */
   gone: Trouble | null;
-  /** Sends the request at once. */
   again(): void;
 }
 
@@ -125,7 +122,6 @@ type State = Omit<Loaded, "again">;
 
 const NOTHING: State = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
 
-/** A part of the span, with its stacks folded or not. */
 type Part = Wanted & { folded: boolean };
 
 interface Asking {
@@ -135,7 +131,7 @@ interface Asking {
 
 /** `width`: of the picture without the names, px; 0 while it is not known. */
 export function usePages(
-  events: EventSource,
+  events: ViewSource,
   span: string,
   visible: TimeRange,
   width: number,

@@ -2,15 +2,9 @@
 
 import type { Address } from "../../../address/keys";
 import type { TimelineResult, TimelineStep } from "../../../api.gen";
-import { lengthOf, type TimeRange, touches } from "../../../time_range";
+import { lengthOf, rangeOf, type TimeRange, touches } from "../../../time_range";
 import { selectedStep } from "../../choices";
 
-export const rangeOf = ({ start_ns, end_ns }: Pick<TimelineStep, "start_ns" | "end_ns">): TimeRange => ({
-  from: start_ns,
-  to: end_ns,
-});
-
-/** The range of the whole recording. */
 export function wholeOf({ first_ns, last_ns, steps }: TimelineResult): TimeRange {
   const from = Math.min(first_ns, ...steps.slice(0, 1).map((step) => step.start_ns));
   return { from, to: Math.max(last_ns, from + 1, ...steps.slice(-1).map((step) => step.end_ns)) };

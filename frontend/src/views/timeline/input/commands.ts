@@ -4,6 +4,7 @@ import {
   around,
   lengthOf,
   panned,
+  rangeOf,
   showing,
   type TimeRange,
   touches,
@@ -100,7 +101,6 @@ export function wheelCommand({ deltaX, deltaY, deltaMode, ctrlKey, metaKey, shif
   return Math.abs(deltaX) > Math.abs(deltaY) ? { kind: "pan", px: deltaX * px } : null;
 }
 
-/** What can be done to the picture. */
 export interface Actions {
   setVisible(next: (before: TimeRange) => TimeRange): void;
   point(box: Box | null): void;
@@ -197,9 +197,8 @@ function select(next: Box, whole: TimeRange, actions: Actions): void {
   );
 }
 
-/** The range of the selected event, else the visible range. */
 function measured(more: boolean, { pointed, chosen, visible, range }: Scene): TimeRange {
-  const event = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  const event = pointed ?? (chosen && rangeOf(chosen));
   const { from, to } = event ?? visible;
   return joined(more ? range : null, { from: Math.round(from), to: Math.round(to) });
 }
@@ -207,7 +206,7 @@ function measured(more: boolean, { pointed, chosen, visible, range }: Scene): Ti
 function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
   const { pointed, head, chosen } = scene;
   if (!pointed && head !== null) return fold(scene, actions);
-  const wanted = pointed ?? (chosen && { from: chosen.start_ns, to: chosen.end_ns });
+  const wanted = pointed ?? (chosen && rangeOf(chosen));
   if (wanted) actions.setVisible(() => around(wanted, whole));
 }
 

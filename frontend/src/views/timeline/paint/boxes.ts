@@ -46,7 +46,6 @@ export function paintBoxes(pen: Pen, scene: Scene, place: Placed & { kind: "trac
   }
 }
 
-/** Draws the boxes of a row. */
 interface Brush {
   /** Positions in device pixels, from the right edge of the names on. */
   narrow(from: number, to: number, pixel: number): void;

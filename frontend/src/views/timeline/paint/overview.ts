@@ -9,7 +9,7 @@
 import type { BusyBins, TimelineStep } from "../../../api.gen";
 import type { Pen } from "../../../charts/canvas/canvas";
 import type { Palette } from "../../../charts/canvas/palette";
-import type { TimeRange, TimeScale } from "../../../time_range";
+import { rangeOf, type TimeRange, type TimeScale } from "../../../time_range";
 import { binsOf } from "../data/busy";
 
 export const OVERVIEW_PX = 40;
@@ -46,7 +46,7 @@ export function paintOverview(pen: Pen, overview: Overview): void {
   pen.fillStyle = palette.line;
   pen.fillRect(0, OVERVIEW_PX - FOOT_PX, time.width, 1);
   pen.fillStyle = palette.ink;
-  fill(pen, time, { from: overview.step.start_ns, to: overview.step.end_ns }, OVERVIEW_PX - FOOT_PX, FOOT_PX - 1, 2);
+  fill(pen, time, rangeOf(overview.step), OVERVIEW_PX - FOOT_PX, FOOT_PX - 1, 2);
 }
 
 function paintSteps(pen: Pen, { steps, time, palette }: Overview): void {

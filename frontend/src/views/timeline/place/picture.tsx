@@ -4,11 +4,11 @@
  */
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { rangeInTimeline } from "../../../address/timeline";
+import { rangeInTimeline } from "../../../address/selection";
 import type { EventDetail, Evidence, Track } from "../../../api.gen";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
-import { Details } from "../../../components/details";
+import { Details } from "../../../components/sentence";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
 import { sentence } from "../../../phrase";
@@ -21,8 +21,7 @@ import { layoutOf } from "../layout";
 import { groundOf, overOf, paintOver, paintScene } from "../paint/paint";
 import { AXIS_PX, GUTTER_PX, type Scene } from "../scene";
 import { NO_CHOICES } from "../tracks";
-import { type Cast, castOf, drawnIn, fromRow, longestIn, workAfterWait } from "./cast";
-import { paintWaits } from "./waits";
+import { type Cast, castOf, drawnIn, fromRow, longestIn, paintWaits, workAfterWait } from "./cast";
 
 const HEIGHT_PX = 120;
 
@@ -38,13 +37,7 @@ const withWhatFollows = ({ from, to }: TimeRange, place: TimeRange): TimeRange =
 
 const NO_COLOURS: ReadonlySet<string> = new Set();
 
-interface PlacePictureProps {
-  span: string;
-  place: Evidence;
-  tab: Tab;
-}
-
-export function PlacePicture({ span, place, tab }: PlacePictureProps) {
+export function PlacePicture({ span, place, tab }: { span: string; place: Evidence; tab: Tab }) {
   const box = useRef<HTMLButtonElement>(null);
   const [{ width }, resize] = useState<Size>({ width: 0, height: HEIGHT_PX });
   useSize(box, resize);
@@ -54,7 +47,7 @@ export function PlacePicture({ span, place, tab }: PlacePictureProps) {
     () => withWhatFollows(opens.zoom!, { from: start_ns, to: end_ns }),
     [opens, start_ns, end_ns],
   );
-  const { pages, problem } = usePages(tab.events, span, visible, width, visible, true);
+  const { pages, problem } = usePages(tab.source, span, visible, width, visible, true);
   const { scene, boxes, stream } = useScene(span, place, visible, width, pages, tab);
   const line = scene.chosen && sourceOf(scene.chosen);
   return (
@@ -141,7 +134,7 @@ function useScene(
   const { stream, thread, first_row } = cast;
   const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
   const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, range) : null);
-  const detail = readyDetail(useDetail(tab.events, span, event, true));
+  const detail = readyDetail(useDetail(tab.source, span, event, true));
   const chosen = useMemo(() => detail && drawnIn(cast, detail), [cast, detail]);
   const scene: Scene = {
     ...{ width, height: HEIGHT_PX, scroll: 0, visible, time, layout, layers, palette, range, chosen },

@@ -5,12 +5,12 @@
  */
 
 import { useId, useMemo, useRef, useState } from "preact/hooks";
-import { TimeAxis } from "../../../charts/axes/time_axis";
+import { TimeAxis } from "../../../charts/axes";
 import { moved, type StopSelection } from "../../../charts/pointer/pointing";
 import { sentenceOf, Tip, type TipContent } from "../../../charts/pointer/tip";
 import { useTimeZoom } from "../../../charts/pointer/zoom";
-import { StepRings } from "../../../charts/time/step_rings";
 import { BinLayers, type Bins as TimeBins } from "../../../charts/time/time_bins";
+import { StepRings } from "../../../charts/time/zoomed_picture";
 import { useRowWindow } from "../../../dom/rows";
 import { Sized } from "../../../dom/size";
 import { shortenedTo, textWidth, widestOf } from "../../../dom/text_width";
@@ -39,7 +39,6 @@ interface HeatmapProps extends StopSelection {
   rows: readonly HeatmapRow[];
   /** End of the time axis, ns. A row that is longer says where it ends. */
   end: number;
-  /** Meaning of the figure. */
   colour: string;
   scale: Scale;
   tip(row: number, step: number): TipContent;
