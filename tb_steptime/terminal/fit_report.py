@@ -12,19 +12,15 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.fit.fit import MARGIN
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, span_heading
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names
 from tb_steptime.text.printer import duration, nbytes, percent, plain, printable, rate
 
 NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
 
 
-class SpanFit(msgspec.Struct, frozen=True):
+class SpanFit(OfSpan, frozen=True):
     """One span, and what would fit of each device whose memory was recorded; none without profile_memory=True."""
 
-    run: str
-    worker: str
-    span: int
-    trace: str
     devices: list[DeviceFit]
 
 
@@ -37,7 +33,7 @@ class FitReport(msgspec.Struct, frozen=True):
 
 
 def span_fit(found: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
-    return SpanFit(found.run, found.worker, found.number, found.path, devices)
+    return SpanFit(*span_names(found), devices)
 
 
 def fit_text(span: SpanFit, code: bool = False) -> str:

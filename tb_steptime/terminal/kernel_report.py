@@ -16,7 +16,7 @@ from tb_steptime.metrics.kernels.table import NO_LINE_WORDS, NO_MODULE_WORDS, By
 from tb_steptime.tables.base import Surface
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, csv_table, span_heading, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, csv_table, span_heading, span_names, text_cell
 from tb_steptime.text.printer import GAP, count, plain, printable
 from tb_steptime.trace.model import Trace
 
@@ -27,13 +27,9 @@ TABLE_ROWS = 40
 MIN_NAME_WIDTH, MIN_WIDTH_BESIDE_OP = 24, 16
 
 
-class SpanKernels(msgspec.Struct, frozen=True):
+class SpanKernels(OfSpan, frozen=True):
     """One span; kernels are the groups of launches that start within its steps, those with most time first."""
 
-    run: str
-    worker: str
-    span: int
-    trace: str
     by: By
     kernels: list[KernelGroup]
 
@@ -44,7 +40,7 @@ class KernelReport(msgspec.Struct, frozen=True):
 
 
 def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
-    return SpanKernels(found.run, found.worker, found.number, found.path, by, kernel_table(trace, by))
+    return SpanKernels(*span_names(found), by, kernel_table(trace, by))
 
 
 def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:

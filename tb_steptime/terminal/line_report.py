@@ -21,7 +21,7 @@ from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, csv_table, shortened, span_heading, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
 from tb_steptime.trace.model import Trace
@@ -54,15 +54,11 @@ class LineReportRow(msgspec.Struct, frozen=True):
 REPORT_LINES = cast(Table[LineReportRow], replace(LINES, row=LineReportRow))
 
 
-class SpanLines(msgspec.Struct, frozen=True):
+class SpanLines(OfSpan, frozen=True):
     """One span. line_of: whether a line is that where a function begins, or one that ran; backward: for which line work
     of the backward pass counts; both null where no line is recorded. host_ns: the steps on the thread that trains;
     elsewhere: what no line is around: with the lines it sums to the whole."""
 
-    run: str
-    worker: str
-    span: int
-    trace: str
     line_of: LineOf | None
     backward: Where | None
     host_ns: int
@@ -79,13 +75,10 @@ def span_lines(found: FoundSpan, trace: Trace, folders: Sequence[Path]) -> SpanL
     """folders: with the sources of the job; the recorder's file beside the trace comes before them."""
     lines = find_lines(trace)
     if lines is None:
-        return SpanLines(found.run, found.worker, found.number, found.path, None, None, 0, [], CodeLineSums())
+        return SpanLines(*span_names(found), None, None, 0, [], CodeLineSums())
     texts = _texts(found, trace, lines, folders)
     return SpanLines(
-        run=found.run,
-        worker=found.worker,
-        span=found.number,
-        trace=found.path,
+        *span_names(found),
         line_of=lines.line_of,
         backward=lines.where,
         host_ns=lines.host_ns,

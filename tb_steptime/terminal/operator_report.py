@@ -28,7 +28,7 @@ from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operato
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.terminal.output import aligned, csv_table, shortened, span_heading, text_cell
+from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
 from tb_steptime.text.printer import GAP, UNKNOWN, count, duration, nbytes, printable
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps
@@ -112,13 +112,9 @@ class OutsideReport(msgspec.Struct, frozen=True):
     device_ns: int
 
 
-class SpanOperators(msgspec.Struct, frozen=True):
+class SpanOperators(OfSpan, frozen=True):
     """One span. Rows with most time of their own first; modules in the order of their first calls."""
 
-    run: str
-    worker: str
-    span: int
-    trace: str
     by: By
     window: Window
     backward: Where
@@ -146,10 +142,7 @@ def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> Sp
     tree = find_modules(trace)
     modules, more = module_rows(tree, folded=False)
     return SpanOperators(
-        run=found.run,
-        worker=found.worker,
-        span=found.number,
-        trace=found.path,
+        *span_names(found),
         by=choice.by,
         window=choice.window,
         backward=choice.backward,

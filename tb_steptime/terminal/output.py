@@ -6,7 +6,7 @@ import io
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -15,20 +15,24 @@ from tb_steptime.tables.base import Column, Table, Value
 from tb_steptime.text import Quantity, Unit
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, percent_exact, printable, quantity
 
+if TYPE_CHECKING:
+    from tb_steptime.ingest.found import FoundSpan
+
 R = TypeVar("R")
 
 
-class OfSpan(Protocol):
-    """The fields that name the span of rows."""
+class OfSpan(msgspec.Struct, frozen=True):
+    """The names of the span that a report is of. trace: its path."""
 
-    @property
-    def run(self) -> str: ...
-    @property
-    def worker(self) -> str: ...
-    @property
-    def span(self) -> int: ...
-    @property
-    def trace(self) -> str: ...
+    run: str
+    worker: str
+    span: int
+    trace: str
+
+
+def span_names(found: FoundSpan) -> tuple[str, str, int, str]:
+    """Returns the fields of `OfSpan`."""
+    return found.run, found.worker, found.number, found.path
 
 
 def print_texts(texts: Iterable[str]) -> None:

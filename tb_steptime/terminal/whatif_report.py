@@ -15,7 +15,7 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import MOST_ERROR, NO_GAIN, WhatIf
 from tb_steptime.tables.notes import ErrorReport
-from tb_steptime.terminal.output import aligned, span_heading
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading
 from tb_steptime.terminal.ranks.contract import JobWhatIfReport
 from tb_steptime.terminal.ranks.jobs import FoundJob
 from tb_steptime.terminal.ranks.report import what_if_report
@@ -83,7 +83,7 @@ def job_what_ifs(jobs: Sequence[FoundJob]) -> list[RunWhatIf]:
 def what_if_text(span: SpanWhatIf) -> str:
     """Returns the tables for a terminal, without a trailing newline."""
     step = span.steady_step_ns
-    lines = [span_heading(span), ""]
+    lines = [span_heading(OfSpan(span.run, span.worker, span.span, span.trace)), ""]
     parts = [("One step, repeated", step), *_parts(span.sensitivity)]
     rows = [(name, duration(value), percent_exact(value / max(step, 1))) for name, value in parts]
     lines += aligned([("Undisturbed step, the median", duration(span.median_step_ns), ""), *rows])
