@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
-from tb_steptime.replay.host import Role
+from tb_steptime.replay.host import Role, shown_until
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges, edges_of, joined, repeated_starts
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.launches import find_launches
@@ -93,17 +93,16 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
     found = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
     if repeats and len(steps.steps) == 1:
-        found = [_with_tail(found[0], steps.steps[0])]
+        found = [_with_tail(found[0], min(steps.steps[0].host_end_ns, shown_until(trace)))]
     lengths = [step_length(each) for each in found] if len(found) > 1 else [0]
     return found[int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])]
 
 
-def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
-    """The only step, with the host's time after its last item added, since there is no next step whose items would show
-    it."""
+def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
+    """The only step, with the host's time from its last item to its end added, since there is no next step whose items
+    would show it."""
     links = step.links
     host = links.kind == EdgeKind.LANE
-    over = recorded.host_end_ns
     rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
     longest = host & (rest == rest[host].min()) if host.any() else host
     return replace(step, links=replace(links, lag_ns=links.lag_ns + np.where(longest, rest, 0)))
@@ -171,7 +170,7 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
     """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
     marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
     few of them wait for all batches; if no steps are known, it is the recording. The time until the first work of the
-    device is no part of the only step if it comes once."""
+    device is no part of the only step if it comes once, nor is the time in which the device is no longer recorded."""
     if not step.repeats:
         return max(step.graph.recorded_ns, 1)
     steps, place = find_steps(trace), step.number
@@ -179,6 +178,7 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
     if (step.links.kind == EdgeKind.BATCH).any() and last:
         return max(int(steps.end_ns[last] - steps.start_ns[0]) // (last + 1), 1)
     until = steps.end_ns[place] if place == last else steps.start_ns[place + 1]
+    until = until if last else min(until, max(shown_until(trace), step.graph.end_ns.max()))
     return max(int(until - steps.start_ns[place]) - (0 if last else _filling_ns(step, steps.steps[0])), 1)
 
 

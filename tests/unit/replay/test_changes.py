@@ -83,7 +83,8 @@ def test_the_time_to_the_first_work_of_the_only_step_comes_once(host: str, recor
         f"""
         step     | {mark:.<14} |
         runtime  | ..{host} |
-        kernel 7 | ...kkkkkkk.... |"""
+        kernel 7 | ...kkkkkkk.... |""",
+        calls={"y": "cudaDeviceSynchronize"},
     )
     found = what_if(trace)
     assert found is not None
