@@ -24,6 +24,11 @@ from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 COPIES = 8
 #: Number of steps from which the middle one is chosen: replaying more would take too long for its benefit.
 MOST_CANDIDATES = 9
+#: A step whose length differs by at most this share from the median one is as typical: steady steps of one job, from
+#: recordings that are cut differently, agree within this share.
+NEAR = 0.05
+#: Share of unexplained time above which the intervals of gains are widened.
+WIDER = 0.05
 
 
 class SteadyStep(msgspec.Struct, frozen=True, eq=False):
@@ -75,7 +80,8 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
     """The step of median length among those with the usual number of nodes, or the chosen one; None if no step has any
-    nodes."""
+    nodes. If more of that step is unexplained than intervals allow for, a step of about the same length of which less
+    is unexplained is as typical, and shows more."""
     step = step_of_nodes(trace, graph)
     size = np.bincount(step[step >= 0], minlength=1)
     if not size.any():
@@ -94,8 +100,21 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     found = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
     if repeats and len(steps.steps) == 1:
         found = [_with_tail(found[0], min(steps.steps[0].host_end_ns, shown_until(trace)))]
-    lengths = [step_length(each) for each in found] if len(found) > 1 else [0]
-    return found[int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])]
+    return _typical(found, len(steps.steps) - 1) if len(found) > 1 else found[0]
+
+
+def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
+    """The middle one of these steps, or one as long that explains more. last: the number of the recording's last step,
+    whose period no next step shows."""
+    lengths = np.array([step_length(each) for each in steps], np.int64)
+    middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
+    unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
+    if unexplained[middle] <= WIDER:
+        return steps[middle]
+    away, is_last = np.abs(lengths - lengths[middle]), np.array([each.number == last for each in steps])
+    near = np.flatnonzero(away <= NEAR * lengths[middle])
+    order = np.lexsort((near != middle, away[near], is_last[near], np.maximum(unexplained[near], WIDER)))
+    return steps[int(near[order[0]])]
 
 
 def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
