@@ -211,6 +211,55 @@ def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
     assert card(host, "launch_graphs").gain_ns == 50 * US  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("gains", "low_us", "refill_us", "waits_us", "graphs_us"),
+    [
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 200, 180, None),
+        ({"sync_bubble": (180, 180)}, 180, 200, 180, None),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 160, 200, 160, None),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 60, 200, 60, 190),
+        ({"sync_bubble": (180, 180), "launch_graphs": (180, 90)}, 180, 200, 160, 90),
+        ({"sync_bubble": (180, 180), "launch_graphs": (180, 101)}, 180, 200, 50, 200),
+        ({"sync_bubble": (60, 60), "launch_graphs": (60, 0)}, 60, 200, 60, 190),
+        ({"launch_graphs": (200, 200), "sync_bubble": (180, 10)}, 180, 200, 50, 200),
+        ({}, 0, 200, 50, 200),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 120, 170, None),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 80, 130, 120),
+    ],
+    ids=["all", "no graphs", "most", "little", "the rest", "mostly graphs", "hardly more", "graphs first", "no replay",
+         "most are first", "few are first"],
+)  # fmt: skip
+def test_launches_that_are_late_only_because_of_a_wait_are_the_wait_s(
+    gains: dict[str, tuple[int, int]], low_us: int, refill_us: int, waits_us: int, graphs_us: int | None
+):
+    """50 us lie in the bubble of the wait, and 200 us behind it."""
+    changes = [Gain(id, one * US, low_us * US, one * US, after * US, []) for id, (one, after) in gains.items()]
+    whatif = msgspec.structs.replace(replayed(), changes=changes)
+    late_site = msgspec.structs.replace(site(FORWARD, late(250), bubble=50 * US), refill_ns=refill_us * US)
+    host = host_result([late_site], blocking=[blocking(50 * US)], whatif=whatif)
+    waits, graphs = card(host, "sync_bubble"), card(host, "launch_graphs")
+    assert waits is not None
+    assert (waits.gain_ns, graphs and graphs.gain_ns) == (waits_us * US, graphs_us and graphs_us * US)
+
+
+def test_launches_behind_a_wait_that_is_worth_no_card_are_the_graphs():
+    bubble = STEP // 100 - 1
+    rows, whatif = [blocking(bubble)], replayed(sync_bubble=300 * US)
+    late_site = msgspec.structs.replace(site(FORWARD, late(250), bubble=bubble), refill_ns=200 * US)
+    host = host_result([late_site], blocking=rows, whatif=whatif)
+    graphs = card(host, "launch_graphs")
+    assert (card(host, "sync_bubble"), graphs and graphs.gain_ns) == (None, 250 * US - bubble)
+
+
+def test_late_launches_behind_waits_of_the_backward_pass_are_not_the_script_s():
+    rows = [blocking(50 * US), in_backward(50 * US)]
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=100 * US), refill_ns=200 * US)
+    host = host_result([late_site], blocking=rows, whatif=replayed(sync_bubble=300 * US))
+    waits, graphs = card(host, "sync_bubble"), card(host, "launch_graphs")
+    assert waits is not None and graphs is not None
+    assert (waits.gain_ns, graphs.gain_ns) == (150 * US, 100 * US)
+
+
 def replayed(**gains: int) -> WhatIf:
     """A trustworthy replay with these gains, in which no other change shortens the step."""
     instant = STEP - 300 * US
