@@ -739,6 +739,20 @@ def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str 
     assert waiting_op(row).id == waiting
 
 
+@pytest.mark.parametrize(
+    ("op", "around", "waiting"),
+    [
+        ("aten::item", "## all2all_tw_data:init ##", "exchange"),
+        ("aten::to", "## sparse_data_dist 1 ##", "exchange"),
+        ("fbgemm::permute_sparse_features", None, "exchange"),
+        ("aten::item", "all2all", "item"),
+    ],
+)
+def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: str | None, waiting: str):
+    row = blocking(US, op="aten::_local_scalar_dense", outer_op=op, user_range=around, source=None)
+    assert waiting_op(row).id == waiting
+
+
 def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
     """x.to("cpu", non_blocking=True) returns before the values are there."""
     row = blocking(
