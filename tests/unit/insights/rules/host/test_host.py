@@ -30,7 +30,7 @@ from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.step_pace import StepPace
-from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
+from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, copy, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
 
@@ -676,6 +676,22 @@ def test_a_pageable_batch_is_pinned():
     assert "DataLoader" not in insight.how  # no loader is recorded
     assert card(host_result(blocking=[batch(9 * US)]), "pageable_copies") is None
     assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
+
+
+@pytest.mark.parametrize(
+    ("others_us", "low_us", "gain_us"),
+    [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
+    ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
+)
+def test_a_copy_in_which_the_cpu_waits_for_earlier_work_is_worth_that_wait(others_us: int, low_us: int, gain_us: int):
+    """Its call takes 200 us; for 100 us of the copy no kernel runs."""
+    rows = [batch(0, blocked_ns=200 * US), blocking(0, blocked_ns=others_us * US)]
+    whatif = msgspec.structs.replace(
+        replayed(), changes=[Gain("sync_bubble", 300 * US, low_us * US, 300 * US, 300 * US, [])]
+    )
+    insight = card(host_result(blocking=rows, copies=[copy()], whatif=whatif), "pageable_batch_copies")
+    assert insight is not None
+    assert insight.gain_ns == gain_us * US
 
 
 def test_pinned_memory_does_not_help_what_waits_for_a_result():
