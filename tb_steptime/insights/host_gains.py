@@ -132,16 +132,16 @@ def late_by_site(host: HostResult) -> dict[str, int]:
     late = {row.site: max(0, row.idle_ns.late_ns - row.bubble_ns) for row in host.sites}
     quiet = {row.site: min(late[row.site], row.idle_ns.nothing_recorded) for row in host.sites}
     interrupted = sum(pause.idle_ns for pause in host.pauses if pause.cause == "interrupted")  # in ops and calls
-    late = _less(late, quiet, sum(pause.idle_ns for pause in host.pauses) - interrupted)
+    late = less(late, quiet, sum(pause.idle_ns for pause in host.pauses) - interrupted)
     in_ops = {row.site: min(late[row.site], row.idle_ns.cpu_work + row.idle_ns.launch_latency) for row in host.sites}
-    return _less(late, in_ops, interrupted)
+    return less(late, in_ops, interrupted)
 
 
 def late_ns(host: HostResult, sites: Collection[str]) -> int:
     return sum(ns for site, ns in late_by_site(host).items() if site in sites)
 
 
-def _less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:
+def less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:
     """Returns each site's time after total_ns are taken from all sites in proportion to `shares`, rounded up."""
     whole = sum(shares.values())
     taken = min(total_ns, whole)

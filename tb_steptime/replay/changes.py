@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.launches.recaptures import recaptures
 from tb_steptime.metrics.memory.recomputed import again_activities, checkpointed
 from tb_steptime.metrics.phases.assignment import optimizer_updates
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
@@ -20,6 +21,7 @@ from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches, without_calls
 from tb_steptime.replay.steady import SteadyStep, overlap_ns
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
+from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, shared
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
@@ -35,7 +37,7 @@ def changes(trace: Trace) -> dict[str, Change]:
     one."""
     return {
         "launch_graphs": lambda step: launch_graphs(trace, step),
-        "between_graphs": between_graphs,
+        "between_graphs": lambda step: between_graphs(trace, step),
         "sync_bubble": lambda step: without_calls(step, step.graph.waits & ~hands_out(trace, step)),
         "input_bound": lambda step: without_batches(free(step, step.graph.role == Role.LOADER)),
         "more_workers": lambda step: more_workers(trace, step),
@@ -47,14 +49,20 @@ def changes(trace: Trace) -> dict[str, Change]:
 
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
-    them. Python between ops and the optimizer stay unchanged."""
+    them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes too, since a
+    graph holds the whole forward pass. No change where graphs are captured again and again: more of these help
+    nothing."""
+    if recaptures(trace) is not None:
+        return step
     return replace(step, graph=replace(step.graph, own_ns=_own_without(step, _in_ops(trace))))
 
 
 @shared
 def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
-    """When each lane is in ops, apart from those of the optimizer."""
+    """When each lane is in ops, apart from those of the optimizer; at inference also when it is in modules."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    if job_kind(trace).purpose == "inference":
+        ops = np.concatenate((ops, module_frames(trace)))
     called = events.thread[ops], events.start_ns[ops], events.ends(ops)
     return {lane: when - optimizer_updates(trace) for lane, when in _by_lane(trace, *called)}
 
@@ -103,11 +111,14 @@ def hands_out(trace: Trace, step: SteadyStep) -> Bool:
     return found
 
 
-def between_graphs(step: SteadyStep) -> SteadyStep:
-    """The step without host time between its launches, if a call launches a graph; the calls stay."""
+def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
+    """The step without host time between its launches, if a call launches a graph; the calls stay. No change where
+    graphs are captured again and again, since that is the host's time between launches."""
     graph = step.graph
     launched = np.bincount(graph.edges.before[graph.edges.kind == EdgeKind.LAUNCH], minlength=1)
-    return free(step, graph.role == Role.STRETCH) if launched.max() > 1 else step
+    if launched.max() <= 1 or recaptures(trace) is not None:
+        return step
+    return free(step, graph.role == Role.STRETCH)
 
 
 def more_workers(trace: Trace, step: SteadyStep) -> SteadyStep:

@@ -131,10 +131,17 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
     if not early.any():
         return work.start_ns
     called = host.start_ns[work.item]
-    behind = (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
+    behind = behind_others(host, work)
     after = work.start_ns - called
     usual = round(median(after[early & ~behind])) if (early & ~behind).any() else 0
     return np.where(early & behind, called + np.minimum(after, usual), work.start_ns)
+
+
+def behind_others(host: Host, work: Activities) -> Bool:
+    """Which activities follow directly on work of their stream that ended after their launch was called."""
+    called, ended = host.start_ns[work.item], work.end_ns[work.previous]
+    found: Bool = (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
+    return found
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:

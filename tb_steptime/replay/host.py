@@ -15,6 +15,7 @@ from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.launches.queue import stalled_launches
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
+from tb_steptime.metrics.steady.edges import first_lost_ns
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined
 from tb_steptime.trace.host_ranges import loader_rows
 from tb_steptime.trace.model import Trace, find_launches
@@ -26,6 +27,7 @@ from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 READY_NS, LATE_FRACTION = 1_000_000, 0.05
 #: Number of workers that may deliver their batches at once, before making the next ones.
 BURST = 8
+_NEVER = 1 << 62
 
 
 class Role(enum.IntEnum):
@@ -67,12 +69,14 @@ class Host(msgspec.Struct, frozen=True, eq=False):
 
 
 def find_host(trace: Trace) -> Host:
-    """The items of all threads that launch or wait."""
+    """The items of all threads that launch or wait. If the recording is one step, or has none, those after the first
+    launch whose work the end of the recording cut off are left out, since the device has no part in them."""
     events, called = trace.events, find_launches(trace).call.astype(np.int64)
     block, loads = blocking_calls(trace), loader_rows(trace)
     waiting, syncs = block.row[is_in(block.kind, WAITING)], block.row[block.kind == Blocks.SYNC]
     memory = block.row[block.kind == Blocks.ALLOCATOR]
     row = distinct_in(np.concatenate((called[called >= 0], waiting, loads, memory)))
+    row = row[events.start_ns[row] < shown_until(trace)]
     lane = host_lanes(trace)[events.thread[row]]
     order = np.lexsort((events.start_ns[row], lane))
     row, lane = row[order], lane[order]
@@ -89,6 +93,13 @@ def find_host(trace: Trace) -> Host:
         stalled = stalled_launches(trace, device)
         waits[stalled.call] = stalled.wait_ns
     return Host(row, lane, begin, start, reach, first, role, is_in(row, syncs), waits[row])
+
+
+def shown_until(trace: Trace) -> int:
+    """Until when host and device are recorded, if there is one step. Of several steps the last one is not replayed if
+    it has less work."""
+    lost = first_lost_ns(trace) if len(find_steps(trace).steps) == 1 else None
+    return _NEVER if lost is None else lost
 
 
 def _lane_starts(trace: Trace, start_ns: Int64, lane: Int64) -> Int64:

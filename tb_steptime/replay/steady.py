@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.steady.excess import Excess
 from tb_steptime.replay.graph import Graph
-from tb_steptime.replay.host import Role
+from tb_steptime.replay.host import Role, shown_until
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, Edges, edges_of, joined, repeated_starts
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
@@ -23,6 +23,11 @@ from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
 COPIES = 8
 #: Number of steps from which the middle one is chosen: replaying more would take too long for its benefit.
 MOST_CANDIDATES = 9
+#: A step whose length differs by at most this share from the median one is as typical: steady steps of one job, from
+#: recordings that are cut differently, agree within this share.
+NEAR = 0.05
+#: Share of unexplained time above which the intervals of gains are widened.
+WIDER = 0.05
 
 
 class SteadyStep(msgspec.Struct, frozen=True, eq=False):
@@ -74,7 +79,8 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
     """The step of median length among those with the usual number of nodes, or the chosen one; None if no step has any
-    nodes."""
+    nodes. If more of that step is unexplained than intervals allow for, a step of about the same length of which less
+    is unexplained is as typical, and shows more."""
     step = step_of_nodes(trace, graph)
     size = np.bincount(step[step >= 0], minlength=1)
     if not size.any():
@@ -92,17 +98,29 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
     found = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
     if repeats and len(steps.steps) == 1:
-        found = [_with_tail(found[0], steps.steps[0])]
-    lengths = [step_length(each) for each in found] if len(found) > 1 else [0]
-    return found[int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])]
+        found = [_with_tail(found[0], min(steps.steps[0].host_end_ns, shown_until(trace)))]
+    return _typical(found, len(steps.steps) - 1) if len(found) > 1 else found[0]
 
 
-def _with_tail(step: SteadyStep, recorded: Step) -> SteadyStep:
-    """The only step, with the host's time after its last item added, since there is no next step whose items would show
-    it."""
+def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
+    """The middle one of these steps, or one as long that explains more. last: the number of the recording's last step,
+    whose period no next step shows."""
+    lengths = np.array([step_length(each) for each in steps], np.int64)
+    middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
+    unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
+    if unexplained[middle] <= WIDER:
+        return steps[middle]
+    away, is_last = np.abs(lengths - lengths[middle]), np.array([each.number == last for each in steps])
+    near = np.flatnonzero(away <= NEAR * lengths[middle])
+    order = np.lexsort((near != middle, away[near], is_last[near], np.maximum(unexplained[near], WIDER)))
+    return steps[int(near[order[0]])]
+
+
+def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
+    """The only step, with the host's time from its last item to its end added, since there is no next step whose items
+    would show it."""
     links = step.links
     host = links.kind == EdgeKind.LANE
-    over = recorded.host_end_ns
     rest = np.where(host, np.maximum(over - step.graph.end_ns[links.before], 0), 0)
     longest = host & (rest == rest[host].min()) if host.any() else host
     return replace(step, links=replace(links, lag_ns=links.lag_ns + np.where(longest, rest, 0)))
@@ -170,7 +188,7 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
     """Length of the recorded step in ns: from its start to that of the next one, since the loop's work between two
     marks belongs to it; for the last step its own length. If a loader sets the pace, it is the mean of all steps, as a
     few of them wait for all batches; if no steps are known, it is the recording. The time until the first work of the
-    device is no part of the only step if it comes once."""
+    device is no part of the only step if it comes once, nor is the time in which the device is no longer recorded."""
     if not step.repeats:
         return max(step.graph.recorded_ns, 1)
     steps, place = find_steps(trace), step.number
@@ -178,6 +196,7 @@ def recorded_length(trace: Trace, step: SteadyStep) -> int:
     if (step.links.kind == EdgeKind.BATCH).any() and last:
         return max(int(steps.end_ns[last] - steps.start_ns[0]) // (last + 1), 1)
     until = steps.end_ns[place] if place == last else steps.start_ns[place + 1]
+    until = until if last else min(until, max(shown_until(trace), step.graph.end_ns.max()))
     return max(int(until - steps.start_ns[place]) - (0 if last else _filling_ns(step, steps.steps[0])), 1)
 
 

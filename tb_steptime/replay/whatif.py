@@ -19,13 +19,13 @@ from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
-from tb_steptime.replay.steady import SteadyStep, less_excess, recorded_length, steady_step, step_length
+from tb_steptime.replay.steady import WIDER, SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Bool
 
-#: Above the first share of unexplained time no gain is reported; above the second one the interval is widened.
-NO_GAIN, WIDER = 0.2, 0.05
+#: Above this share of unexplained time no gain is reported.
+NO_GAIN = 0.2
 #: If the replay's error is larger, it is not the recorded step; a step that is mostly excess shows little about later
 #: steps.
 MOST_ERROR, MOSTLY = 0.1, 0.5

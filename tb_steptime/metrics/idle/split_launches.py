@@ -1,7 +1,8 @@
-"""Small numbers of launches between two calls that wait for the device: a graph can hold no more than these.
+"""Launches that come late because of a call that waits for the device: few between two such calls, as a graph can hold
+no more than these, and the first ones after such a call, until the host is ahead of the device.
 
 thread   [sync]lll[sync]ll[sync]llllllllllllllllllllllll[sync]
-                few      few       a graph could launch these at once
+                few      few    lll these find an idle device, the next one finds work: a graph could launch all at once
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.host.blocking_calls import WAITING, blocking_calls
-from tb_steptime.metrics.idle.gaps import find_gaps
+from tb_steptime.metrics.idle.gaps import find_gaps, launch_rows
 from tb_steptime.metrics.idle.long_gaps import late_gaps
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.trace.groups import exact_sums
@@ -22,11 +23,22 @@ FEW_LAUNCHES = 10
 
 
 def split_late_ns(trace: Trace, device: int) -> list[int]:
-    """Returns for each place in `SITES` how long the device idles because such launches come late, ns per step;
-    without long gaps and bubbles of the calls themselves."""
+    """Returns for each place in `SITES` how long the device idles because of few launches between two calls, ns per
+    step; without long gaps and bubbles of the calls themselves."""
+    return _late_ns(trace, device, _is_split(trace))
+
+
+def refill_late_ns(trace: Trace, device: int) -> list[int]:
+    """Returns for each place in `SITES` how long the device idles because the first launches after a call are late, ns
+    per step; without long gaps, bubbles of the calls themselves, and what `split_late_ns` counts."""
+    return _late_ns(trace, device, _is_refill(trace, device) & ~_is_split(trace))
+
+
+def _late_ns(trace: Trace, device: int, chosen: Bool) -> list[int]:
+    """chosen: for each row of `find_launches`."""
     launch, (late_ns, long) = find_gaps(trace, device).launch, late_gaps(trace, device)
     counts = (launch >= 0) & ~long
-    counts[counts] = _is_split(trace)[launch[counts]]
+    counts[counts] = chosen[launch[counts]]
     site = activity_sites(trace)[launch[counts]].astype(np.int64)
     return [ns // len(find_steps(trace).steps) for ns in exact_sums(site, late_ns[counts], len(SITES)).tolist()]
 
@@ -43,4 +55,26 @@ def _is_split(trace: Trace) -> Bool:
         between = np.searchsorted(begun, events.start_ns[call[mine]])
         inner = (between > 0) & (between < len(begun))
         found[mine] = inner & (np.bincount(between, minlength=1)[between] < FEW_LAUNCHES)
+    return found
+
+
+def _is_refill(trace: Trace, device: int) -> Bool:
+    """Returns for each row of `find_launches`, whether it is launched after a waiting call of its thread, and before
+    the first launch that returns while the device still works. Without such a launch the host is late for another
+    reason, too."""
+    events, launches, calls = trace.events, find_launches(trace), blocking_calls(trace)
+    waits, found = calls.row[is_in(calls.kind, WAITING)], np.zeros(len(launches.call), bool)
+    rows = launch_rows(trace, device).astype(np.int64)
+    rows = rows[launches.call[rows] >= 0]
+    rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
+    call = launches.call[rows].astype(np.int64)
+    begun, reach = events.start_ns[call], np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64)))
+    before = np.searchsorted(begun, begun) - 1  # the last activity of an earlier call
+    ahead = (before >= 0) & (reach[before] > events.ends(call))
+    for thread in distinct(events.thread[waits]).tolist():
+        mine = np.flatnonzero(events.thread[call] == thread)
+        after = np.searchsorted(events.start_ns[waits[events.thread[waits] == thread]], begun[mine])
+        first = np.full(int(after.max(initial=0)) + 1, len(rows))
+        np.minimum.at(first, after[ahead[mine]], mine[ahead[mine]])
+        found[rows[mine]] = (after > 0) & (mine < first[after]) & (first[after] < len(rows))
     return found

@@ -212,7 +212,7 @@ def after_recording(trace: Trace, device: int) -> Intervals:
     if not len(busy):
         return Intervals.empty()
     last, end = int(busy.end[-1]), steps.window[1]
-    if _cut_off(trace):
+    if first_lost_ns(trace) is not None:
         return Intervals.of((max(last, steps.steps[-1].start_ns), end))
     usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
     longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
@@ -230,13 +230,11 @@ def _tails(trace: Trace, device: int) -> Int64:
     return np.where((begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
 
 
-def _cut_off(trace: Trace) -> bool:
-    """Whether the last launches have no recorded work."""
+def first_lost_ns(trace: Trace) -> int | None:
+    """Returns the start of the first launch after the last one whose work is recorded; None if no launch follows it."""
     calls = rows_named(trace, CALL_KINDS, _LAUNCHES.match)
-    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
-    launched[known[known >= 0]] = True
-    lost = calls[~launched[calls]]
-    return len(lost) > 0 and int(lost[-1]) > int(known.max(initial=-1))
+    lost = calls[calls > int(find_launches(trace).call.max(initial=-1))]
+    return int(trace.events.start_ns[lost[0]]) if len(lost) else None
 
 
 def cut_off_intervals(trace: Trace, device: int) -> Intervals:

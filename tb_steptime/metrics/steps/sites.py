@@ -15,7 +15,7 @@ from tb_steptime.metrics.base import Evidence
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
-from tb_steptime.metrics.idle.split_launches import split_late_ns
+from tb_steptime.metrics.idle.split_launches import refill_late_ns, split_late_ns
 from tb_steptime.metrics.idle.sums import longest_gaps
 from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
@@ -44,6 +44,8 @@ class SiteRow(msgspec.Struct, frozen=True):
     bubble_ns          the part of it that a blocking call causes (see BlockingRow)
     split_ns           the part of it in which the host is late while it launches little between two calls that wait
                        (`split_late_ns`)
+    refill_ns          the part of it in which the first launches after such a call are late, until the host is ahead
+                       (`refill_late_ns`)
     each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
                        no others
     run_ahead_p50_ns, starved_share   None without launches
@@ -62,6 +64,7 @@ class SiteRow(msgspec.Struct, frozen=True):
     examples: list[Evidence]
     split_ns: int = 0
     each_ns: int | None = None
+    refill_ns: int = 0
 
 
 class PhaseRow(msgspec.Struct, frozen=True):
@@ -85,7 +88,8 @@ class PhaseRow(msgspec.Struct, frozen=True):
 def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
     """Sites that launch anything or have attributed idle time, in the order of a step."""
     launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
-    gaps, split, each = longest_gaps(trace, device, EXAMPLES), split_late_ns(trace, device), _each_ns(trace, device)
+    gaps, each = longest_gaps(trace, device, EXAMPLES), _each_ns(trace, device)
+    split, refill = split_late_ns(trace, device), refill_late_ns(trace, device)
     rows, labels = [], _site_labels(trace)
     for place, site in enumerate(SITES):
         idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
@@ -93,6 +97,7 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
             rows.append(SiteRow(
                 site.id, site.phase, labels[site.id], of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place],
                 idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
+                refill[place],
             ))  # fmt: skip
     return rows
 

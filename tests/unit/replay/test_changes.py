@@ -83,8 +83,58 @@ def test_the_time_to_the_first_work_of_the_only_step_comes_once(host: str, recor
         f"""
         step     | {mark:.<14} |
         runtime  | ..{host} |
-        kernel 7 | ...kkkkkkk.... |"""
+        kernel 7 | ...kkkkkkk.... |""",
+        calls={"y": "cudaDeviceSynchronize"},
     )
     found = what_if(trace)
     assert found is not None
     assert found.recorded_step_ns // 1000 == recorded_us
+
+
+#: Steps of 24 cells: a module of 18 cells with five ops of two cells each, whose kernels take a cell each.
+STEPS = 3
+FORWARD = {
+    "python": "..MMMMMMMMMMMMMMMMMM....",
+    "op": "....aa.aa.aa.aa.aa......",
+    "runtime": ".....k..k..k..k..k......",
+    "kernel 7": "......k..k..k..k..k.....",
+}
+
+
+def forward_passes(**other: str) -> Trace:
+    marks = "".join(str(step) * len(FORWARD["op"]) for step in range(STEPS))
+    lines = {"step": marks, **{label: cells * STEPS for label, cells in (FORWARD | other).items()}}
+    return timeline(
+        "\n".join(f"{label} | {cells} |" for label, cells in lines.items()),
+        names={"M": "nn.Module: Net_0", "a": "aten::mm"},
+        cell_ns=10_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "cells"),
+    [({}, 18), ({"user Optimizer.zero_grad#SGD.zero_grad": "z" + "." * 23}, 10)],
+    ids=["inference", "training"],
+)
+def test_a_graph_holds_the_python_of_a_forward_pass_only_at_inference(other: dict[str, str], cells: int):
+    found = what_if(forward_passes(**other), ["launch_graphs"])
+    assert found is not None
+    assert (found.steady_step_ns, [each.gain_ns for each in found.changes]) == (240_000, [cells * 10_000])
+
+
+@pytest.mark.parametrize(("work", "gains"), [("mm", [0, 0]), ("aa", [20_000, 20_000])], ids=["the same", "other work"])
+def test_graphs_that_are_captured_again_are_not_launched_faster(work: str, gains: list[int]):
+    """The second capture is of work that has run as a graph, or of other work."""
+    trace = timeline(
+        f"""
+        step     | 000000000011111111112222222222 |
+        op       | ..mm........{work}................ |
+        runtime  | .b..e.g....b..e.h.........i... |
+        kernel 7 | .......g.g.......h.h.......i.i |""",
+        calls={"b": "cudaStreamBeginCapture", "e": "cudaStreamEndCapture"} | dict.fromkeys("ghi", "cudaGraphLaunch"),
+        names={"m": "aten::mm", "a": "aten::add"},
+        cell_ns=10_000,
+    )
+    found = what_if(trace, ["launch_graphs", "between_graphs"])
+    assert found is not None
+    assert [each.gain_ns for each in found.changes] == gains

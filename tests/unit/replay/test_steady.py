@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
-from tb_steptime.replay.graph import Graph
+from tb_steptime.replay.graph import Graph, build_graph
 from tb_steptime.replay.host import Role
 from tb_steptime.replay.sensitivity import Sensitivity, free, pace_of, scaled, sensitivity, verdict, without
-from tb_steptime.replay.steady import SteadyStep, less_excess, step_length
+from tb_steptime.replay.steady import SteadyStep, less_excess, steady_step, step_length
 from tb_steptime.replay.sweep import HOLDS, EdgeKind, edges_of, joined
+from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 
 TIMES = st.integers(min_value=1, max_value=10**9)
@@ -95,6 +96,38 @@ def test_a_step_that_nothing_shortens_alone_is_that_of_a_busy_stream_or_of_none(
     chain = Sensitivity(98, 91, 100, 100, 100, 1)
     found = [verdict(100, chain, drawn(1, device, waits=True)).value for device in (90, 30)]
     assert found == ["gpu", "dependency"]
+
+
+def training_of(lengths: list[int], late: set[int]) -> Trace:
+    """Steps of these lengths, in cells; in some of them the kernel waits for a reason that is not recorded."""
+    waits = ["k.....kk." if number in late else "k.kk....." for number in range(len(lengths))]
+    drawn = [each.rjust(length, ".") for each, length in zip(waits, lengths, strict=True)]
+    shown = {
+        "step": "".join(str(number) * length for number, length in enumerate(lengths)),
+        "runtime": "".join(each[:-8] + "........" for each in drawn),
+        "kernel 7": "".join("." * (len(each) - 8) + each[-8:] for each in drawn),
+    }
+    return timeline("\n".join(f"{label} | {cells} |" for label, cells in shown.items()), cell_ns=10_000)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "late", "expected"),
+    [
+        ([20] * 5, set(), 2),
+        ([20] * 5, {1, 3, 4}, 2),
+        ([20] * 5, {2}, 1),
+        ([20] * 5, {1, 2}, 3),
+        ([20] * 5, {1, 2, 3}, 4),
+        ([20] * 5, {1, 2, 3, 4}, 2),
+        ([20, 20, 20, 30, 20], {1, 2, 4}, 2),
+    ],
+)
+def test_of_steps_as_long_as_the_median_one_the_least_unexplained_is_replayed(lengths, late, expected):
+    trace = training_of(lengths, late)
+    found = steady_step(trace, build_graph(trace))
+    assert found is not None
+    assert found.number == expected
+    assert (found.graph.unexplained_ns.sum() > 0) == (expected in late)
 
 
 def graph_of(own: list[int], role: list[Role], track: list[int], edges: list[tuple[EdgeKind, int, int]]) -> Graph:

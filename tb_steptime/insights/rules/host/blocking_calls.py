@@ -10,9 +10,9 @@ from typing import Literal
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.behind_waits import behind_waits
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, name_of, place_of, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.insights.rules.host.model_launches import model_late
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, filled, ns, phrase, text
 
@@ -29,33 +29,36 @@ def sync_bubble(facts: Facts) -> Insight | None:
     says what it costs and no more.
 
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
-    that is launched after the call; mean over the steps. Where few launches lie between two calls that wait, the idle
-    time before these counts, too, at most what the replay of a step without these waits gains.
+    that is launched after the call; mean over the steps. The idle time before later launches counts, too, where few of
+    them lie between two calls that wait, or where the CPU is late only because it waited: at most what the replay of a
+    step without these waits gains.
 
     Left out: idle time before the call, and waits for the loader.
     """
     rows = calls_of(facts.host, facts.job, "plain")
     if not rows:
         return None
-    op, more_ns = waiting_op(rows[0]), _before_few_launches_ns(facts, bubble_ns(rows))
+    op, behind = waiting_op(rows[0]), behind_waits(facts)
+    more_ns = behind.split_ns + behind.short_ns
     total_ns = bubble_ns(rows) + more_ns
     words = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
-    why = _why(rows[0], total_ns, _FEW_BETWEEN if more_ns else words)
-    return calls_card(facts, "sync_bubble", op.title, why, rows, op.how, more_ns)
-
-
-def _before_few_launches_ns(facts: Facts, bubbles_ns: int) -> int:
-    """Returns what the calls cost beyond their bubbles. A CPU that launches little between two such calls never gets
-    ahead of the GPU."""
-    change = facts.replayed_gain("sync_bubble")
-    split_ns = sum(model_late(facts.host).split.values())
-    return max(0, min(split_ns, (change.gain_ns or 0) - bubbles_ns)) if change is not None else 0
+    if behind.short_ns:
+        words = _FIRST_LATE[len(rows) > 1]
+    elif behind.split_ns:
+        words = _FEW_BETWEEN
+    return calls_card(facts, "sync_bubble", op.title, _why(rows[0], total_ns, words), rows, op.how, more_ns)
 
 
 _FEW_BETWEEN = (
     "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
     "little to get ahead."
 )
+#: Reasons where launches after the wait are late, too, by whether there are several kinds of calls.
+_FIRST_LATE = {
+    True: "{op} and other calls that wait leave the GPU idle for {total} a step: launches after them are late, too, "
+    "until the CPU is ahead.",
+    False: "{op} leaves the GPU idle for {total} a step: launches after it are late, too, until the CPU is ahead.",
+}
 
 
 def hidden_sync_backward(facts: Facts) -> Insight | None:

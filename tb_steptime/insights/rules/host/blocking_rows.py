@@ -86,6 +86,9 @@ WAITING_OPS = (
         'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler'),
     _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
         "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)"),
+    # TorchRec's ranges and ops around exchanges of sparse features, whose sizes are read back in each step
+    _op("exchange", r"(?i)sparse_data_dist|all2all_\w*data|fbgemm::", "Compute the sizes of exchanges on the CPU",
+        "sizes = lengths.sum(1).tolist()  # before lengths, of the sparse features, are on the GPU"),
     # the transpose of a coalesced matrix is not coalesced: the backward pass coalesces it again, whatever the input is
     _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transposed matrix before the loop",
         "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"),

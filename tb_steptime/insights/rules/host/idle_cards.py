@@ -40,8 +40,8 @@ _BUBBLES = phrase(
 )
 _BUBBLES_AND_MORE = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
-    "the call, and before later launches if few of them come before the next such call; mean over the steps, at most "
-    "what a replay without these waits gains."
+    "the call, and before later launches until the CPU is ahead; mean over the steps, at most what a replay without "
+    "these waits gains."
 )
 _REPLAYED = phrase("A replay shows that the CPU would get ahead without these waits.")
 _UNNAMED = phrase("The wait is measured; whose launches these are is not recorded.")

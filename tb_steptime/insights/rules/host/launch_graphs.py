@@ -12,15 +12,14 @@ from typing import NamedTuple
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import sites_of
+from tb_steptime.insights.host_gains import less, sites_of
+from tb_steptime.insights.rules.host.behind_waits import behind_waits, in_graphs
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, has_one_graph, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.metrics.job.kind import Server
 from tb_steptime.text import agreeing, count, filled, fraction, ns
 
-#: From this share of kernel time on, most of the work counts as launched in graphs.
-MOSTLY = 0.5
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still
 #: use the kernels of their libraries.
 COMPILED = 0.1
@@ -40,17 +39,19 @@ def launch_graphs(facts: Facts) -> Insight | None:
 
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
     waits for the loader, blocking calls and pauses are left out, and launches of which few lie between two calls that
-    wait, as no graph can hold more than these.
+    wait, as no graph can hold more than these. So are launches that are late only because a call waited before them,
+    as a replay shows.
 
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
     """
     late = model_late(facts.host)
-    if not late.short or _in_graphs(facts) or facts.host.anomaly is not None:
+    if not late.short or in_graphs(facts) or facts.host.anomaly is not None:
         return None
     advice = _advice(facts, late.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
     advice = advice._replace(how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
-    return _card(facts, "launch_graphs", late.short, late.launches, advice)
+    short = less(late.short, late.short, behind_waits(facts).not_graphs_ns)
+    return _card(facts, "launch_graphs", short, late.launches, advice)
 
 
 def between_graphs(facts: Facts) -> Insight | None:
@@ -64,20 +65,18 @@ def between_graphs(facts: Facts) -> Insight | None:
     Jobs: those with a GPU whose work is launched in graphs, of decoding for example.
 
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
-    waits for the loader, blocking calls and pauses are left out.
+    waits for the loader, blocking calls and pauses are left out, and what `sync_bubble` counts behind its waits.
 
     Left out: what the next graph needs of the results of the one before.
     """
     late = model_late(facts.host)
-    short = {site: late.short.get(site, 0) + late.split.get(site, 0) for site in {**late.short, **late.split}}
-    if not short or not _in_graphs(facts) or has_one_graph(facts.host):
+    if not in_graphs(facts) or has_one_graph(facts.host):
         return None
+    waits = behind_waits(facts)
+    gaps, split = less(late.short, late.short, waits.not_graphs_ns), less(late.split, late.split, waits.split_ns)
+    short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     how = _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, _INPUTS)
-    return _card(facts, "between_graphs", short, late.launches, _Advice(_SHORTEN, _BETWEEN, how))
-
-
-def _in_graphs(facts: Facts) -> bool:
-    return (facts.job.graph_share or 0.0) >= MOSTLY
+    return _card(facts, "between_graphs", short, late.launches, _Advice(_SHORTEN, _BETWEEN, how)) if short else None
 
 
 def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:

@@ -9,7 +9,7 @@ from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, nbytes, ns, phrase, text
+from tb_steptime.text import Phrase, filled, nbytes, ns, phrase, text
 
 
 def pageable_copies(facts: Facts) -> Insight | None:
@@ -45,6 +45,8 @@ _OF_TENSOR = (
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
 _AHEAD = "tensor = tensor.pin_memory()\ntensor.to(device, non_blocking=True)  # on a stream of its own"
+#: From this share of the time for which calls make the CPU wait, what a step gains without waits is due to the copies.
+_MOSTLY = 0.5
 #: Minimum mean size of copies of results. A smaller one takes microseconds, and a transfer's start most of them.
 LARGE_BYTES = 64 << 10
 
@@ -65,24 +67,38 @@ def _why(rows: list[BlockingRow]) -> Phrase:
 
 
 def pageable_batch_copies(facts: Facts) -> Insight | None:
-    """Fires when copies from pageable memory to the GPU run alone for long enough. The copy's time is no idle time of
-    the GPU, so that no other card claims it.
+    """Fires when copies from pageable memory to the GPU run alone for long enough, or when the CPU waits in them for
+    the GPU's earlier work and is late afterwards. The copy's time is no idle time of the GPU, so that no other card
+    claims it.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason.
+    medium for that reason. A CPU that waits in these copies and is ahead all the same loses nothing.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
     Jobs: those with a GPU that copy from the host in each step.
 
-    Gain: the time of these copies while no kernel runs, mean over the steps.
+    Gain: the time of these copies while no kernel runs, mean over the steps; or, if that is more, what a replay without
+    waits gains by these calls, at most the time that they take.
 
     Left out: the copies' time during which kernels run.
     """
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    return _alone_card(facts, "pageable_batch_copies", "Copy the next batch while kernels run", words, how, rows)
+    title = "Copy the next batch while kernels run"
+    return _alone_card(facts, "pageable_batch_copies", title, words, how, rows, waits_ns=_waits_ns(facts))
+
+
+def _waits_ns(facts: Facts) -> int:
+    """Returns what a replay without waits gains by copies of pageable memory to the GPU, at the low end of its range.
+    It is 0 where calls make the CPU wait mostly for something else, and without a replay that can be trusted."""
+    change, rows = facts.replayed_gain("sync_bubble"), calls_of(facts.host, facts.job, "pageable")
+    blocked_ns = sum(row.blocked_ns for row in rows)
+    waits_ns = sum(row.blocked_ns for row in facts.host.blocking if row.kind != "allocator")
+    if change is None or change.low_ns is None or blocked_ns < _MOSTLY * waits_ns:
+        return 0
+    return min(round(max(change.low_ns, 0) * blocked_ns / max(waits_ns, 1)), blocked_ns)
 
 
 def pageable_result_copies(facts: Facts) -> Insight | None:
@@ -109,11 +125,28 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
 
 
+_IN_COPIES = (
+    "{bytes} a step come from pageable memory: before each copy the CPU waits until the GPU has no other work, and is "
+    "late afterwards."
+)
+_ALONE = phrase("Mean over the steps of these copies' time during which no kernel runs.")
+_REPLAYED = phrase(
+    "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
+)
+
+
 def _alone_card(
-    facts: Facts, id: str, title: str, words: str, how: str, rows: list[CopyRow], most_ns: int | None = None
+    facts: Facts,
+    id: str,
+    title: str,
+    words: str,
+    how: str,
+    rows: list[CopyRow],
+    most_ns: int | None = None,
+    waits_ns: int = 0,
 ) -> Insight | None:
     """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
-    where the card is about no more than that."""
+    where the card is about no more than that. waits_ns: what a step gains if the CPU does not wait in these copies."""
     known = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
@@ -122,10 +155,13 @@ def _alone_card(
         facts,
         id=id,
         title=phrase(title),
-        why=phrase(words, bytes=nbytes(sum(known) if known else None), alone=ns(alone_ns)),
+        why=filled(
+            _IN_COPIES if waits_ns > alone_ns else words,
+            {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns)},
+        ),
         how=how,
-        gain_ns=alone_ns,
-        formula=phrase("Mean over the steps of these copies' time during which no kernel runs."),
+        gain_ns=max(alone_ns, waits_ns),
+        formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
         best=Confidence.MEDIUM,
         why_confidence=phrase(depends),
         colour="copy",

@@ -28,7 +28,7 @@ from tb_steptime.text import Finding, count, phrase, text
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.loader_records import StepPace
-from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, fired, host_result, judged, site
+from tests.drawn.host_result import LAUNCHES, STEP, US, blocking, card, copy, fired, host_result, judged, site
 
 FORWARD, NODES, HOOKS, BROADCAST = "forward.model", "backward.nodes", "backward.hooks", "forward.buffer_broadcast"
 
@@ -207,6 +207,55 @@ def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
         "launches too little to get ahead.",
     )  # fmt: skip
     assert card(host, "launch_graphs").gain_ns == 50 * US  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("gains", "low_us", "refill_us", "waits_us", "graphs_us"),
+    [
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 200, 180, None),
+        ({"sync_bubble": (180, 180)}, 180, 200, 180, None),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 160, 200, 160, None),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 60, 200, 60, 190),
+        ({"sync_bubble": (180, 180), "launch_graphs": (180, 90)}, 180, 200, 160, 90),
+        ({"sync_bubble": (180, 180), "launch_graphs": (180, 101)}, 180, 200, 50, 200),
+        ({"sync_bubble": (60, 60), "launch_graphs": (60, 0)}, 60, 200, 60, 190),
+        ({"launch_graphs": (200, 200), "sync_bubble": (180, 10)}, 180, 200, 50, 200),
+        ({}, 0, 200, 50, 200),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 120, 170, None),
+        ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 80, 130, 120),
+    ],
+    ids=["all", "no graphs", "most", "little", "the rest", "mostly graphs", "hardly more", "graphs first", "no replay",
+         "most are first", "few are first"],
+)  # fmt: skip
+def test_launches_that_are_late_only_because_of_a_wait_are_the_wait_s(
+    gains: dict[str, tuple[int, int]], low_us: int, refill_us: int, waits_us: int, graphs_us: int | None
+):
+    """50 us lie in the bubble of the wait, and 200 us behind it."""
+    changes = [Gain(id, one * US, low_us * US, one * US, after * US, []) for id, (one, after) in gains.items()]
+    whatif = msgspec.structs.replace(replayed(), changes=changes)
+    late_site = msgspec.structs.replace(site(FORWARD, late(250), bubble=50 * US), refill_ns=refill_us * US)
+    host = host_result([late_site], blocking=[blocking(50 * US)], whatif=whatif)
+    waits, graphs = card(host, "sync_bubble"), card(host, "launch_graphs")
+    assert waits is not None
+    assert (waits.gain_ns, graphs and graphs.gain_ns) == (waits_us * US, graphs_us and graphs_us * US)
+
+
+def test_launches_behind_a_wait_that_is_worth_no_card_are_the_graphs():
+    bubble = STEP // 100 - 1
+    rows, whatif = [blocking(bubble)], replayed(sync_bubble=300 * US)
+    late_site = msgspec.structs.replace(site(FORWARD, late(250), bubble=bubble), refill_ns=200 * US)
+    host = host_result([late_site], blocking=rows, whatif=whatif)
+    graphs = card(host, "launch_graphs")
+    assert (card(host, "sync_bubble"), graphs and graphs.gain_ns) == (None, 250 * US - bubble)
+
+
+def test_late_launches_behind_waits_of_the_backward_pass_are_not_the_script_s():
+    rows = [blocking(50 * US), in_backward(50 * US)]
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=100 * US), refill_ns=200 * US)
+    host = host_result([late_site], blocking=rows, whatif=replayed(sync_bubble=300 * US))
+    waits, graphs = card(host, "sync_bubble"), card(host, "launch_graphs")
+    assert waits is not None and graphs is not None
+    assert (waits.gain_ns, graphs.gain_ns) == (150 * US, 100 * US)
 
 
 def replayed(**gains: int) -> WhatIf:
@@ -627,6 +676,22 @@ def test_a_pageable_batch_is_pinned():
     assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
 
 
+@pytest.mark.parametrize(
+    ("others_us", "low_us", "gain_us"),
+    [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
+    ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
+)
+def test_a_copy_in_which_the_cpu_waits_for_earlier_work_is_worth_that_wait(others_us: int, low_us: int, gain_us: int):
+    """Its call takes 200 us; for 100 us of the copy no kernel runs."""
+    rows = [batch(0, blocked_ns=200 * US), blocking(0, blocked_ns=others_us * US)]
+    whatif = msgspec.structs.replace(
+        replayed(), changes=[Gain("sync_bubble", 300 * US, low_us * US, 300 * US, 300 * US, [])]
+    )
+    insight = card(host_result(blocking=rows, copies=[copy()], whatif=whatif), "pageable_batch_copies")
+    assert insight is not None
+    assert insight.gain_ns == gain_us * US
+
+
 def test_pinned_memory_does_not_help_what_waits_for_a_result():
     assert fired(host_result(blocking=[batch(50 * US, direction="DtoH")])) == ["sync_bubble"]
     item = blocking(50 * US, kind="pageable_copy", direction="HtoD")
@@ -685,6 +750,20 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
 )
 def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str | None, call: str, waiting: str):
     row = blocking(US, op=op, outer_op=outer_op, call=call, source=None)
+    assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize(
+    ("op", "around", "waiting"),
+    [
+        ("aten::item", "## all2all_tw_data:init ##", "exchange"),
+        ("aten::to", "## sparse_data_dist 1 ##", "exchange"),
+        ("fbgemm::permute_sparse_features", None, "exchange"),
+        ("aten::item", "all2all", "item"),
+    ],
+)
+def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: str | None, waiting: str):
+    row = blocking(US, op="aten::_local_scalar_dense", outer_op=op, user_range=around, source=None)
     assert waiting_op(row).id == waiting
 
 

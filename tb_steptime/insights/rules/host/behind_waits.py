@@ -1,0 +1,78 @@
+"""Late launches that calls cause which make the CPU wait for the GPU. Behind their bubbles, further launches are late
+until the CPU is ahead again.
+
+thread   [sync       ]  l  l  l  lllllllllll       [sync      ]
+device   kkkkkkkkkkkkk   kk kk kk kkkkkkkkkkkkkkkkkkkkkkkkkkkkk
+idle                  bbb  r  r  r                               b: bubble, r: behind it
+
+These are the first launches after a wait, as far as a step without waits would be shorter in a replay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import sites_of
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
+from tb_steptime.insights.rules.host.model_launches import ModelLate, model_late
+
+
+class BehindWaits(NamedTuple):
+    """Late launches of the model that the script's waits cause, ns a step. split_ns: of those of which few lie between
+    two waits; short_ns: of all others in short gaps. not_graphs_ns: what graphs do not gain of these others."""
+
+    split_ns: int = 0
+    short_ns: int = 0
+    not_graphs_ns: int = 0
+
+
+#: Waits make launches late where graphs, once nothing waits, would not gain at least this share of the short gaps.
+#: Nothing of these is left to graphs where the first launches after waits have at least this share of them.
+MOST = 0.5
+
+
+def behind_waits(facts: Facts) -> BehindWaits:
+    """Returns at most what the replay without any waits gains beyond the bubbles. Where graphs would still gain
+    something then, so much of the short gaps is left to them. Waits whose bubbles are worth no card make few launches
+    late: these stay with the graphs."""
+    rows, change = calls_of(facts.host, facts.job, "plain"), facts.replayed_gain("sync_bubble")
+    if not rows or change is None or change.gain_ns is None or change.low_ns is None:
+        return BehindWaits()
+    late = model_late(facts.host)
+    split_ns = max(0, min(sum(late.split.values()), change.gain_ns - bubble_ns(rows)))
+    if not facts.worth(bubble_ns(rows)):
+        return BehindWaits(split_ns)
+    beyond_ns = max(0, change.low_ns - facts.host.blocking_bubble_ns - split_ns)
+    not_graphs_ns, script = _not_graphs_ns(facts, late), _of_script(facts)
+    refill_ns = sum(min(row.refill_ns, late.short[row.site]) for row in sites_of(facts.host, late.short))
+    short_ns = min(refill_ns, not_graphs_ns, beyond_ns)
+    most = short_ns >= MOST * not_graphs_ns
+    return BehindWaits(split_ns, round(short_ns * script), round((not_graphs_ns if most else short_ns) * script))
+
+
+def _not_graphs_ns(facts: Facts, late: ModelLate) -> int:
+    """Returns the short gaps that graphs would not shorten if nothing waited, if these are most of them. It is 0 where
+    graphs alone gain more than a step without waits, so that the replay takes them first."""
+    made = [each.id for each in facts.replayed.changes] if facts.replayed else []
+    graphs = facts.replayed_gain("between_graphs" if in_graphs(facts) else "launch_graphs")
+    if graphs is not None and made.index(graphs.id) < made.index("sync_bubble"):
+        return 0
+    left_ns = (graphs.gain_after_ns or 0) if graphs is not None else 0
+    short_ns = sum(late.short.values())
+    found_ns = max(0, short_ns - max(left_ns, 0))
+    return found_ns if found_ns >= MOST * short_ns else 0
+
+
+def _of_script(facts: Facts) -> float:
+    """Returns the share of the script's own calls in the time for which calls make the CPU wait."""
+    waits_ns = sum(row.blocked_ns for row in facts.host.blocking if row.kind != "allocator")
+    return sum(row.blocked_ns for row in calls_of(facts.host, facts.job, "plain")) / max(waits_ns, 1)
+
+
+#: From this share of kernel time on, most of the work counts as launched in graphs.
+MOSTLY = 0.5
+
+
+def in_graphs(facts: Facts) -> bool:
+    return (facts.job.graph_share or 0.0) >= MOSTLY

@@ -1,0 +1,42 @@
+"""The host's part of a replay: what follows the last launch whose work is recorded is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.steady import recorded_length, steady_step, step_length
+from tests.drawn.timeline import timeline
+
+#: Launches `l` have no recorded work: the device's records end before those of the host.
+CUT_OFF = """
+    {step}
+    runtime  | ..k..q....l..l..l....ssss.. |
+    kernel 7 | ...kkkqqqq................. |"""
+#: The same without such launches; a synchronize ends the recording.
+COMPLETE = """
+    {step}
+    runtime  | ..k..q...............ssss.. |
+    kernel 7 | ...kkkqqqq................. |"""
+CALLS = {"l": "cudaLaunchKernel", "s": "cudaDeviceSynchronize"}
+NO_STEP, STEP = "", "step | 000000000000000000000000000 |"
+
+
+@pytest.mark.parametrize(
+    ("drawing", "step", "last", "length"),
+    [
+        (CUT_OFF, NO_STEP, "cudaLaunchKernel", 8),
+        (CUT_OFF, STEP, "cudaLaunchKernel", 10),
+        (COMPLETE, NO_STEP, "cudaDeviceSynchronize", 23),
+        (COMPLETE, STEP, "cudaDeviceSynchronize", 27),
+    ],
+    ids=["cut_off", "cut_off_step", "complete", "complete_step"],
+)
+def test_a_replay_ends_where_the_device_is_no_longer_recorded(drawing, step, last, length):
+    trace = timeline(drawing.format(step=step), calls=CALLS)
+    graph = build_graph(trace)
+    named = [trace.name_of(row) for row in graph.event.tolist() if row >= 0]
+    replayed = steady_step(trace, graph)
+    assert replayed is not None
+    assert ([name for name in named if name.startswith("cuda")][-1], step_length(replayed)) == (last, length * 1_000)
+    assert recorded_length(trace, replayed) == length * 1_000
