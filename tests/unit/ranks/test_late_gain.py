@@ -1,0 +1,78 @@
+"""What a late rank's arrival in time gains where the ranks cannot be replayed together, because work on its GPU waits
+for something that is not recorded.
+
+rank 0   host  |launch|                                      |wait|     its GPU runs nothing recorded for 60 ms
+         GPU                                         |gemm|==|
+rank 1   host  |launch|op op op op op op op|     wait        |
+         GPU         [collective waits                     ==|
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tb_steptime.ranks.result import JobRanks
+from tests.drawn.recorded_jobs import job_in
+
+MS = 1_000_000
+STEP = 70
+REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+SIZE = {"Collective name": "allreduce", "In msg nelems": 25_000, "Out msg nelems": 25_000, "dtype": "Float",
+        "Group size": 2, "Process Group Name": "0"}  # fmt: skip
+
+
+def event(cat: str, name: str, begin: float, end: float, **args: Any) -> dict[str, Any]:
+    track = {"pid": 0, "tid": 7} if cat == "kernel" else {"pid": 1, "tid": 1}
+    return {"ph": "X", "cat": cat, "name": name, "ts": begin * 1e3, "dur": (end - begin) * 1e3, **track, "args": args}
+
+
+def launched(id: int, call: float, name: str, begin: float, end: float, **args: Any) -> list[dict[str, Any]]:
+    """A kernel and the call that launches it, ms."""
+    return [event("cuda_runtime", "cudaLaunchKernel", call, call + 0.5, correlation=id),
+            event("kernel", name, begin, end, correlation=id, device=0, stream=7, **args)]  # fmt: skip
+
+
+def write(folder: Path, rank: int, begin: int, reduce_begin: float, host_until: int) -> None:
+    """Three steps; in each the ranks leave the all-reduce 65 ms after the step's begin. begin, reduce_begin: of the
+    kernel and of the all-reduce; host_until: when the host begins to wait for the device."""
+    events = []
+    for place in range(3):
+        at = place * STEP
+        events += [event("user_annotation", f"ProfilerStep#{place + 5}", at, at + STEP)]
+        events += launched(10 * place + 1, at + 1, "gemm", at + begin, at + begin + 2)
+        events += launched(10 * place + 2, at + 2, REDUCE, at + reduce_begin, at + 65, **SIZE)
+        events += [event("cpu_op", "aten::add", at + ms, at + ms + 1) for ms in range(3, host_until)]
+        events += [event("cuda_runtime", "cudaDeviceSynchronize", at + host_until, at + 65.005)]
+    job = {"backend": "nccl", "rank": rank, "world_size": 2}
+    group = {"pg_name": "0", "pg_desc": "default_pg", "pg_size": 2, "ranks": [0, 1]}
+    trace = {
+        "schemaVersion": 1,
+        "distributedInfo": job | {"pg_count": 1, "pg_config": [group]},
+        "deviceProperties": [{"id": 0, "name": "Drawn GPU", "numSms": 100}],
+        "baseTimeNanoseconds": 1_790_000_000_000_000_000,
+        "traceEvents": events,
+    }
+    (folder / f"rank{rank}_trace.json.gz").write_bytes(gzip.compress(json.dumps(trace).encode()))
+
+
+def job(folder: Path, host_until: int) -> JobRanks:
+    write(folder, 0, 60, 62, 6)
+    write(folder, 1, 2, 4, host_until)
+    found = job_in(folder)
+    assert found.what_if is not None and not found.what_if.trusted
+    assert (found.balance, found.late[0].rank, found.late[0].wait_ns) == ("straggler", 0, 58 * MS)
+    return found
+
+
+@pytest.mark.parametrize(("host_until", "gain_ms"), [(6, 58), (45, 20), (60, 5)])
+def test_the_step_still_takes_what_the_waiting_rank_needs_by_itself(tmp_path: Path, host_until: int, gain_ms: int):
+    """Its host has work until then. Then come the transfer of 3 ms, which is left out, and the last 5 ms of the step."""
+    found = job(tmp_path, host_until)
+    assert found.late[0].gain_ns == pytest.approx(gain_ms * MS, rel=0.01)
+    assert found.path is not None
+    assert found.path.gain_ns == (found.late[0].gain_ns if found.path.deciders else 0)
