@@ -14,6 +14,7 @@ from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.shown import steady_step_ns
+from tb_steptime.metrics.steady.step import REMOVED
 from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
@@ -143,7 +144,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
         return None
-    undisturbed = less_excess(graph, find_excess(trace), host_lanes(trace))
+    undisturbed = less_excess(graph, find_excess(trace).of(*REMOVED), host_lanes(trace))
     step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
