@@ -309,9 +309,9 @@ class _Limit:
     rank 1   |host at work            |wait     ]       them still to do: the step gets 5 shorter, and not 30
       GPU    |  [collective waits             |==|
 
-    path: waits off it cost nothing; None where it is not known. step_ns, least_ns: length of the replayed step, and what
-    each of the given ranks needs for it without the others (ranks, steps), 0 where the replay does not explain the rank;
-    least_ns is None where the replay does not give back the recording.
+    path: waits off it cost nothing; None where it is not known. step_ns, least_ns: length of the replayed step, and
+    what each of the given ranks needs for it without the others (ranks, steps), 0 where the replay does not explain the
+    rank; least_ns is None where the replay does not give back the recording.
     """
 
     ranks: Sequence[int]

@@ -19,7 +19,16 @@ from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
-from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
+from tb_steptime.replay.sensitivity import (
+    Sensitivity,
+    exchanges,
+    free,
+    pace_of,
+    scaled,
+    sensitivity,
+    without,
+    without_batches,
+)
 from tb_steptime.replay.steady import SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace
@@ -91,6 +100,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
     for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
                       affect this rank alone, so these waits remain
+    alone_ns          the steady step if the host and the loader of this rank took no time, and other ranks arrived at
+                      its collectives as recorded
     sets              all sets of the changes with the largest gains, including changes that help only after others;
                       empty if the replay is not trusted
     """
@@ -113,6 +124,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     median_step_ns: int = 0
     sets: list[ChangedStep] = []
     half_host_ns: int = 0
+    alone_ns: int = 0
 
     @property
     def wrong_by(self) -> float:
@@ -180,6 +192,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         median_step_ns=steady_step_ns(trace, main_device(trace)),
         sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
         half_host_ns=half,
+        alone_ns=step_length(without_batches(free(held, ~held.graph.on_device))),
     )
 
 

@@ -71,7 +71,7 @@ def job(folder: Path, host_until: int) -> JobRanks:
 
 @pytest.mark.parametrize(("host_until", "gain_ms"), [(6, 58), (45, 20), (60, 5)])
 def test_the_step_still_takes_what_the_waiting_rank_needs_by_itself(tmp_path: Path, host_until: int, gain_ms: int):
-    """Its host has work until then. Then come the transfer of 3 ms, which is left out, and the last 5 ms of the step."""
+    """Its host has work until then. Then come the transfer, which is left out, and the last 5 ms of the step."""
     found = job(tmp_path, host_until)
     assert found.late[0].gain_ns == pytest.approx(gain_ms * MS, rel=0.01)
     assert found.path is not None

@@ -95,6 +95,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
         why_confidence=_NAMED if sure else _MEASURED if is_searched else _INFERRED,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
         row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
+        rare=True,
     )
 
 
