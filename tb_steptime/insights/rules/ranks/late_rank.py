@@ -47,7 +47,7 @@ _SAME_WORK = """sampler = DistributedSampler(dataset, drop_last=True)
 _SENT_ALIKE = """# experts: a larger weight of the load-balancing loss, or a capacity for each expert
 # embedding tables: split the largest ones over several ranks"""
 _OWN_CORES = """taskset -c $((8*LOCAL_RANK))-$((8*LOCAL_RANK+7)) python ...
-# as many cores for each rank as there are; is another process on them? gc.freeze() after the first steps"""
+# as many cores for each rank as there are; is another process on them?"""
 _GPU = "nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on the machine of this rank; AMD: rocm-smi"
 _WHOSE_GPU = "nvidia-smi  # on the machine of this rank: is another process on its GPU?"
 _HOW: dict[CauseId, str] = {

@@ -733,6 +733,30 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
     assert (unsure.confidence, unsure.severity) == unnamed
 
 
+@pytest.mark.parametrize(
+    ("cause", "name", "collects"),
+    [
+        ("interrupted", "aten::empty", False),
+        ("interrupted", "cudaEventRecord", False),
+        ("interrupted", "hipLaunchKernel", False),
+        ("interrupted", "cuLaunchKernel", False),
+        ("interrupted", "autograd::engine::evaluate_function: MulBackward0", False),
+        ("interrupted", "MulBackward0", False),
+        ("interrupted", "RotaryEmbeddingBackward", True),
+        ("interrupted", "CompiledFunction", True),
+        ("interrupted", "customCall", True),
+        ("unexplained", None, True),
+    ],
+)
+def test_garbage_is_collected_only_where_python_runs(cause: str, name: str | None, collects: bool):
+    """A Python function of autograd, whose node has no number, may collect garbage; a call of the runtime cannot."""
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    stops = msgspec.structs.replace(pause(cause, 100, sure=False), name=name)
+    insight = card(host_result(sites, pauses=[stops]), "host_stops")
+    assert insight is not None
+    assert ("gc." in (insight.how or "")) is collects
+
+
 def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
     """Five steps. The recording begins in the first; the next three take 900 us; the last one is longer, with 300 us of
     idle time for the given reason."""
