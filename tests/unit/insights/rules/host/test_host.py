@@ -757,6 +757,20 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, name: str | Non
     assert ("gc." in (insight.how or "")) is collects
 
 
+@pytest.mark.parametrize(
+    ("late_us", "graphs", "order"),
+    [
+        (49, 0.0, ["unrecorded_work", "launch_graphs"]),
+        (50, 0.0, ["launch_graphs", "unrecorded_work"]),  # a warning
+        (49, 1.0, ["launch_graphs", "unrecorded_work"]),  # hidden in graphs: nothing takes this time away
+    ],
+)
+def test_another_process_on_the_gpu_comes_before_what_gains_little(late_us: int, graphs: float, order: list[str]):
+    idle = IdleNs(cpu_work=late_us * US, unrecorded_work=20 * US, dependency=200 * US)
+    launches = msgspec.structs.replace(LAUNCHES, graphs=graphs)
+    assert fired(host_result([site(FORWARD, idle)], launches=launches)) == order
+
+
 def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
     """Five steps. The recording begins in the first; the next three take 900 us; the last one is longer, with 300 us of
     idle time for the given reason."""
