@@ -37,8 +37,8 @@ _ONLY_PROFILED = phrase(
 )
 
 _WAITS_FOR_RANKS = phrase(
-    "Now it is at most what an instant CPU of this rank gains if other ranks arrive at its collectives as recorded: the "
-    "rank only waits longer for them."
+    "Now it is at most what an instant CPU of this rank gains if other ranks arrive at its collectives as recorded: "
+    "the rank only waits longer for them."
 )
 
 
