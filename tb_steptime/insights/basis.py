@@ -6,8 +6,23 @@ as it is judged         |kkkkkkkkkkk.....|            headline, cards: without w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import msgspec
+
+from tb_steptime.analyses.host import HostStep
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.text import Phrase, agreeing, count, fraction, joined, ns, phrase, text
+from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
+from tb_steptime.metrics.outliers import median
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
+
+#: Steps are of two kinds if all those from one step on take more than this many times as long as any before it, or the
+#: other way round, with at least so many steps on each side: one long step at either end may come once.
+TIMES_APART, LEAST_OF_KIND = 1.5, 2
+#: Minimum share of the difference for its largest part to be named.
+_MOST = 0.5
+_LABELS = {meaning.id: meaning.label for meaning in IDLE_MEANINGS}
 
 #: Minimum share of the mean step: a smaller part changes no share that is written in whole percent.
 VISIBLE_FRACTION = 0.005
@@ -28,6 +43,7 @@ def basis_of(facts: Facts) -> Phrase | None:
         mean_ns, what = overview.mean_duration_ns, text(_what_is_left_out(facts))
         judged, left = ns(facts.step_ns), ns(mean_ns - facts.step_ns)
         said.append(phrase(words, judged=judged, left=left, mean=ns(mean_ns), what=what))
+    said += _of_two_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         words = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
         device, main = text(facts.job.accelerator), text(str(overview.device))
@@ -50,3 +66,46 @@ def _what_is_left_out(facts: Facts) -> str:
     kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
     *others, last = [name for name, left_ns in kinds.items() if left_ns]
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def _of_two_kinds(facts: Facts) -> list[Phrase]:
+    """Says that no step is like the mean, where the steps change for good during the recording."""
+    steps = [step for step in facts.host.steps if step.left_out_ns < WARNING_FRACTION * (step.end_ns - step.start_ns)]
+    border = _border([_judged_ns(step) for step in steps])
+    if border is None:
+        return []
+    before, after = steps[:border], steps[border:]
+    first, then = (median([_judged_ns(step) for step in side]) for side in (before, after))
+    values = {"step": text(after[0].name), "before": ns(first), "after": ns(then)}
+    words = "Steps from {step} on take {after}, those before it {before}: no step is like the mean."
+    part, more_ns = _changed_most(before, after)
+    if abs(more_ns) >= _MOST * abs(then - first):
+        values |= {"part": text(part), "more": ns(abs(more_ns)), "than": text("more" if more_ns > 0 else "less")}
+        words = (
+            "Steps from {step} on take {after}, those before it {before}, with {more} {than} idle time of the GPU for "
+            "this reason: {part}. No step is like the mean."
+        )
+    return [filled(words, values)]
+
+
+def _judged_ns(step: HostStep) -> int:
+    return step.end_ns - step.start_ns - step.left_out_ns
+
+
+def _border(lengths: Sequence[int]) -> int | None:
+    """Returns the place of the first step of the second kind; None if steps are of one kind."""
+    for border in range(LEAST_OF_KIND, len(lengths) - LEAST_OF_KIND + 1):
+        sides = lengths[:border], lengths[border:]
+        if max(map(min, sides)) > TIMES_APART * min(map(max, sides)):
+            return border
+    return None
+
+
+def _changed_most(before: Sequence[HostStep], after: Sequence[HostStep]) -> tuple[str, float]:
+    """Returns the label of the reason for idle time that changed most between the median steps, and by how much, ns."""
+    first, then = ([msgspec.structs.asdict(step.idle_ns) for step in side] for side in (before, after))
+    more = {
+        reason: median([idle[reason] for idle in then]) - median([idle[reason] for idle in first]) for reason in _LABELS
+    }
+    most = max(more, key=lambda reason: abs(more[reason]))
+    return _LABELS[most], more[most]

@@ -219,6 +219,15 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         left: int = min(getattr(found.sensitivity, part) for part in parts)
         return min(gain_ns, max(found.steady_step_ns - left, 0))
 
+    def alone_ns(self, gain_ns: int) -> int:
+        """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less. Where
+        exchanges set the pace, the rank may only wait longer for others, as a replay shows in which these arrive as
+        recorded."""
+        found = self.replayed
+        if found is None or self.host.bound is not Bound.COMMUNICATION:
+            return gain_ns
+        return min(gain_ns, max(0, found.steady_step_ns - found.alone_ns))
+
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
         for gain nothing. None without a replay that can be trusted."""

@@ -101,7 +101,9 @@ _RECORD_ITS_WORK = phrase(
 _RECORD_METAL = phrase(
     "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")
 )
-_RECORD_THE_RANKS = phrase("Record all ranks, to find the one that the others wait for; if none is slow, send less.")
+_RECORD_THE_RANKS = phrase(
+    "The Ranks view names the rank that the others wait for, if all are recorded; if none is late, send less."
+)
 _RECORD_WHOLE_STEPS = phrase(
     "Record several whole steps: call {call} after each batch, and stop right after the last.", call=code("prof.step()")
 )

@@ -16,10 +16,10 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.severity import severity, severity_of_gain
-from tb_steptime.insights.wording.card_text import fitted
+from tb_steptime.insights.wording.card_text import fitted, later_title
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.steps.sites import SiteRow
-from tb_steptime.text import Phrase, phrase
+from tb_steptime.text import Phrase, joined, phrase
 
 #: Time ranges that a card links to: the longest one first, the others confirm it.
 EVIDENCE = 5
@@ -34,6 +34,11 @@ PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is s
 _ONLY_PROFILED = phrase(
     "The profiler may have doubled the CPU's time; then the GPU would hardly wait without it. Record with "
     "profile_steps, which also times steps without the profiler."
+)
+
+_WAITS_FOR_RANKS = phrase(
+    "Now it is at most what an instant CPU of this rank gains if other ranks arrive at its collectives as recorded: "
+    "the rank only waits longer for them."
 )
 
 
@@ -54,28 +59,33 @@ def host_card(
     how: str | None = None,
     row: EvidenceRow | None = None,
     sure_ns: int | None = None,
+    rare: bool = False,
 ) -> Insight | None:
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
     gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
-    much, which decides how grave the card is; None for all of it. best: the confidence in the best recording.
+    much, which decides how grave the card is; None for all of it. best: the confidence in the best recording. rare: the
+    replayed step does not have this idle time. If it does, a rank that waits for others gains only later what these
+    waits take up.
     """
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    sure_fraction = facts.share(gain_ns if sure_ns is None else sure_ns)
-    if severity_of_gain(sure_fraction) is not severity_of_gain(facts.share(gain_ns)):
+    now_ns = gain_ns if rare else facts.worth(facts.alone_ns(gain_ns))
+    sure_fraction = facts.share(now_ns if sure_ns is None else min(now_ns, sure_ns))
+    if severity_of_gain(sure_fraction) is not severity_of_gain(facts.share(now_ns)):
         level, why_level = confidence(facts, Confidence.LOW, _ONLY_PROFILED)
     else:
         level, why_level = _confidence(facts, best, why_confidence)
     return Insight(
         id=id,
         severity=severity(sure_fraction, best, level),
-        title=title,
+        title=title if now_ns else later_title(title),
         why=fitted(why),
         how=how,
-        gain_ns=gain_ns,
-        gain_fraction=facts.share(gain_ns),
-        gain_formula=formula,
+        gain_ns=now_ns,
+        gain_fraction=facts.share(now_ns),
+        later_ns=None if now_ns == gain_ns else gain_ns,
+        gain_formula=formula if now_ns == gain_ns else joined(formula, _WAITS_FOR_RANKS),
         confidence=level,
         why_confidence=why_level,
         view=view,

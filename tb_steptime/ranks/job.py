@@ -30,6 +30,7 @@ from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, m
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.pipeline.xray import pipeline
 from tb_steptime.ranks.replayed.changes import job_replay
+from tb_steptime.ranks.replayed.graphs import unexplained
 from tb_steptime.ranks.replayed.job import ReplayedJob
 from tb_steptime.ranks.result import (
     Cause,
@@ -47,7 +48,7 @@ from tb_steptime.ranks.result import (
 from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
 from tb_steptime.ranks.spans import Members, RankSpan, members, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
-from tb_steptime.ranks.what_if import JobReplay
+from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobReplay
 from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct
 
@@ -189,6 +190,14 @@ class _Exchanged:
         return whole
 
     @cached_property
+    def replayed(self) -> ReplayedJob | None:
+        """The ranks with what their replay needs, over the steps that are matched as a whole; None where there is no
+        such step."""
+        if not self.whole_steps.size:
+            return None
+        return ReplayedJob.of(self.spans, self.names, self.matching.matched, self.messages, self.whole_steps)
+
+    @cached_property
     def arrivals(self) -> Arrivals:
         return arrivals(self.matching.matched, len(self.spans), len(self.names))
 
@@ -214,6 +223,9 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
     late_together = group if balance == "late_ranks" else None
     job = _with_what_if(job, _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)]))
     what_if = job.what_if
+    limit = _Limit.of(found, what_if, path)
+    if path is not None:
+        path = msgspec.structs.replace(path, gain_ns=_deciders_gain_ns(path, limit))
     return msgspec.structs.replace(
         job,
         ranks=[
@@ -230,9 +242,9 @@ def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
         tokens_reason=tokens_reason,
         exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
         balance=balance,
-        late=[_with_gain(each, what_if, path, [each.rank]) for each in late],
-        late_group=_with_gain(late_together, what_if, path, late_together.ranks) if late_together else None,
-        imbalance_gain_ns=_evened_ns(waits_ns, what_if, path) if balance == "imbalance" else 0,
+        late=[_with_gain(each, what_if, limit, [each.rank]) for each in late],
+        late_group=_with_gain(late_together, what_if, limit, late_together.ranks) if late_together else None,
+        imbalance_gain_ns=_evened_ns(waits_ns, what_if, limit) if balance == "imbalance" else 0,
         imbalance_causes=causes_of_turns(found.spans, found.arrivals.exposed_ns, found.steps)
         if balance == "imbalance"
         else [],
@@ -262,10 +274,9 @@ def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reas
     others."""
     if not found.whole_steps.size:
         return _unmatched(found.ranks)
-    job = ReplayedJob.of(found.spans, found.names, found.matching.matched, found.messages, found.whole_steps)
-    if job is None:
+    if found.replayed is None:
         return Reason("no_common_steps")
-    return job_replay(job, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)])
+    return job_replay(found.replayed, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)])
 
 
 def _late_groups(late: Sequence[LateRank], together: LateGroup | None, path: DecidingPath | None) -> list[list[int]]:
@@ -289,31 +300,76 @@ def _stalls(rows: Sequence[JobCollective]) -> list[Note]:
     return [Note("collectives_stalled", values | {"usual": ns(row.transfer_p50_ns)})]
 
 
-def _evened_ns(waits_ns: int, what_if: JobReplay | None, path: DecidingPath | None) -> int:
+@dataclass(frozen=True, eq=False)
+class _Limit:
+    """What limits a gain by waits where the joint replay predicts nothing.
+
+    rank 0   |host late                       |==|      rank 1 waits 30 for rank 0 on its GPU, but its host has 25 of
+    rank 1   |host at work            |wait     ]       them still to do: the step gets 5 shorter, and not 30
+      GPU    |  [collective waits             |==|
+
+    path: waits off it cost nothing; None where it is not known. step_ns, least_ns: length of the replayed step, and
+    what each of the given ranks needs for it without the others (ranks, steps), 0 where the replay does not explain the
+    rank; least_ns is None where the replay does not give back the recording.
+    """
+
+    ranks: Sequence[int]
+    path: DecidingPath | None
+    step_ns: int
+    least_ns: Int64 | None
+
+    @staticmethod
+    def of(found: _Exchanged, what_if: JobReplay | None, path: DecidingPath | None) -> _Limit:
+        ranks = [span.rank for span in found.spans]
+        if found.replayed is None or what_if is None or what_if.wrong_by > MOST_ERROR:
+            return _Limit(ranks, path, 0, None)
+        explained = np.array([unexplained(span) <= MOST_UNEXPLAINED for span in found.spans])
+        return _Limit(ranks, path, what_if.replayed_step_ns, found.replayed.alone_ns * explained[:, None])
+
+    def of_ranks(self, waits_ns: int, late: Sequence[int]) -> int:
+        """Limits the gain if these ranks are never late: the step still takes what any other rank needs by itself."""
+        others = ~np.isin(self.ranks, late)
+        if self.least_ns is not None and others.any():
+            waits_ns = min(waits_ns, self._above(self.least_ns[others].max(axis=0)))
+        return waits_ns if self.path is None else min(waits_ns, _late_ns(self.path, late))
+
+    def of_evened(self, waits_ns: int) -> int:
+        """Limits the gain if no rank is slower than the median one: the step still takes what that one needs."""
+        if self.least_ns is not None:
+            middle = np.sort(self.least_ns, axis=0)[(len(self.ranks) - 1) // 2]
+            waits_ns = min(waits_ns, self._above(middle))
+        return waits_ns if self.path is None else min(waits_ns, _late_ns(self.path, self.ranks))
+
+    def _above(self, least_ns: Int64) -> int:
+        return max(0, self.step_ns - round(float(least_ns.mean())))
+
+
+def _late_ns(path: DecidingPath, ranks: Sequence[int]) -> int:
+    return sum(each.late_ns for each in path.ranks if each.rank in ranks)
+
+
+def _deciders_gain_ns(path: DecidingPath, limit: _Limit) -> int:
+    deciding = [each.rank for each in path.deciders]
+    return limit.of_ranks(_late_ns(path, deciding), deciding)
+
+
+def _evened_ns(waits_ns: int, what_if: JobReplay | None, limit: _Limit) -> int:
     """Returns how much shorter the step would be if no rank were slower than the median one, as far as ranks wait for
     each other."""
     if what_if is not None and what_if.trusted:
         return what_if.usual_gain_ns("even_ranks")
-    return _at_most(waits_ns, path)
-
-
-def _at_most(waits_ns: int, path: DecidingPath | None, ranks: Sequence[int] | None = None) -> int:
-    """Limits a gain by waits to the deciding path, since waits off that path cost nothing. ranks: those that are waited
-    for, None for any."""
-    if path is None:
-        return waits_ns
-    return min(waits_ns, sum(each.late_ns for each in path.ranks if ranks is None or each.rank in ranks))
+    return limit.of_evened(waits_ns)
 
 
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _with_gain(late: L, what_if: JobReplay | None, path: DecidingPath | None, ranks: list[int]) -> L:
+def _with_gain(late: L, what_if: JobReplay | None, limit: _Limit, ranks: list[int]) -> L:
     """Adds how much the job gains if these ranks are as fast as the others: from the replay, else from the waits for
     them."""
     if what_if is not None and what_if.trusted:
         return msgspec.structs.replace(late, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
-    return msgspec.structs.replace(late, gain_ns=_at_most(late.gain_ns, path, ranks))
+    return msgspec.structs.replace(late, gain_ns=limit.of_ranks(late.gain_ns, ranks))
 
 
 E = TypeVar("E", LateRank, LateGroup, PathRank)

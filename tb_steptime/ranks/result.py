@@ -310,7 +310,8 @@ class DecidingPath(msgspec.Struct, frozen=True):
 
     work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
     kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
-    times.
+    times. gain_ns: at most so much less if `deciders` were never late: the step still takes what any other rank needs
+    by itself.
     """
 
     steps: int
@@ -318,6 +319,7 @@ class DecidingPath(msgspec.Struct, frozen=True):
     work_ns: int
     transfer_ns: int
     ranks: list[PathRank]
+    gain_ns: int = 0
 
     @property
     def deciders(self) -> list[PathRank]:

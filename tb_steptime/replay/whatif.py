@@ -14,11 +14,21 @@ from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.shown import steady_step_ns
+from tb_steptime.metrics.steady.step import REMOVED
 from tb_steptime.replay.changes import Change, changes
 from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
-from tb_steptime.replay.sensitivity import Sensitivity, exchanges, pace_of, scaled, sensitivity, without
+from tb_steptime.replay.sensitivity import (
+    Sensitivity,
+    exchanges,
+    free,
+    pace_of,
+    scaled,
+    sensitivity,
+    without,
+    without_batches,
+)
 from tb_steptime.replay.steady import WIDER, SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace, shared
@@ -89,6 +99,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
     for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
                       affect this rank alone, so these waits remain
+    alone_ns          the steady step if the host and the loader of this rank took no time, and other ranks arrived at
+                      its collectives as recorded
     sets              all sets of the changes with the largest gains, including changes that help only after others;
                       empty if the replay is not trusted
     """
@@ -111,6 +123,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     median_step_ns: int = 0
     sets: list[ChangedStep] = []
     half_host_ns: int = 0
+    alone_ns: int = 0
 
     @property
     def wrong_by(self) -> float:
@@ -142,7 +155,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
         return None
-    undisturbed = less_excess(graph, find_excess(trace), host_lanes(trace))
+    undisturbed = less_excess(graph, find_excess(trace).of(*REMOVED), host_lanes(trace))
     step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
@@ -178,6 +191,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         median_step_ns=steady_step_ns(trace, main_device(trace)),
         sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
         half_host_ns=half,
+        alone_ns=step_length(without_batches(free(held, ~held.graph.on_device))),
     )
 
 

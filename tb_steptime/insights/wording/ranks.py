@@ -222,7 +222,7 @@ def turns_gain_ns(job: JobRanks) -> int:
     if not deciding:
         return job.imbalance_gain_ns
     if what_if is None:
-        return late_ns(deciding)
+        return job.path.gain_ns if job.path else 0
     if are_interrupted(deciding):
         return what_if.usual_gain_ns("no_interruptions")
     return what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in deciding))

@@ -13,7 +13,7 @@ from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in
+from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
 #: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. A collective of
 #: unknown size may be as long: its launch shape is the same for any size, and it waits for other ranks.
@@ -39,17 +39,27 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
         return no_excess()
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     begun = np.where(launches.call >= 0, events.start_ns[launches.call], start)
-    found = judge(end - start, step_at(trace, begun), *activity_sites(trace), first_step)
+    step, exchanges = step_at(trace, begun), collective_names(trace)[events.name[launches.activity]]
+    found = judge(end - start, step, *activity_sites(trace), first_step)
     tried = is_in(launches.activity, trials(trace, first_step).event)
-    excess, kind = np.where(tried, end - start, found.excess_ns), np.where(tried, ExcessKind.ONCE, found.kind)
+    waits = exchanges & _shows_no_cause(step, found.kind)
+    excess = np.where(tried, end - start, found.excess_ns)
+    kind = np.where(tried, ExcessKind.ONCE, np.where(waits, ExcessKind.UNKNOWN, found.kind))
     long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
     row, excess, kind = launches.activity[long], excess[long], kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
-    sure &= ~collective_names(trace)[events.name[row]]
+    sure &= ~exchanges[long]
     kind = np.where(sure, ExcessKind.INTERRUPTED, kind).astype(np.uint8)
     calls = _clipped(Excess(events.thread[row], end[long] - excess, end[long], kind, row))
     edges = _edges(trace)
     return joined((_less(calls, edges), edges))
+
+
+def _shows_no_cause(step: Int64, kind: UInt8) -> Bool:
+    """Says which activities would not show why they are long if they wait for other ranks. In a single step, the
+    collective at which this rank waits for a late one is long in every step as well as once, and its own kernel is
+    never what was interrupted. Another step shows whether the same collective is short there."""
+    return np.full(len(step), step.min() == step.max()) & is_in(kind, (ExcessKind.ONCE, ExcessKind.INTERRUPTED))
 
 
 def _edges(trace: Trace) -> Excess:

@@ -29,7 +29,8 @@ class ExcessKind(enum.IntEnum):
     PERIODIC     Every k-th call of a site, three times at least. Alike: sites that alternate between two sizes.
     EDGE         The device runs work from before the recording, or has none because the recording ends.
                  Alike: a device that is idle at the end of every step.
-    UNKNOWN      Far longer than calls that are alike, and nothing shows that its work is the same.
+    UNKNOWN      Far longer than calls that are alike, and nothing shows that its work is the same; also a collective in
+                 the only step, which may wait for another rank in every step.
                  Alike: everything above, and real work: conclusions do not leave this out.
     """
 

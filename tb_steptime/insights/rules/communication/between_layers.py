@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS
+from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, SEE_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
@@ -14,8 +14,6 @@ TIMES_LONGER = 5
 
 #: From this share of waits in the exposed time on, the card is about waits, which a faster exchange does not end.
 MOSTLY_WAITS = 0.5
-
-_EVERY_RANK = "# record every rank at the same time: the Ranks view shows who is late, and why"
 
 
 def between_layers(facts: Facts) -> Insight | None:
@@ -40,7 +38,7 @@ def between_layers(facts: Facts) -> Insight | None:
     wait_ns = found.wait_ns // steps
     title, why, how = "Shorten the collectives between layers", _why(found.exposed_ns, leading, steps), FEWER_RANKS
     if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
-        title, how = "Find the rank that the others wait for", _EVERY_RANK
+        title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
     return Insight(
         id="between_layers",

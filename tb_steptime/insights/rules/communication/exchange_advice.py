@@ -11,6 +11,8 @@ from tb_steptime.text import Phrase, phrase
 #: Infinity Fabric are ten times as fast), and the number of bytes below which collectives do not reach their link's
 #: rate.
 SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
+#: Below this mean size a collective takes the latency of its ranks, some tens of microseconds, whatever it sends.
+LITTLE_BYTES = 100_000
 
 
 class Advice(NamedTuple):
@@ -61,18 +63,26 @@ _HALF_TYPES = "fully_shard(layer, mp_policy=MixedPrecisionPolicy(torch.bfloat16,
 _KEEP_GATHERED = "fully_shard(layer, reshard_after_forward=False)  # gathers once; needs memory"
 _LINKS = """NCCL_DEBUG=INFO torchrun ...  # says which links it uses; RCCL reads the same variable
 # then gradients every second batch: with model.no_sync(): loss.backward()"""
-_EVERY_RANK = """torch.profiler.profile(..., on_trace_ready=  # on every rank
+#: The trace of one rank does not say whether those of the others lie beside it.
+SEE_RANKS = "# the Ranks view names the late rank, and why, if all ranks are recorded at the same time"
+_EVERY_RANK = f"""{SEE_RANKS}
+torch.profiler.profile(..., on_trace_ready=  # on every rank
     torch.profiler.tensorboard_trace_handler(log_dir))"""
-_ALL_RANKS = """# record every rank into one folder: the view Ranks names the late one
-# if none is late:"""
+_IF_NONE = f"{SEE_RANKS}\n# if none is late:\n"
+_TOGETHER = "# few bytes each: exchange them together, or less often"
 _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
 def overlapped(row: CollectiveRow) -> Advice:
     """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
     pass are not those of gradients."""
-    in_forward = row.forward_ns >= row.exposed_ns / 2 > 0
+    in_forward = _is_of_split_layers(row)
     return Advice(_OVERLAP, None, how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None))
+
+
+def _is_of_split_layers(row: CollectiveRow) -> bool:
+    """Says whether layers that are split over ranks exchange this row: the forward pass waits for much of it."""
+    return row.forward_ns >= row.exposed_ns / 2 > 0
 
 
 #: Advice for layers that are split over ranks: each rank needs the results of all ranks.
@@ -95,10 +105,22 @@ def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
     sends_much = row.bytes is not None and row.bytes / row.count >= MUCH_BYTES
     if on_gpu and sends_much and row.best_rate is not None and row.best_rate < SLOW_LINK:
         return Advice(_LINK, _LINK_LATER, _LINKS)
-    how = how_to_send_less(row.kind, row.dtype)
+    how = FEWER_RANKS if _is_of_split_layers(row) else how_to_send_less(row.kind, row.dtype)
     if not on_gpu:
-        return Advice(_LATE, _LATE_LATER, f"{_ALL_RANKS}\n{how}", by_rank=True)
+        return Advice(_LATE, _LATE_LATER, _IF_NONE + how, by_rank=True)
     return Advice(_LESS, _LESS_LATER, how)
+
+
+def fewer_exchanges(row: CollectiveRow) -> Advice:
+    """Returns the advice for a row of few bytes, whose time is latency and waits."""
+    how = FEWER_RANKS if _is_of_split_layers(row) else _TOGETHER
+    return BALANCED._replace(how=_IF_NONE + how, by_rank=True)
+
+
+def sends_little(row: CollectiveRow) -> bool:
+    """Says whether fewer bytes would not take less time. Stages of a pipeline wait by its schedule, whatever they
+    send."""
+    return row.kind != "send_receive" and row.bytes is not None and row.bytes < LITTLE_BYTES * row.count
 
 
 def how_to_send_less(kind: str, dtype: str | None) -> str:

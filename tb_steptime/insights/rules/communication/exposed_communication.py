@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.communication.exchange_advice import BALANCED, Advice, less_to_send, overlapped
+from tb_steptime.insights.rules.communication.exchange_advice import (
+    BALANCED,
+    Advice,
+    fewer_exchanges,
+    less_to_send,
+    overlapped,
+    sends_little,
+)
 from tb_steptime.insights.rules.communication.exchange_cards import exchange_card, rest_ns, rows
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
@@ -30,6 +37,10 @@ _HALVE = phrase(
 _BALANCE = phrase(
     "Exposed time of these collectives: waits, est. from the shortest of their size, end when ranks are balanced, and "
     "computation can hide the rest. At most what the host leaves."
+)
+_LITTLE = phrase(
+    "Exposed time of these collectives: they send so little that all but some latency is waits for other ranks. At "
+    "most what the host leaves."
 )
 _ONE_RANK = phrase("Measured on this rank, where a collective's time includes its wait for the slowest rank.")
 
@@ -62,8 +73,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
     Jobs: training in many ranks.
 
     Gain: min(exposed time less est. waits, computing time that no collective overlaps); where that hides less than
-    half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides. At
-    most the step less the host floor.
+    half, half of the former, for half as many bytes; where most are est. waits, these and what computation hides; where
+    the calls send so little that they do not take long by themselves, all of it. At most the step less the host floor.
 
     Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
     are not told apart from a network that others share; that the slowest rank gains nothing from balance.
@@ -108,6 +119,8 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
     saved_ns = found.ns - found.waits_ns
     if found.free_compute_ns >= saved_ns / 2:
         return overlapped(found.leading), min(saved_ns, found.free_compute_ns), _HIDE
+    if facts.overview.has_device and sends_little(found.leading):
+        return fewer_exchanges(found.leading), found.ns, _LITTLE
     return less_to_send(found.leading, facts.overview.has_device), saved_ns // 2, _HALVE
 
 

@@ -9,6 +9,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
+from tb_steptime.text.patterns import expression
 
 
 class _Card(NamedTuple):
@@ -38,6 +39,11 @@ _UNEXPLAINED = _Card(
 _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
 )
+_OWN_CORES = """taskset -c 0-7 python ...  # cores of its own: is another process, or another rank, on them?
+perf sched record -- sleep 10; perf sched timehist --pid $PID  # shows when it loses its core"""
+#: Ops and calls in which no Python runs, so that garbage cannot be collected there: those with a namespace, calls of
+#: the runtime or the driver, and nodes of autograd with a number, which are not Python's.
+_NATIVE = expression(r".*::|(cuda|hip|cu(?=[A-Z])|ur(?=[A-Z])|ze(?=[A-Z]))|\w+Backward\d+$")
 _NAMED = phrase("The trace names these pauses.")
 #: Where the card advises to find the cause of the pauses, it is enough that they are measured.
 _MEASURED = phrase("The pauses are measured; the trace does not name their cause.")
@@ -73,7 +79,7 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Gain: the GPU's idle time that these stops of the host cause, mean over the steps.
 
-    Left out: pauses during which the GPU works.
+    Left out: pauses during which the GPU works; what takes the core away meanwhile.
     """
     return _card(facts, _UNEXPLAINED, "interrupted")
 
@@ -88,14 +94,19 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
         id=card.id,
         title=card.title,
         why=_why(_INTERRUPTED if found[0].cause == "interrupted" else card.why, found),
-        how=card.how,
+        how=_OWN_CORES if _is_in_native_code(found[0]) else card.how,
         gain_ns=sum(pause.idle_ns for pause in found),
         formula=phrase("GPU idle time during these pauses, mean over the steps."),
         best=Confidence.HIGH if sure else Confidence.MEDIUM if is_searched else Confidence.LOW,
         why_confidence=_NAMED if sure else _MEASURED if is_searched else _INFERRED,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
         row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
+        rare=True,
     )
+
+
+def _is_in_native_code(pause: Pause) -> bool:
+    return pause.cause == "interrupted" and _NATIVE.match(pause.name or "") is not None
 
 
 def _why(template: str, found: list[Pause]) -> Phrase:

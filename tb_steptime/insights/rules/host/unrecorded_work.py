@@ -58,5 +58,6 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
         view="host",
         colour="kernel",
+        about_ns=facts.unrecorded_ns if by_others(facts) else 0,  # another process may take this time away
         instead=phrase(instead),
     )

@@ -47,7 +47,7 @@ _SAME_WORK = """sampler = DistributedSampler(dataset, drop_last=True)
 _SENT_ALIKE = """# experts: a larger weight of the load-balancing loss, or a capacity for each expert
 # embedding tables: split the largest ones over several ranks"""
 _OWN_CORES = """taskset -c $((8*LOCAL_RANK))-$((8*LOCAL_RANK+7)) python ...
-# as many cores for each rank as there are; is another process on them? gc.freeze() after the first steps"""
+# as many cores for each rank as there are; is another process on them?"""
 _GPU = "nvidia-smi -q -d CLOCK,TEMPERATURE,POWER,PERFORMANCE  # on the machine of this rank; AMD: rocm-smi"
 _WHOSE_GPU = "nvidia-smi  # on the machine of this rank: is another process on its GPU?"
 _HOW: dict[CauseId, str] = {
@@ -90,11 +90,11 @@ _TITLES_OF_SEVERAL: dict[CauseId, str] = {
 
 _STRAGGLER_GAIN = phrase(
     "Median over steps of the least that any other rank waits for it while it computes nothing: then the next to last "
-    "rank decides."
+    "rank decides. The step still takes what any other rank needs by itself, its CPU included."
 )
 _TOGETHER_GAIN = phrase(
     "Median over steps of the least that any other rank waits for them while it computes nothing: then the latest of "
-    "the others decides."
+    "the others decides. The step still takes what any of these needs by itself, its CPU included."
 )
 _REPLAYED = phrase(
     "The ranks replayed together: the median step, less what it takes if late ranks are as fast as the median of the "
@@ -110,7 +110,10 @@ _SHARED_CORES = phrase(
     "Ops take longer on this rank. On CPUs, other work on its cores may be the reason, and may soon end."
 )
 _SHARED = phrase("Its extra work is shared by all ranks, and each gets a part of it.")
-_IMBALANCE_GAIN = phrase("What the median rank waits for others in the median step while it computes nothing.")
+_IMBALANCE_GAIN = phrase(
+    "What the median rank waits for others in the median step while it computes nothing. The step still takes what "
+    "that rank needs by itself, its CPU included."
+)
 _EACH_WAITS = (
     "Each other rank waits {wait} a step for rank {rank}, the latest in (the one step that is matched|{late} of "
     "{steps} steps)."
@@ -135,7 +138,8 @@ def straggler(job: JobRanks) -> Insight | None:
 
     Gain: the ranks replayed together with this one as fast as the median of the others, in the median step. Where they
     cannot be replayed, the least that any other rank waits for it and no computation hides: then the next to last rank
-    decides how long the step is. Where it has more work, all ranks share that, and each gets its part.
+    decides how long the step is. It is at most what the step has above the time that any other rank needs by itself,
+    its CPU included. Where it has more work, all ranks share that, and each gets its part.
 
     Left out: ranks that were not recorded; what the late rank itself waits for in another process group.
     """
@@ -256,7 +260,10 @@ def imbalance(job: JobRanks) -> Insight | None:
 
 
 _SAME_AMOUNT = phrase("Give all ranks the same amount of work in each step")
-_DECIDED = phrase("How much later these ranks arrive than the median of the others, on the path that decides the step.")
+_DECIDED = phrase(
+    "How much later these ranks arrive than the median of the others, on the path that decides the step. The step "
+    "still takes what any other rank needs by itself, its CPU included."
+)
 
 
 def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:

@@ -59,4 +59,5 @@ def growing_graph(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
         steps=[step.name for step in ends],
         how=_HOW,
+        rare=True,
     )

@@ -51,6 +51,7 @@ def recurring_steps(facts: Facts) -> Insight | None:
         part=None,
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
         steps=found.steps,
+        rare=True,
     )
 
 

@@ -86,6 +86,7 @@ def slow_steps(facts: Facts) -> Insight | None:
         evidence=[Evidence(step.step, step.start_ns, step.end_ns) for step in slow[:EVIDENCE]],
         steps=[step.step for step in slow],
         row=EvidenceRow("slow", slow[0].step),
+        rare=True,
     )
 
 

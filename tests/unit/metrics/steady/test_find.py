@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.steady.device import find_excess
+from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.stretches import find_stretches
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
@@ -64,3 +64,23 @@ def test_a_library_sets_itself_up_in_the_first_product(others: str, kind: Excess
     )
     found = find_excess(trace)
     assert found.kind[found.start_ns >= 400_000].tolist() == [kind]
+
+
+@pytest.mark.parametrize(("long", "kind"), [(0, ExcessKind.ONCE), (3, ExcessKind.INTERRUPTED)])
+def test_a_collective_of_a_single_step_may_wait_for_other_ranks_in_every_step(long: int, kind: ExcessKind):
+    """One of eight equal all-reduces takes ten times as long as the others. In another step the same one is short."""
+    lengths = [10 if place == long else 1 for place in range(8)]
+    device = "".join("." + "k" * each + "." for each in lengths)
+    found = []
+    for steps in ("0" * 33, "0" * 21 + "1" * 12):
+        trace = timeline(
+            f"""
+            step     | {steps} |
+            runtime  | {"".join("k." + "." * each for each in lengths)} |
+            kernel 7 | {device} |""",
+            names={"k": NCCL_NAME},
+            exchanges={"k": ("allreduce", "Float", 1024, "0", 2)},
+            cell_ns=100_000,
+        )
+        found.append(excess_on_devices(trace, 0).kind.tolist())
+    assert found == [[ExcessKind.UNKNOWN], [kind]]

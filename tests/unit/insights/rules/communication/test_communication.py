@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tb_steptime.insights.base import Confidence, Evidence, Severity
+from tb_steptime.insights.rules.communication.exchange_advice import SEE_RANKS
 from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
 from tb_steptime.metrics.communication.summary import communication
 from tb_steptime.text.printer import plain
@@ -107,6 +108,40 @@ def test_where_little_is_left_to_hide_them_less_is_sent(exchange: tuple[Any, ...
     assert (insight.gain_ns, plain(insight.title)) == (2_500 * US, title)
     assert insight.how is not None
     assert how in insight.how
+
+
+NOTHING_TO_HIDE = """
+    kernel 7 | .k.........k.........k.........k........ |
+    nccl 40  | ..ccccc.....ccccc.....ccccc.....ccccc... |"""
+
+
+@pytest.mark.parametrize(
+    ("elements", "in_forward", "gain_ns", "found", "lacks"),
+    [
+        (24_999, False, 5 * MS, "exchange them together", "bf16"),
+        (24_999, True, 5 * MS, "tensor-parallel ranks", "bf16"),
+        (25_000, False, 2_500 * US, "bf16_compress_hook", "tensor-parallel"),
+        (10_000_000, True, 2_500 * US, "tensor-parallel ranks", "bf16"),
+    ],
+)
+def test_a_collective_of_few_bytes_waits_for_other_ranks(
+    elements: int, in_forward: bool, gain_ns: int, found: str, lacks: str
+):
+    """Less than 100 kB do not take 5 ms. A hook of DDP changes no exchange between layers that are split over ranks,
+    which the forward pass launches."""
+    host = HOST.replace("b.........", ".......b..").replace("kyyyyyyyyy", "kcyyyyyyyy") if in_forward else HOST
+    trace = timeline(
+        host + NOTHING_TO_HIDE,
+        names={"b": NODE},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges={"c": ("allreduce", "Float", elements, "0", 8)},
+        cell_ns=MS,
+    )
+    insight = sure(trace, "exposed_communication")
+    assert insight.gain_ns + (insight.later_ns or 0) == gain_ns
+    assert insight.how is not None
+    assert found in insight.how
+    assert lacks not in insight.how
 
 
 def test_a_host_that_never_waits_leaves_nothing_now():
@@ -293,7 +328,7 @@ def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
     assert plain(insight.title) == "Find the late rank, or send less"
     assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
     assert insight.how is not None
-    assert "every rank into one folder" in insight.how
+    assert SEE_RANKS in insight.how
     assert "no_sync" in insight.how
     found = communication(trace)
     assert found is not None

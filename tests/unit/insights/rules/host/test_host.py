@@ -810,6 +810,44 @@ def test_stops_of_the_host_are_worth_the_idle_time_they_leave(
     assert (unsure.confidence, unsure.severity) == unnamed
 
 
+@pytest.mark.parametrize(
+    ("cause", "name", "collects"),
+    [
+        ("interrupted", "aten::empty", False),
+        ("interrupted", "cudaEventRecord", False),
+        ("interrupted", "hipLaunchKernel", False),
+        ("interrupted", "cuLaunchKernel", False),
+        ("interrupted", "autograd::engine::evaluate_function: MulBackward0", False),
+        ("interrupted", "MulBackward0", False),
+        ("interrupted", "RotaryEmbeddingBackward", True),
+        ("interrupted", "CompiledFunction", True),
+        ("interrupted", "customCall", True),
+        ("unexplained", None, True),
+    ],
+)
+def test_garbage_is_collected_only_where_python_runs(cause: str, name: str | None, collects: bool):
+    """A Python function of autograd, whose node has no number, may collect garbage; a call of the runtime cannot."""
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    stops = msgspec.structs.replace(pause(cause, 100, sure=False), name=name)
+    insight = card(host_result(sites, pauses=[stops]), "host_stops")
+    assert insight is not None
+    assert ("gc." in (insight.how or "")) is collects
+
+
+@pytest.mark.parametrize(
+    ("late_us", "graphs", "order"),
+    [
+        (49, 0.0, ["unrecorded_work", "launch_graphs"]),
+        (50, 0.0, ["launch_graphs", "unrecorded_work"]),  # a warning
+        (49, 1.0, ["launch_graphs", "unrecorded_work"]),  # hidden in graphs: nothing takes this time away
+    ],
+)
+def test_another_process_on_the_gpu_comes_before_what_gains_little(late_us: int, graphs: float, order: list[str]):
+    idle = IdleNs(cpu_work=late_us * US, unrecorded_work=20 * US, dependency=200 * US)
+    launches = msgspec.structs.replace(LAUNCHES, graphs=graphs)
+    assert fired(host_result([site(FORWARD, idle)], launches=launches)) == order
+
+
 def slow(last_us: int, reason: str = "nothing_recorded", **changes: Any) -> dict[str, Any]:
     """Five steps. The recording begins in the first; the next three take 900 us; the last one is longer, with 300 us of
     idle time for the given reason."""

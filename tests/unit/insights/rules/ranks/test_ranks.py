@@ -196,7 +196,9 @@ def deciding(*ranks: PathRank) -> JobRanks:
     transfers)."""
     job = job_of(run(Declared(8, steps=30, spread_ns=6 * MS)))
     work = 90 * MS - sum(each.late_ns for each in ranks)
-    return msgspec.structs.replace(job, path=DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks)), what_if=None)
+    path = DecidingPath(30, 100 * MS, work, 10 * MS, list(ranks))
+    path = msgspec.structs.replace(path, gain_ns=sum(each.late_ns for each in path.deciders))
+    return msgspec.structs.replace(job, path=path, what_if=None)
 
 
 STOPS = [Cause("cpu_interrupted", 31 * MS, MS, 1.0)]
