@@ -60,6 +60,13 @@ INDEXED_GRADIENT_KERNEL = expression(r"\bindexing_backward_kernel")
 FUSED_ATTENTION_KERNEL = expression(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*kernel")
 #: Kernels that are small on purpose: persistent ones, those that only wait, those of optimizers.
 SMALL_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|{MANY_TENSORS}")
+#: Reductions over the batch with one result for each channel, whose grid is the channels: statistics and gradients of
+#: batch norm by ATen, cuDNN ("1C11": one for each C) and MIOpen, and gradients of the scale and shift of other norms. A
+#: larger batch makes their blocks longer and adds none. Those that split the batch over blocks fill the GPU.
+PER_CHANNEL_KERNEL = expression(
+    r"\bbatch_norm_(?:collect_statistics|backward(?:_reduce)?)_kernel|\bbn_(?:fw_tr|bw)_1C11"
+    r"|\bMIOpenBatchNorm(?:FwdTrain|Bwd)Spatial(?![A-Z])|\bGammaBetaBackward"
+)
 
 #: Stages of convolutions that pad or unfold images and leave them in their layout: `foldedNhwcToNhwcKernel`.
 SAME_LAYOUT = expression(r"(?i)n(?P<layout>[chw]{3})to\w*?n(?P=layout)")
