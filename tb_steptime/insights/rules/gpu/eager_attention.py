@@ -29,7 +29,8 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Jobs: training and inference, eager or compiled; kernels of captured graphs have no op and are not judged.
 
-    Gain: time a step of the softmax, scale, mask and dropout kernels between the products.
+    Gain: time a step of the kernels between the products that work on the weights: softmax, scale, mask, dropout and
+    conversions.
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
@@ -38,7 +39,7 @@ def eager_attention(facts: Facts) -> Insight | None:
         return None
     by_torch, words = found.written_out >= MOSTLY, "Attention writes its weights out: softmax takes {softmax} a step"
     times = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
-    words += ", scale and mask {other}" if found.other_ns else ""
+    words += ", scale, mask and the like {other}" if found.other_ns else ""
     title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
     return kernel_card(
         facts,
@@ -49,8 +50,8 @@ def eager_attention(facts: Facts) -> Insight | None:
         how=EXPLAIN if by_torch else FUSED,
         gain_ns=found.total_ns,
         formula=phrase(
-            "Time a step of the softmax, scale, mask and dropout kernels between the products of attention: fused, "
-            "they never write the weights to memory."
+            "Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
+            "attention: fused, they never write the weights to memory."
         ),
         why_confidence=phrase(
             "What else uses the weights of attention, such as a model that returns them, keeps them in memory."

@@ -60,8 +60,8 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
     assert up_to(insight) == 1000 * US
     assert insight.evidence == [Evidence("1", 600 * US, 1100 * US)]  # the longest softmax
     assert said(insight) == (
-        "Attention writes its weights out: softmax takes 500 µs a step, scale and mask 500 µs: aten::_softmax "
-        "8×16×64×64 in BertSelfAttention."
+        "Attention writes its weights out: softmax takes 500 µs a step, scale, mask and the like 500 µs: "
+        "aten::_softmax 8×16×64×64 in BertSelfAttention."
     )
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
 
@@ -215,6 +215,26 @@ def test_a_norm_that_is_written_out():
     )
     assert insight.confidence is Confidence.LOW
     assert insight.severity is not Severity.MAJOR  # an estimate, though of two fifths of the step
+
+
+@pytest.mark.parametrize(
+    ("cells", "title", "kernels", "gain"),
+    [(1, "se the fused RMSNorm", 4, 800), (5, "use chains of elementwise kernels", 6, 1300)],
+)
+def test_a_fused_norm_gains_only_on_norms(cells: int, title: str, kernels: int, gain: int):
+    """Beside a norm from which fusing takes 800 us stands a chain of two kernels, from which it takes one of them."""
+    lines = {
+        "op": "PPQQRRMMVVAABB",
+        "runtime": f"p.x.r.m.v.a.b.{'y' * 14}",
+        "kernel 7": f".ppxxxrrrrmmmvvv{'a' * cells}{'b' * cells}",
+    }
+    two = {"step": 30 * "1" + 30 * "2", **{label: 2 * line.ljust(30, ".") for label, line in lines.items()}}
+    names = NORM | {"A": "aten::add", "B": "aten::mul", "a": ELEMENTWISE, "b": ELEMENTWISE}
+    insight = sure(
+        drawn("\n".join(f"{label} | {line} |" for label, line in two.items()), names=names), "fusible_chains"
+    )
+    assert insight.title.template.endswith(title)
+    assert (insight.why.values["count"].value, up_to(insight)) == (kernels, gain * US)
 
 
 def test_chains_are_worth_a_card_from_a_twentieth_of_the_step_on():
