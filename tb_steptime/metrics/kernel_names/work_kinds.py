@@ -29,6 +29,10 @@ PERSISTENT = expression(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?
 ELEMENTWISE_KERNEL = expression(
     r"\b(?:un)?(?:vectorized_|unrolled_)?elementwise_kernel|\bfused_dropout_kernel|\bmasked_scale"
 )
+#: Batch norm by fixed statistics, which scales and shifts each element: kernels of cuDNN and MIOpen for inference only,
+#: and ATen's, which training runs too, after those that measure the statistics.
+FIXED_NORM_KERNEL = expression(r"\bbn_fw_inf_|\bMIOpenBatchNormFwdInfer")
+NORM_TRANSFORM_KERNEL = expression(r"\bbatch_norm_transform_input_(?:channels_last_)?kernel")
 REDUCTION_KERNEL = expression(r"^(?:void )?at::native::(?:\(anonymous namespace\)::)?reduce_kernel")
 CONCATENATION_KERNEL = expression(r"CatArrayBatchedCopy")
 #: Softmax kernels of other libraries, which no op of torch launches; not those of classifiers and of experts' routing.

@@ -21,11 +21,12 @@ _TITLES: dict[ChainKind, str] = {
 _MOST = 0.8
 
 _COMPILE = "model = torch.compile(model)"
+#: In inference, a batch norm needs no kernel of its own at all.
+_FOLD = "\n# or without batch norm's kernels: torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)"
 _HOW: dict[ChainKind, str] = {
     "rms_norm": "torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps)  # or torch.nn.RMSNorm",
     "layer_norm": "torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps)",
     "rotary": "apply_rotary = torch.compile(apply_rotary)",
-    "elementwise": _COMPILE,
 }
 
 
@@ -57,7 +58,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
         id="fusible_chains",
         title=phrase(_TITLES[kind]),
         why=_why(counted, leading),
-        how=_HOW[kind] if kind == "elementwise" else f"{_HOW[kind]}\n{_COMPILE}",
+        how=_how(facts, kind, leading),
         gain_ns=gain_ns,
         formula=phrase(
             "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
@@ -76,6 +77,13 @@ def _subject(chains: FusibleChains) -> tuple[ChainKind, list[ChainsOfKind]]:
     if leading.kind != "elementwise" and leading.gain_ns >= _MOST * chains.gain_ns:
         return leading.kind, [leading]
     return "elementwise", chains.kinds
+
+
+def _how(facts: Facts, kind: ChainKind, leading: ChainsOfKind) -> str:
+    if kind != "elementwise":
+        return f"{_HOW[kind]}\n{_COMPILE}"
+    folds = facts.job.purpose == "inference" and any("batch_norm" in op for op in leading.ops)
+    return _COMPILE + _FOLD if folds else _COMPILE
 
 
 def _why(counted: list[ChainsOfKind], leading: ChainsOfKind) -> Phrase:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
@@ -215,6 +216,39 @@ def test_a_norm_that_is_written_out():
     )
     assert insight.confidence is Confidence.LOW
     assert insight.severity is not Severity.MAJOR  # an estimate, though of two fifths of the step
+
+
+def test_an_estimate_is_lowered_for_what_is_not_known():
+    """Of two steps; a thousand would not make it surer."""
+    insight = sure(drawn(CHAINED, names=NORM), "fusible_chains")
+    why = why_lowered(insight)
+    assert why is not None and insight.why_confidence.template.startswith("Which results must stay in memory")
+    assert plain(why).endswith(plain(insight.why_confidence))
+
+
+@pytest.mark.parametrize(("mark", "folds"), [("part", True), ("Optimizer.step#SGD.step", False)])
+def test_in_inference_batch_norm_needs_no_kernel_of_its_own(mark: str, folds: bool):
+    """Ten products without a gradient show inference."""
+    normed = f"""
+        user {mark} | ..........................uu |
+        step     | 1111111111111111111111111111 |
+        op       | NNRRGHGHGHGHGH.............. |
+        runtime  | n.r.ghghghghgh.............. |
+        kernel 7 | .nnnrrrrrrghghghghgh........ |"""
+    fixed = "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float)"
+    names = {
+        "N": "aten::cudnn_batch_norm",
+        "n": fixed,
+        "R": "aten::clamp_min",
+        "r": ELEMENTWISE,
+        "G": "aten::mm",
+        "H": "aten::mm",
+        "g": GEMM,
+        "h": GEMM,
+    }
+    insight = sure(drawn(normed, names=names), "fusible_chains")
+    assert insight.how is not None
+    assert ("fuse_conv_bn_eval" in insight.how) is folds
 
 
 @pytest.mark.parametrize(
