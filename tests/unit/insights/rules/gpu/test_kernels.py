@@ -72,6 +72,36 @@ def test_the_line_stands_for_the_module_where_there_is_none():
     assert said(insight).endswith(": aten::_softmax in attention.py(138).")
 
 
+@pytest.mark.parametrize(
+    ("op", "kernel", "mask", "option"),
+    [
+        ("aten::_softmax", SOFTMAX, "attn_mask=mask", "Hugging Face"),
+        (
+            "ScaledUpperTriangMaskedSoftmax",
+            "void scaled_upper_triang_masked_softmax_warp_forward<c10::Half, c10::Half, float, 11>(float*)",
+            "is_causal=True",
+            "Megatron-LM",
+        ),
+        (
+            "ScaledMaskedSoftmax",
+            "void scaled_masked_softmax_warp_forward<c10::Half, c10::Half, float, 11>(float*)",
+            "attn_mask=mask",
+            "Megatron-LM",
+        ),
+        ("CausalSoftmax", "void causal_softmax<float>(float*)", "is_causal=True", None),
+    ],
+)
+def test_the_code_of_fused_attention_fits_the_softmax(op: str, kernel: str, mask: str, option: str | None):
+    """A causal softmax has no tensor for its mask, and a framework has an option of its own."""
+    insight = sure(drawn(ATTENDING, names={"S": op, "s": kernel}), "eager_attention")
+    assert insight.how is not None
+    code, *comment = insight.how.split("\n")
+    assert mask in code
+    assert [each for each in ("Hugging Face", "Megatron-LM") if each in "".join(comment)] == (
+        [option] if option else []
+    )
+
+
 def test_torch_s_own_attention_is_asked_why():
     inside = ATTENDING.replace("op       | Q", f"op       | {('F' * 10 + '.' * 10) * 2} |\n    op       | Q")
     insight = sure(drawn(inside, names={"F": "aten::scaled_dot_product_attention"}), "eager_attention")
