@@ -95,6 +95,40 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
 
 
+#: Four steps with three products of 700 us together, which show inference, and another kernel of 200 us.
+INFERRING = "\n".join(
+    f"{label} | {cells} |"
+    for label, cells in {
+        "step": "".join(10 * each for each in "1234"),
+        "op": 4 * "abcf......",
+        "runtime": 4 * "klme.yyyyy",
+        "kernel 7": 4 * ".kklllmmee",
+    }.items()
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "given", "settings", "others"),
+    [
+        (A100, {}, [HIGH, 'torch.autocast("cuda", dtype=torch.bfloat16)'], 200),
+        (V100, {}, ['torch.autocast("cuda", dtype=torch.float16)'], 200),
+        (A100, {"e": ADD.replace("float", "c10::Half")}, [HIGH], None),  # computes in 16 bits where it may
+        (A100, {"f": "AddBackward0", "e": f"{ADD}_backward"}, [HIGH], None),  # training
+    ],
+)
+def test_inference_in_fp32_hears_of_16_bits(
+    device: Device, given: dict[str, str], settings: list[str], others: int | None
+):
+    names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", SGEMM), "f": "aten::add", "e": ADD}
+    inputs = dict.fromkeys("abc", (FITS, FLOATS))
+    insight = found("tensor_cores_unused", INFERRING, names=names | given, inputs=inputs, devices={0: device})
+    assert insight is not None and insight.how is not None
+    known = (HIGH, *(f'torch.autocast("cuda", dtype=torch.{each})' for each in ("bfloat16", "float16")))
+    assert [each for each in known if each in insight.how] == settings
+    left_out = insight.gain_formula.values.get("others")
+    assert (left_out and left_out.value) == (others and others * US)
+
+
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
     insight = found("tensor_cores_unused", HOST_BOUND, **product(SGEMM, FITS, FLOATS))
     assert insight is not None
