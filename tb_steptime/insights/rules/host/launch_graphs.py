@@ -72,8 +72,13 @@ def between_graphs(facts: Facts) -> Insight | None:
     short = {site: late.short.get(site, 0) + late.split.get(site, 0) for site in {**late.short, **late.split}}
     if not short or not _in_graphs(facts) or has_one_graph(facts.host):
         return None
-    how = _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, _INPUTS)
+    how = how_to_schedule_ahead(facts, _INPUTS)
     return _card(facts, "between_graphs", short, late.launches, _Advice(_SHORTEN, _BETWEEN, how))
+
+
+def how_to_schedule_ahead(facts: Facts, script: str) -> str:
+    """Returns how the CPU prepares the next batch while the GPU works. script: what a script does for it."""
+    return _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, script)
 
 
 def _in_graphs(facts: Facts) -> bool:
@@ -140,7 +145,7 @@ _CAPTURES_MORE: dict[Server, str] = {
     "sglang": "python -m sglang.launch_server ... --cuda-graph-max-bs N  # the largest batch that is captured",
 }
 _SCHEDULED_BY: dict[Server, str] = {
-    "vllm": "vllm serve MODEL --async-scheduling  # prepares the next step while a graph runs",
+    "vllm": "vllm serve MODEL --async-scheduling  # prepares the next step while the GPU works",
     "sglang": "python -m sglang.launch_server ...  # without --disable-overlap-schedule",
 }
 
