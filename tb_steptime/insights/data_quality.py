@@ -47,6 +47,7 @@ _RESTS_ON_VIEW: dict[str, frozenset[Affected]] = {
 _RESTS_ON: dict[str, frozenset[Affected]] = {
     **dict.fromkeys(
         (
+            "idle_gpu",
             "cpu_ops",
             "cpu_optimizer",
             "cpu_outside",

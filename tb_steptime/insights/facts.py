@@ -282,7 +282,10 @@ def one_time_is_unknown(facts: Facts) -> bool:
 
 
 def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
-    """Returns `best` with its reason, or low where so little was recorded that the mean may be an accident."""
+    """Returns `best` with its reason, or low where so little was recorded that the mean may be an accident. What is low
+    in the best recording is so for its own reason, not for want of steps."""
+    if best is Confidence.LOW:
+        return best, why
     if little_is_judged(facts):
         return Confidence.LOW, LITTLE
     steps = len(facts.overview.steps)

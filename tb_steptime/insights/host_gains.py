@@ -32,8 +32,8 @@ UNLINKED_FRACTION = 0.05
 
 PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
 _ONLY_PROFILED = phrase(
-    "The profiler may have doubled the CPU's time; then the GPU would hardly wait without it. Record with "
-    "profile_steps, which also times steps without the profiler."
+    "Were the CPU twice as fast without the profiler, the GPU would hardly wait. What the profiler costs is only "
+    "estimated: record with profile_steps, which also times steps without it."
 )
 
 _WAITS_FOR_RANKS = phrase(

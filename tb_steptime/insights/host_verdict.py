@@ -241,7 +241,9 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
         return confidence(facts, Confidence.MEDIUM, slowed)
     if not _holds_unprofiled(facts, idle):
         return confidence(facts, Confidence.MEDIUM, PROFILING_SLOWS)
-    return confidence(facts, Confidence.HIGH, phrase("It would be the same if profiling had doubled the CPU's time."))
+    return confidence(
+        facts, Confidence.HIGH, phrase("It would be the same if the CPU were twice as fast without the profiler.")
+    )
 
 
 def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:

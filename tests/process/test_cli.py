@@ -182,10 +182,10 @@ def test_the_json_is_the_contract(tmp_path, capsys):
         "confidence": "low",
         "gain_fraction": 0.3,
         "later_ns": None,
-        "why_confidence": "Steps recorded: 2. A mean of so few may mislead.",
+        "why_confidence": "Batches are short: it may take as long to receive them from a worker.",
         "lowered_from": "major",
-        "why_lowered": "Lowered from Major because the confidence is low: Steps recorded: 2. A mean of so few may "
-        "mislead.",
+        "why_lowered": "Lowered from Major because the confidence is low: Batches are short: it may take as long to "
+        "receive them from a worker.",
     }
     assert all(set(each) == set(loading) for each in insights)
 

@@ -46,6 +46,7 @@ from tb_steptime.insights.rules.host.host_bound import (
     zero_gradients,
 )
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
+from tb_steptime.insights.rules.host.idle_gpu import idle_gpu
 from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
 from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
@@ -131,6 +132,7 @@ RULES: dict[Rule, Gain] = {
     device_copies: Gain.OVERLAPS,
     small_grids: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,
+    idle_gpu: Gain.OVERLAPS,
     cpu_compiles: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,

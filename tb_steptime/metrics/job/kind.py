@@ -25,7 +25,7 @@ import numpy as np
 
 from tb_steptime.metrics.job.evidence import JobEvidence, named_evidence
 from tb_steptime.metrics.job.execution import ExecutionId, execution_of
-from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, ranks_of, where_it_runs
+from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor, idle_gpu, ranks_of, where_it_runs
 from tb_steptime.metrics.kernel_names.work_kinds import BACKWARD_KERNEL, LAYER_KERNEL
 from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.metrics.phases.marks import engine_nodes
@@ -51,6 +51,7 @@ class JobKind(msgspec.Struct, frozen=True):
     optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
     server          the server that runs an inference; None for a script
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
+    idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
 
@@ -68,6 +69,7 @@ class JobKind(msgspec.Struct, frozen=True):
     optimizer: str | None = None
     server: Server | None = None
     schedules_ahead: bool = False
+    idle_gpu: str | None = None
 
 
 @shared
@@ -89,6 +91,7 @@ def job_kind(trace: Trace) -> JobKind:
         evidence=(*trains, *execution.evidence, *where.evidence, *together),
         optimizer=optimizer_class(trace),
         server=server_of(trace) if purpose != "training" else None,
+        idle_gpu=idle_gpu(trace),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
     )
 

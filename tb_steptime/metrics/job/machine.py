@@ -50,6 +50,14 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
     return ComputeDevice("unknown", None, [])
 
 
+def idle_gpu(trace: Trace) -> str | None:
+    """The name of the first GPU that the file lists although the job computes on the CPU, as all of its allocations
+    show. None where they show no such thing, since a file also lists the GPU whose work was not recorded."""
+    if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
+        return None
+    return next((device.name for device in trace.devices.values() if device.name), None)
+
+
 def _cpu_memory(trace: Trace) -> list[JobEvidence]:
     """Allocations of the CPU, if memory was recorded and no other device has any."""
     allocations = int((trace.memory.bytes > 0).sum())

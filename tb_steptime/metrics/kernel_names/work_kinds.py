@@ -29,6 +29,10 @@ PERSISTENT = expression(r"^nvjet_|FlashAttn(?:Fwd|Bwd)\w*Sm90|[Pp]ersistent(?!_?
 ELEMENTWISE_KERNEL = expression(
     r"\b(?:un)?(?:vectorized_|unrolled_)?elementwise_kernel|\bfused_dropout_kernel|\bmasked_scale"
 )
+#: Batch norm by fixed statistics, which scales and shifts each element: kernels of cuDNN and MIOpen for inference only,
+#: and ATen's, which training runs too, after those that measure the statistics.
+FIXED_NORM_KERNEL = expression(r"\bbn_fw_inf_|\bMIOpenBatchNormFwdInfer")
+NORM_TRANSFORM_KERNEL = expression(r"\bbatch_norm_transform_input_(?:channels_last_)?kernel")
 REDUCTION_KERNEL = expression(r"^(?:void )?at::native::(?:\(anonymous namespace\)::)?reduce_kernel")
 CONCATENATION_KERNEL = expression(r"CatArrayBatchedCopy")
 #: Softmax kernels of other libraries, which no op of torch launches; not those of classifiers and of experts' routing.
@@ -60,6 +64,13 @@ INDEXED_GRADIENT_KERNEL = expression(r"\bindexing_backward_kernel")
 FUSED_ATTENTION_KERNEL = expression(r"(?i)flash|fmha|sdpa|attn_fwd|attention.*kernel")
 #: Kernels that are small on purpose: persistent ones, those that only wait, those of optimizers.
 SMALL_BY_DESIGN = expression(rf"{PERSISTENT.pattern}|\bspin_kernel|{MANY_TENSORS}")
+#: Reductions over the batch with one result for each channel, whose grid is the channels: statistics and gradients of
+#: batch norm by ATen, cuDNN ("1C11": one for each C) and MIOpen, and gradients of the scale and shift of other norms. A
+#: larger batch makes their blocks longer and adds none. Those that split the batch over blocks fill the GPU.
+PER_CHANNEL_KERNEL = expression(
+    r"\bbatch_norm_(?:collect_statistics|backward(?:_reduce)?)_kernel|\bbn_(?:fw_tr|bw)_1C11"
+    r"|\bMIOpenBatchNorm(?:FwdTrain|Bwd)Spatial(?![A-Z])|\bGammaBetaBackward"
+)
 
 #: Stages of convolutions that pad or unfold images and leave them in their layout: `foldedNhwcToNhwcKernel`.
 SAME_LAYOUT = expression(r"(?i)n(?P<layout>[chw]{3})to\w*?n(?P=layout)")

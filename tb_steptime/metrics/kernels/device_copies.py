@@ -5,9 +5,9 @@
     aten::cat                                    [[8,196,768],[8,1,768]]               concatenation
     aten::slice_backward > aten::copy_           gradients of a part                   assignment
 
-Copies between host and device, those of optimizers and of gradient exchange, and a library's own conversions between
-NCHW and NHWC have other causes and are left out. So are copies that no other op requests: they fill the buffers of a
-framework or of a captured graph.
+Copies between host and device, those of optimizers and of gradient exchange, those of the weights of attention, and a
+library's own conversions between NCHW and NHWC have other causes and are left out. So are copies that no other op
+requests: they fill the buffers of a framework or of a captured graph.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from tb_steptime.metrics.flops.calls import types_of
 from tb_steptime.metrics.gpu.copy_directions import way
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
+from tb_steptime.metrics.kernels.eager_attention import in_attention
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.text.patterns import expression
@@ -84,6 +85,7 @@ def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
 def _by_kernels(trace: Trace, device: int) -> _Copies:
     kernels, origins = stream_kernels(trace, device), kernel_origins(trace)
     chosen = is_in(kernels.kind, (KernelKind.COPY, KernelKind.CONCATENATION)) & kernels.of_layer
+    chosen &= ~in_attention(trace, device)
     rows, joins = kernels.row[chosen], kernels.kind[chosen] == KernelKind.CONCATENATION
     call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
     return _Copies(trace.kernels.event[rows], call, op, joins)

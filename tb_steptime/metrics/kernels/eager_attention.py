@@ -5,9 +5,9 @@ replace.
                 q k   scale mask                      v
                 bmm   bmm   masked_scale   softmax backward   div   bmm   bmm          backward
 
-Only the kernels on the matrix of weights between the products count: a fused kernel never writes it to memory. The
-products remain. A softmax at the end of a classifier has no batched products on both sides, and a softmax whose size
-differs from that of the products does not belong to attention.
+Only the kernels on the matrix of weights between the products count, conversions to another type among them: a fused
+kernel never writes it to memory. The products remain. A softmax at the end of a classifier has no batched products on
+both sides, and a softmax whose size differs from that of the products does not belong to attention.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
-from tb_steptime.trace.model import Trace, rows_named
+from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind
 
 #: Maximum number of kernels between a product and the softmax: scale, mask, bias, casts, dropout, and a few more.
 MOST_BETWEEN = 12
@@ -44,7 +44,7 @@ class EagerAttention(msgspec.Struct, frozen=True):
     site          where the softmax with the most time comes from; its shapes are those of the attention weights
     calls         number of softmaxes, forward and backward
     softmax_ns    time of their kernels
-    other_ns      time of scale, mask and dropout between the products
+    other_ns      time of scale, mask, dropout and conversions between the products
     written_out   share of the softmaxes of the forward pass that torch's own attention op computes in this way, because
                   no fused kernel accepts the inputs
     """
@@ -63,21 +63,29 @@ class EagerAttention(msgspec.Struct, frozen=True):
 def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
     """The unfused attention among the device's kernels in the span's window; None if there is none."""
     kernels = stream_kernels(trace, device)
-    found = [_around(trace, kernels, place) for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist()]
-    found = [each for each in found if len(each)]
-    if not found:
+    of_attention = np.flatnonzero(in_attention(trace, device))
+    if not len(of_attention):
         return None
-    of_attention = np.concatenate(found)
     dur = steady_activity_ns(trace, trace.kernels.event[kernels.row[of_attention]])
     is_softmax = kernels.kind[of_attention] == KernelKind.SOFTMAX
     softmaxes, steps = kernels.row[of_attention[is_softmax]], len(find_steps(trace).steps)
     return EagerAttention(
         site=kernel_site(trace, softmaxes),
-        calls=len(found) / steps,
+        calls=len(softmaxes) / steps,
         softmax_ns=int(dur[is_softmax].sum()) / steps,
         other_ns=int(dur[~is_softmax].sum()) / steps,
         written_out=_written_out(trace, softmaxes),
     )
+
+
+@shared
+def in_attention(trace: Trace, device: int) -> Bool:
+    """Which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
+    kernels = stream_kernels(trace, device)
+    found = np.zeros(len(kernels.row), bool)
+    for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
+        found[_around(trace, kernels, place)] = True
+    return found
 
 
 def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
@@ -86,9 +94,15 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
     size = _size(trace, kernels, softmax)
     if before is None or after is None or not _multiplies(trace, kernels, after, size):
         return np.empty(0, np.int64)
-    places = np.arange(before + 1, after)
-    kept = [place for place in places.tolist() if place == softmax or _is_on_weights(trace, kernels, place, size)]
-    return np.array(kept, np.int64)
+    places: Int64 = np.arange(before + 1, after)
+    kind = kernels.kind[places]
+    kept = (kind != KernelKind.COPY) & (kind != KernelKind.REDUCTION)
+    copies = places[kind == KernelKind.COPY].tolist()
+    kept[kind == KernelKind.COPY] = [
+        _copies_weights(trace, kernels, copy, size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
+    ]
+    found: Int64 = places[kept]
+    return found
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
@@ -120,12 +134,16 @@ def _multiplies(trace: Trace, kernels: StreamKernels, product: int, size: int | 
     return size is None or shapes is None or size in [prod(shape) for shape in shapes if shape]
 
 
-def _is_on_weights(trace: Trace, kernels: StreamKernels, place: int, size: int | None) -> bool:
-    """Whether a kernel works on the weights. Scale, mask and dropout do; copies may be of the values, so only those of
-    the same size count."""
-    if kernels.kind[place] != KernelKind.COPY:
-        return bool(kernels.kind[place] != KernelKind.REDUCTION)
-    return size is not None and _size(trace, kernels, place) == size
+def _copies_weights(trace: Trace, kernels: StreamKernels, copy: int, size: int | None, others: Int64) -> bool:
+    """Whether a copy is of the weights and not of the values. Without sizes, a copy of the weights has the grid of
+    another elementwise kernel on them."""
+    own = _size(trace, kernels, copy)
+    if size is not None and own is not None:
+        return own == size
+    grid = trace.kernels.grid
+    if grid is None or grid[kernels.row[copy]].min() < 1:
+        return False
+    return bool((grid[kernels.row[others]] == grid[kernels.row[copy]]).all(axis=1).any())
 
 
 def _written_out(trace: Trace, rows: Int64) -> float:

@@ -4,7 +4,7 @@
 
 A fused kernel reads and writes at least as much as the longest kernel of the chain, so the time of that one remains,
 and at least a quarter of the chain, which may compute several results. A chain consists of kernels of one stream that
-ops of a layer launched one after another, and that no compiler generated.
+ops of a layer launched one after another, that no compiler generated, and that fused attention would not replace.
 
 What a chain of elementwise kernels and reductions computes, according to its ops.
 
@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.kernels.eager_attention import in_attention
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.trace.groups import exact_sums
@@ -89,16 +90,16 @@ class _Chains(msgspec.Struct, frozen=True, eq=False):
 def fusible_chains(trace: Trace, device: int) -> FusibleChains:
     """Finds the fusible chains among the device's kernels in the span's window."""
     kernels = stream_kernels(trace, device)
-    chains = _chains(trace, kernels)
+    chains = _chains(trace, kernels, in_attention(trace, device))
     kind = chain_kinds(trace, _op_names(trace, chains.row), chains.first)
     found = [_of_kind(trace, chains, kind == place, KINDS[place]) for place in distinct_in(kind).tolist()]
     compiled = bool((kernels.kind == KernelKind.GENERATED).any())
     return FusibleChains(sorted(found, key=lambda each: -each.gain_ns), compiled)
 
 
-def _chains(trace: Trace, kernels: StreamKernels) -> _Chains:
+def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
     """Returns the chains of two or more kernels."""
-    fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer
+    fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer & ~excluded
     begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
     number = np.cumsum(begins) - 1
     number, row = number[fusible], kernels.row[fusible]

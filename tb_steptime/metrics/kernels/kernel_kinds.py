@@ -18,8 +18,10 @@ from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.work_kinds import (
     CONCATENATION_KERNEL,
     ELEMENTWISE_KERNEL,
+    FIXED_NORM_KERNEL,
     GENERATED_KERNEL,
     GENERATED_SOFTMAX_KERNEL,
+    NORM_TRANSFORM_KERNEL,
     REDUCTION_KERNEL,
     SOFTMAX_KERNEL,
 )
@@ -40,7 +42,7 @@ class KernelKind(enum.IntEnum):
     PRODUCT = 1  # a matrix product, convolution or attention
     BATCHED = 2  # a product of many matrices: bmm, baddbmm
     SOFTMAX = 3
-    ELEMENTWISE = 4
+    ELEMENTWISE = 4  # batch norm by fixed statistics, too
     REDUCTION = 5
     CONCATENATION = 6
     COPY = 7  # an elementwise kernel that only copies, perhaps to another layout or type
@@ -54,6 +56,7 @@ _COPY_OP = expression(r"^aten::copy_$")
 
 _BY_NAME = (
     (ELEMENTWISE_KERNEL, KernelKind.ELEMENTWISE),
+    (FIXED_NORM_KERNEL, KernelKind.ELEMENTWISE),
     (REDUCTION_KERNEL, KernelKind.REDUCTION),
     (CONCATENATION_KERNEL, KernelKind.CONCATENATION),
     (GENERATED_KERNEL, KernelKind.GENERATED),
@@ -100,6 +103,7 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
     kind = np.full(len(rows), KernelKind.OTHER, np.uint8)
     for pattern, its_kind in _BY_NAME:
         kind[are_named(trace, event, pattern.search)] = its_kind
+    kind[are_named(trace, event, NORM_TRANSFORM_KERNEL.search) & _alone_in_op(op)] = KernelKind.ELEMENTWISE
     kind[matmul] = KernelKind.PRODUCT
     copying = _with_op(trace, op, _COPY_OP)
     kind[copying & (kind == KernelKind.ELEMENTWISE)] = KernelKind.COPY
@@ -107,6 +111,12 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
     kind[are_named(trace, event, SOFTMAX_KERNEL.search) & ~_with_op(trace, op, _ATEN)] = KernelKind.SOFTMAX
     kind[_with_op(trace, op, _SOFTMAX_OP)] = KernelKind.SOFTMAX
     return kind
+
+
+def _alone_in_op(op: Int64) -> Bool:
+    """Which kernels are the only one of their op, so that no other one measured statistics for them."""
+    alone: Bool = (op >= 0) & (np.bincount(op + 1)[op + 1] == 1)
+    return alone
 
 
 def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:

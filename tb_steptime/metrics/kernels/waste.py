@@ -27,6 +27,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     FUSED_OPTIMIZER_KERNEL,
     INDEXED_GRADIENT_KERNEL,
     MANY_TENSORS,
+    PER_CHANNEL_KERNEL,
     SAME_LAYOUT,
     SMALL_BY_DESIGN,
     WHOLE_UPDATE_KERNEL,
@@ -257,12 +258,16 @@ def _idle_in_optimizer(trace: Trace, device: int) -> int:
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:
-    """All kernels except persistent ones, collectives (which leave the SMs to others), waits, and optimizers (whose
-    work depends on the parameters)."""
+    """All kernels except persistent ones, collectives (which leave the SMs to others), waits, reductions over the
+    batch, and optimizers (whose work depends on the parameters)."""
     optimizes = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
-    by_design = _named(kernels, lambda name: SMALL_BY_DESIGN.search(name) is not None or is_collective(name))
-    grows: Bool = ~optimizes & ~by_design
+    grows: Bool = ~optimizes & ~_named(kernels, _keeps_its_grid)
     return grows
+
+
+def _keeps_its_grid(name: str) -> bool:
+    by_design = SMALL_BY_DESIGN.search(name) or PER_CHANNEL_KERNEL.search(name)
+    return by_design is not None or is_collective(name)
 
 
 def _named(kernels: _Kernels, wanted: Callable[[str], object]) -> Bool:

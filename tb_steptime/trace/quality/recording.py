@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tb_steptime.text import Finding, count, ns, text
-from tb_steptime.trace.intervals import longest_ranges
+from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.quality.graph_holes import graph_findings
 from tb_steptime.trace.quality.lost_launches import lost_findings
@@ -52,7 +52,7 @@ def _marks(trace: Trace) -> list[Finding]:
     values = {
         "count": count(len(marks)),
         "time": ns(int(events.dur_ns[marks].sum())),
-        "work": ns(int(events.dur_ns[device].sum())),
+        "work": ns(Intervals.of_events(events, device).total_ns),
     }
     ranges = longest_ranges(events.start_ns[marks], events.ends(marks))
     return [Finding("marks_meaningless", "left_out", ("steps",), "medium", len(marks), 1.0, values, ranges)]

@@ -49,9 +49,9 @@ _TO_TYPE = expression(r"copy<(\w+)>")
 def device_copies(facts: Facts) -> Insight | None:
     """Fires when copies within the GPU number hundreds a step, or take a twentieth of it, and are worth a card.
 
-    Similar pattern: copies between host and device, of DDP's buckets, of optimizers and of libraries between NCHW and
-    NHWC have cards of their own and do not count. A model quantized to 4 bits, which cannot be cast: the code is then
-    its configuration's.
+    Similar pattern: copies between host and device, of DDP's buckets, of optimizers, of the weights of attention, and
+    of libraries between NCHW and NHWC have cards of their own and do not count. A model quantized to 4 bits, which
+    cannot be cast: the code is then its configuration's.
 
     Needs: GPU kernels and the ops that launched them.
 

@@ -16,12 +16,17 @@ _TITLES: dict[ChainKind, str] = {
     "rotary": "Fuse the rotary embedding",
     "elementwise": "Fuse chains of elementwise kernels",
 }
+#: A fused op helps the chains of its own kind only. From this share of the gain on, the card is about one kind; below
+#: it about a compiler, which fuses chains of all kinds.
+_MOST = 0.8
+
 _COMPILE = "model = torch.compile(model)"
+#: In inference, a batch norm needs no kernel of its own at all.
+_FOLD = "\n# or without batch norm's kernels: torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)"
 _HOW: dict[ChainKind, str] = {
     "rms_norm": "torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps)  # or torch.nn.RMSNorm",
     "layer_norm": "torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps)",
     "rotary": "apply_rotary = torch.compile(apply_rotary)",
-    "elementwise": _COMPILE,
 }
 
 
@@ -29,27 +34,32 @@ def fusible_chains(facts: Facts) -> Insight | None:
     """Fires when chains of kernels that only read and write memory cost a twentieth of the step more than one each.
 
     Similar pattern: kernels of an optimizer, of gradients' sums and of their exchange follow each other too, and are
-    left out; so are kernels that a compiler generated, and chains that a copy or another kernel interrupts.
+    left out; so are kernels that a compiler generated, chains that a copy or another kernel interrupts, and what fused
+    attention would replace.
 
     Needs: GPU kernels and the ops that launched them.
 
     Jobs: eager ones. Where a compiler generated kernels, what is left has a reason, and nothing is said.
 
-    Gain: chain by chain, its time less that of its longest kernel, at most three quarters (est.).
+    Gain: chain by chain, its time less that of its longest kernel, at most three quarters (est.); a card about one kind
+    of chains counts those of that kind.
 
     Left out: results that the backward pass reads and that have to be written anyway; time to compile.
     """
     chains = facts.waste.chains if facts.waste else None
-    if chains is None or chains.compiled or facts.share(chains.gain_ns) < WARNING_FRACTION:
+    if chains is None or chains.compiled or not chains.kinds:
         return None
-    leading = chains.kinds[0]
+    leading, kind, counted = chains.kinds[0], *_subject(chains)
+    gain_ns = sum(each.gain_ns for each in counted)
+    if facts.share(gain_ns) < WARNING_FRACTION:
+        return None
     return kernel_card(
         facts,
         id="fusible_chains",
-        title=phrase(_TITLES[leading.kind]),
-        why=_why(chains, leading),
-        how=_HOW[leading.kind] if leading.kind == "elementwise" else f"{_HOW[leading.kind]}\n{_COMPILE}",
-        gain_ns=chains.gain_ns,
+        title=phrase(_TITLES[kind]),
+        why=_why(counted, leading),
+        how=_how(facts, kind, leading),
+        gain_ns=gain_ns,
         formula=phrase(
             "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
             "fused kernel reads and writes at least what that one does."
@@ -61,11 +71,26 @@ def fusible_chains(facts: Facts) -> Insight | None:
     )
 
 
-def _why(chains: FusibleChains, leading: ChainsOfKind) -> Phrase:
+def _subject(chains: FusibleChains) -> tuple[ChainKind, list[ChainsOfKind]]:
+    """Returns the kind that the title names, and the chains that the gain counts."""
+    leading = chains.kinds[0]
+    if leading.kind != "elementwise" and leading.gain_ns >= _MOST * chains.gain_ns:
+        return leading.kind, [leading]
+    return "elementwise", chains.kinds
+
+
+def _how(facts: Facts, kind: ChainKind, leading: ChainsOfKind) -> str:
+    if kind != "elementwise":
+        return f"{_HOW[kind]}\n{_COMPILE}"
+    folds = facts.job.purpose == "inference" and any("batch_norm" in op for op in leading.ops)
+    return _COMPILE + _FOLD if folds else _COMPILE
+
+
+def _why(counted: list[ChainsOfKind], leading: ChainsOfKind) -> Phrase:
     place = place_of(leading.site)
     values = {
-        "count": count(round(sum(each.kernels for each in chains.kinds))),
-        "time": ns(chains.total_ns),
+        "count": count(round(sum(each.kernels for each in counted))),
+        "time": ns(sum(each.total_ns for each in counted)),
         "ops": text(", ".join(op.removeprefix("aten::") for op in leading.ops)),
         "module": text(place or ""),
     }

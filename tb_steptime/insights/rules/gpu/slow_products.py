@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.alignment import padding
-from tb_steptime.insights.rules.gpu.eager_attention import FUSED
+from tb_steptime.insights.rules.gpu.eager_attention import fused_code
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
 from tb_steptime.insights.wording.kernels import site_phrase
 from tb_steptime.insights.wording.vendors import matrix_units
@@ -49,15 +49,15 @@ def slow_products(facts: Facts) -> Insight | None:
     if device is None or device.rates is None or not rows:
         return None
     mine = [row for row in rows if row.slow == rows[0].slow]
-    steps, of_attention = len(device.steps), device.waste.attention is not None and rows[0].site.op in _BATCHED
-    title = _OF_ATTENTION if of_attention else _TITLES[rows[0].slow or ""]
+    steps, attention = len(device.steps), device.waste.attention if rows[0].site.op in _BATCHED else None
+    title = _OF_ATTENTION if attention else _TITLES[rows[0].slow or ""]
     cores = {"cores": matrix_units(facts.job.vendor)}
     return kernel_card(
         facts,
         id="slow_products",
         title=filled(title, cores),
         why=closed(_why(rows[0], sum(row.total_ns for row in mine) / steps)),
-        how=FUSED if of_attention else _how(rows[0]),
+        how=fused_code(attention) if attention else _how(rows[0]),
         gain_ns=sum(row.gain_ns for row in mine) / steps,
         formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
         why_confidence=phrase("Other products, memory and tiles only give a bound of what these sizes would reach."),

@@ -11,6 +11,7 @@ from tb_steptime.text import fraction, ns, phrase
 
 #: A larger batch comes first, because compilers fuse only elementwise work and do not make products larger.
 _LARGER_BATCH = "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
+_TRAINED_BATCH = "batch_size = 2 * batch_size  # more blocks for each launch, if memory allows"
 _SEVERAL_INPUTS = "x = torch.stack(inputs)  # several inputs in one call: more blocks for each launch, if memory allows"
 
 
@@ -19,7 +20,8 @@ def small_grids(facts: Facts) -> Insight | None:
 
     Similar pattern: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known
     by their names; two thirds of the places filled are no fault. A kernel that memory limits, such as a product of a
-    matrix and a vector, gains nothing from a full last wave.
+    matrix and a vector, gains nothing from a full last wave. A batch norm with one block for each channel gets no more
+    blocks from a larger batch, and does not count.
 
     Needs: launch shapes of kernels, which NVIDIA traces hold.
 
@@ -43,7 +45,7 @@ def small_grids(facts: Facts) -> Insight | None:
         title=phrase("Increase the work per kernel (larger batch or fusion)"),
         later=phrase("After the first fix: increase the work per kernel"),
         why=mostly(phrase(words, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
-        how=_LARGER_BATCH if facts.data_loading.unknown is None else _SEVERAL_INPUTS,
+        how=_how(facts),
         gain_ns=gain_ns,
         formula=phrase(
             "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
@@ -55,3 +57,9 @@ def small_grids(facts: Facts) -> Insight | None:
         view="gpu",
         site=site,
     )
+
+
+def _how(facts: Facts) -> str:
+    if facts.data_loading.unknown is None:
+        return _LARGER_BATCH
+    return _TRAINED_BATCH if facts.job.purpose == "training" else _SEVERAL_INPUTS

@@ -11,6 +11,7 @@ from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.flops.peaks import peaks_of
 from tb_steptime.metrics.tensor_cores.opportunities import Obstacle
 from tb_steptime.text import Phrase, Quantity, Unit, closed, joined, ns, phrase, text
+from tb_steptime.text.patterns import expression
 
 #: Reasons with a card of their own.
 ELSEWHERE = ("alignment",)
@@ -28,7 +29,8 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
     Gain: kernel by kernel, time x (1 - peak without / peak with tensor cores).
 
-    Left out: casts between the types, and what the memory bandwidth limits.
+    Left out: casts between the types, and what the memory bandwidth limits. Inference in FP32 is told which other
+    kernels 16 bits would shorten; the gain does not count them.
     """
     eligible_ns, device = facts.figure("matmul_like_time"), facts.kernel_split
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
@@ -38,7 +40,10 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     if facts.share(bound_ns) < WORTH_FRACTION:
         return None
     leading, cores = _leading(mine), matrix_units(facts.job.vendor)
+    others_ns = _others_in_fp32(facts, device, leading, eligible_ns)
     how = _how(facts, leading)
+    if how and others_ns:
+        how = f"{how}\n{_IN_BF16 if how == leading.setting else _SHORTENS_ALL}"
     return kernel_card(
         facts,
         id="tensor_cores_unused",
@@ -46,7 +51,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         why=_why(facts, eligible_ns, leading),
         how=how or (_OUTPUT_CODE if leading.shapes is None else None),
         gain_ns=bound_ns,
-        formula=_formula(eligible_ns, device, mine, cores),
+        formula=joined(_formula(eligible_ns, device, mine, cores), *_of_16_bits(others_ns)),
         why_confidence=_OF_PEAKS if how else _UNEXPLAINED,
         estimated=how is None,
         view="tensor_cores",
@@ -54,10 +59,37 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     )
 
 
+#: The other half of the advice for inference in FP32, beside the setting that moves products alone.
+_IN_BF16 = """# or BF16, if the results stay right, which shortens all other kernels too:
+# with torch.autocast("cuda", dtype=torch.bfloat16): output = model(batch)"""
+_SHORTENS_ALL = "# shortens all other kernels too, since they move half of the bytes"
+#: Types of 16 bits in short names of kernels.
+_HALF = expression(r"\bb?f16\b|\bb?half\b")
+
 _OF_PEAKS = phrase("The gain is a bound from data-sheet peak rates, not a measurement.")
 _UNEXPLAINED = phrase("Why these kernels use none is not recorded, so neither is whether others can.")
 #: Advice for compiled regions and graphs, in which no op has recorded inputs.
 _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inputs'
+
+
+def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligible_ns: float) -> float:
+    """Returns how long a step the other kernels take, ns, if the whole model computes in FP32 and could do so in 16
+    bits; else 0. Training in 16 bits keeps weights and some gradients in FP32, so nothing is said of it."""
+    in_fp32 = facts.job.purpose == "inference" and leading.why_not in ("tf32_off", "fp32")
+    if not in_fp32 or any(_HALF.search(row.short) for row in device.kernels):
+        return 0.0
+    others_ns = (facts.figure("kernel_sum_time") or 0.0) - eligible_ns
+    return others_ns if facts.share(others_ns) >= WORTH_FRACTION else 0.0
+
+
+def _of_16_bits(others_ns: float) -> list[Phrase]:
+    """Returns what 16 bits would gain beyond the card, if anything. How much is not computed: attention and products in
+    TF32 become faster by a ratio that depends on the kernel."""
+    words = (
+        "The gain leaves out that 16 bits shorten the other kernels too, {others} a step: what memory limits takes "
+        "half of the time."
+    )
+    return [phrase(words, others=ns(others_ns))] if others_ns else []
 
 
 def _leading(obstacles: list[Obstacle]) -> Obstacle:

@@ -75,8 +75,13 @@ def between_graphs(facts: Facts) -> Insight | None:
     waits = behind_waits(facts)
     gaps, split = less(late.short, late.short, waits.not_graphs_ns), less(late.split, late.split, waits.split_ns)
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
-    how = _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, _INPUTS)
-    return _card(facts, "between_graphs", short, late.launches, _Advice(_SHORTEN, _BETWEEN, how)) if short else None
+    advice = _Advice(_SHORTEN, _BETWEEN, how_to_schedule_ahead(facts, _INPUTS))
+    return _card(facts, "between_graphs", short, late.launches, advice) if short else None
+
+
+def how_to_schedule_ahead(facts: Facts, script: str) -> str:
+    """Returns how the CPU prepares the next batch while the GPU works. script: what a script does for it."""
+    return _LOOK if facts.job.schedules_ahead else _of_server(facts, _SCHEDULED_BY, script)
 
 
 def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
@@ -139,7 +144,7 @@ _CAPTURES_MORE: dict[Server, str] = {
     "sglang": "python -m sglang.launch_server ... --cuda-graph-max-bs N  # the largest batch that is captured",
 }
 _SCHEDULED_BY: dict[Server, str] = {
-    "vllm": "vllm serve MODEL --async-scheduling  # prepares the next step while a graph runs",
+    "vllm": "vllm serve MODEL --async-scheduling  # prepares the next step while the GPU works",
     "sglang": "python -m sglang.launch_server ...  # without --disable-overlap-schedule",
 }
 

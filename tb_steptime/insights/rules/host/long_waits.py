@@ -15,6 +15,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.idle_cards import late_card
+from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.model_launches import has_one_graph, model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
@@ -36,6 +37,7 @@ _HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is la
 _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
 )
+_OVERLAP = "Shorten {name}, or overlap it with GPU work"
 _OVERLAPPED = "output = model(inputs)  # launches the GPU's work\n"
 #: Below this share of the gain an overlap gains clearly less.
 MUCH = 0.9
@@ -76,10 +78,10 @@ def long_stretches(facts: Facts) -> Insight | None:
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how = None if facts.host.with_stack else _STACKS
     if name is not None:
-        title, how = _advice(facts.host, name, {gap.doing for gap in gaps if gap.name == name})
+        title, how = _advice(facts, name, {gap.doing for gap in gaps if gap.name == name})
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
-    if how is not None and how.startswith(_OVERLAPPED) and (less := _overlapped(facts, sum(late.values()))):
+    if how is not None and title.template == _OVERLAP and (less := _overlapped(facts, sum(late.values()))):
         why = joined(why, less)
     return _card(facts, "long_stretches", title, why, late, gaps, how)
 
@@ -87,21 +89,24 @@ def long_stretches(facts: Facts) -> Insight | None:
 _OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {late}: too few for a graph to help."
 
 
-def _advice(host: HostResult, name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
+def _advice(facts: Facts, name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
     """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
     if "update" in doing:
         return phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
-    if is_graph_launch(name) and not has_one_graph(host):
-        return phrase("Launch each CUDA graph while the one before it runs"), _HOW_TO_LAUNCH_EARLIER
+    if is_graph_launch(name) and not has_one_graph(facts.host):
+        how = how_to_schedule_ahead(facts, _HOW_TO_LAUNCH_EARLIER)
+        return phrase("Launch each CUDA graph while the one before it runs"), how
     short = text(brief(frame_function(name), PLACE_LENGTH))
     if doing and doing <= {"op", "call"}:
         return phrase("Find out why {name} takes long on the CPU", name=short), _HOW_TO_LOOK_INSIDE
-    return phrase("Shorten {name}, or overlap it with GPU work", name=short), _how_to_overlap(name)
+    return phrase(_OVERLAP, name=short), _how_to_overlap(facts, name)
 
 
-def _how_to_overlap(name: str) -> str | None:
+def _how_to_overlap(facts: Facts, name: str) -> str | None:
     """Returns the code of the advice for a Python function; None for ranges, and for methods such as `__call__`, which
-    no script calls by their names."""
+    no script calls by their names. The functions of a server are not the user's."""
+    if facts.job.server is not None:
+        return how_to_schedule_ahead(facts, "")
     frame = source_line(name)
     if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None

@@ -34,21 +34,21 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "No step marks.",
         "The whole recording counts as one step.",
         code="prof.step()",
-        more="Call {code} after each batch.",
+        more="In a script, call {code} after each batch.",
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
         "Confidence: {confidence}.",
         code="prof.step()",
-        more="Call {code} after each batch to mark steps. The recording has no step marks. These steps hold {share} of "
-        "its work.",
+        more="In a script, call {code} after each batch to mark steps. The recording has no step marks. These steps "
+        "hold {share} of its work.",
     ),
     "repeats_hold_little": NoteWords(
         "No step marks.",
         "The whole recording counts as one step.",
         code="prof.step()",
-        more="Call {code} after each batch. {count} calls of {name} repeat, but hold only {share} of the recorded "
-        "work.",
+        more="In a script, call {code} after each batch. {count} calls of {name} repeat, but hold only {share} of the "
+        "recorded work.",
     ),
     "outside_steps": NoteWords(
         "[{outside}] of [{total}] of GPU work is outside the steps.",

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tb_steptime.metrics.kernels.device_copies import device_copies
 from tb_steptime.metrics.kernels.eager_attention import EagerAttention, eager_attention
+from tb_steptime.metrics.kernels.fusible_chains import fusible_chains
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, timeline
 
@@ -96,6 +98,39 @@ def test_copies_between_the_products_count_if_they_are_of_the_weights():
     assert times(found(copied, INPUTS | {"C": (WEIGHTS, '["float"]')})) == (1, 3 * US, 3 * US)
     assert times(found(copied, INPUTS | {"C": (VALUES, '["float"]')})) == (1, 3 * US, 2 * US)
     assert times(found(copied)) == (1, 3 * US, 2 * US)  # not recorded
+
+
+@pytest.mark.parametrize(("blocks", "of_weights"), [((512, 1, 1), True), ((64, 1, 1), False), ((-1, -1, -1), False)])
+def test_without_sizes_a_copy_of_the_weights_has_the_grid_of_their_other_kernels(
+    blocks: tuple[int, int, int], of_weights: bool
+):
+    """A softmax in FP32 whose result is converted for the product, and values that are copied."""
+    converted = """
+        step     | 11111111111111111 |
+        op       | QQMMSSCCXXVV..... |
+        runtime  | q.m.s.c.x.v...... |
+        kernel 7 | .qqmmssscccxxvvv. |"""
+    grids = {"m": {"grid": (512, 1, 1)}, "c": {"grid": blocks}, "x": {"grid": (16, 1, 1)}}
+    names = NAMES | {"X": "aten::copy_", "x": ELEMENTWISE}
+    trace = timeline(converted, names=names, kernels=grids, devices={0: A100})
+    assert times(eager_attention(trace, 0)) == (1, 3 * US, (2 + 3 * of_weights) * US)
+
+
+def test_what_fused_attention_replaces_is_no_conversion_and_no_chain():
+    """Scale and mask before the softmax and the conversion behind it belong to attention alone; the same work outside
+    of it, and copies of the values, do not."""
+    attending = """
+        step     | 1111111111111111111111111111 |
+        op       | MMNN..QQMMNNSSTT..TT..VVMMNN |
+        op       | ..............C...X......... |
+        runtime  | m.n...q.m.n.s.c...x...v.m.n. |
+        kernel 7 | .mmn...qqmmnnsssccc.xx.vvmmn |"""
+    names = NAMES | {"T": "aten::to", "N": "aten::add", "n": ELEMENTWISE, "X": "aten::copy_", "x": ELEMENTWISE}
+    inputs = INPUTS | {"C": (WEIGHTS, '["c10::Half","float"]'), "X": (VALUES, '["c10::Half","float"]')}
+    trace = timeline(attending, names=names, inputs=inputs, devices={0: A100})
+    assert times(eager_attention(trace, 0)) == (1, 3 * US, 7 * US)
+    assert [(each.kind, each.total_ns) for each in device_copies(trace, 0)] == [("type", 2 * US)]
+    assert [(each.kernels, each.total_ns) for each in fusible_chains(trace, 0).kinds] == [(4, 6 * US)]
 
 
 def test_the_gradient_of_a_bias_stays():

@@ -65,6 +65,36 @@ def test_what_is_no_chain(drawing: str):
     assert found(drawing, N=node, t="triton_poi_fused_mul_0") == []
 
 
+@pytest.mark.parametrize(
+    ("kernel", "fuses"),
+    [
+        ("void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float)", True),
+        ("MIOpenBatchNormFwdInferSpatialEst", True),
+        ("void at::native::batch_norm_transform_input_kernel<float, float, float, true, int>(long)", True),
+        ("void at::native::batch_norm_transform_input_channels_last_kernel<float, float, float, 4>(float*)", True),
+        ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1>(float)", False),
+        ("void at::native::batch_norm_collect_statistics_kernel<at::native::Var, float, float, float, int>()", False),
+    ],
+)
+def test_batch_norm_by_fixed_statistics_is_elementwise(kernel: str, fuses: bool):
+    kinds = found(CHAIN, B="aten::native_batch_norm", b=kernel)
+    assert sums(kinds) == ([("elementwise", 1, 3, 8 * US, 4 * US)] if fuses else [])
+
+
+def test_batch_norm_that_measures_its_statistics_ends_a_chain():
+    training = """
+        step     | 1111111111111111 |
+        op       | GGAABBBBCCGG.... |
+        runtime  | g.a.s.b.c.g..... |
+        kernel 7 | .gaassbbbccggg.. |"""
+    names = {
+        "B": "aten::native_batch_norm",
+        "s": "void at::native::batch_norm_collect_statistics_kernel<at::native::Var, float, float, float, int>()",
+        "b": "void at::native::batch_norm_transform_input_kernel<float, float, float, true, int>(long)",
+    }
+    assert found(training, **names) == []
+
+
 def test_a_copy_from_the_host_ends_a_chain():
     copied = """
         step     | 1111111111111111 |

@@ -365,6 +365,13 @@ class TestMarks:
         assert found(trace) == [("marks_meaningless", "left_out", 1)]
         assert find_steps(trace).by == "recording"
 
+    def test_work_at_the_same_time_counts_once(self) -> None:
+        trace = timeline(
+            "step | ..........5 |\nruntime | abcd....... |\nkernel 7 | .aaabbb.... |\nkernel 9 | ...ccc.ddd. |"
+        )
+        (finding,) = recording_findings(trace)
+        assert {key: value.value for key, value in finding.values.items()} == {"count": 1, "time": 1_000, "work": 9_000}
+
     def test_the_host_s_part_was_not_recorded(self) -> None:
         step, kernels = "." * 99 + "5", "k" * 99
         assert found(timeline(f"step | {step} |\nkernel 7 | {kernels} |")) == [("marks_meaningless", "left_out", 1)]

@@ -95,6 +95,40 @@ def test_unused_tensor_cores_name_the_reason_and_the_setting(
     assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
 
 
+#: Four steps with three products of 700 us together, which show inference, and another kernel of 200 us.
+INFERRING = "\n".join(
+    f"{label} | {cells} |"
+    for label, cells in {
+        "step": "".join(10 * each for each in "1234"),
+        "op": 4 * "abcf......",
+        "runtime": 4 * "klme.yyyyy",
+        "kernel 7": 4 * ".kklllmmee",
+    }.items()
+)
+
+
+@pytest.mark.parametrize(
+    ("device", "given", "settings", "others"),
+    [
+        (A100, {}, [HIGH, 'torch.autocast("cuda", dtype=torch.bfloat16)'], 200),
+        (V100, {}, ['torch.autocast("cuda", dtype=torch.float16)'], 200),
+        (A100, {"e": ADD.replace("float", "c10::Half")}, [HIGH], None),  # computes in 16 bits where it may
+        (A100, {"f": "AddBackward0", "e": f"{ADD}_backward"}, [HIGH], None),  # training
+    ],
+)
+def test_inference_in_fp32_hears_of_16_bits(
+    device: Device, given: dict[str, str], settings: list[str], others: int | None
+):
+    names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", SGEMM), "f": "aten::add", "e": ADD}
+    inputs = dict.fromkeys("abc", (FITS, FLOATS))
+    insight = found("tensor_cores_unused", INFERRING, names=names | given, inputs=inputs, devices={0: device})
+    assert insight is not None and insight.how is not None
+    known = (HIGH, *(f'torch.autocast("cuda", dtype=torch.{each})' for each in ("bfloat16", "float16")))
+    assert [each for each in known if each in insight.how] == settings
+    left_out = insight.gain_formula.values.get("others")
+    assert (left_out and left_out.value) == (others and others * US)
+
+
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
     insight = found("tensor_cores_unused", HOST_BOUND, **product(SGEMM, FITS, FLOATS))
     assert insight is not None
@@ -198,10 +232,43 @@ def test_more_blocks_do_not_shorten_what_the_memory_bandwidth_takes():
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)",
         "at::cuda::(anonymous namespace)::spin_kernel(long)",
         "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(long)",
+        "void at::native::batch_norm_backward_kernel<c10::BFloat16, c10::BFloat16, float, int>(long)",
+        "void at::native::batch_norm_collect_statistics_kernel<at::native::Var, float, float, float, int>(long)",
+        "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 512, true, 1>(float)",
+        "void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(float)",
+        "MIOpenBatchNormBwdSpatial",
+        "void at::native::(anonymous namespace)::GammaBetaBackwardCUDAKernel<float, float>(long)",
     ],
 )
 def test_what_a_larger_batch_does_not_change_is_small_by_design(name: str):
     assert found("small_grids", WORKING, **launch(16, name)) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void at::native::batch_norm_transform_input_kernel<float, float, float, true, int>(long)",
+        "void at::native::batch_norm_collect_statistics_channels_last_kernel<at::native::Var, float, float, 4>(float)",
+        "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float)",
+        "MIOpenBatchNormFwdTrainSpatialNorm",
+        "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int)",
+    ],
+)
+def test_norms_with_blocks_for_parts_of_the_batch_grow_with_it(name: str):
+    assert found("small_grids", WORKING, **launch(16, name)) is not None
+
+
+@pytest.mark.parametrize(
+    ("marks", "how"),
+    [
+        ("user Optimizer.step#Adam.step | u...........................", "batch_size = 2 * batch_size"),
+        ("user part                     | u...........................", "x = torch.stack(inputs)"),
+    ],
+)
+def test_training_takes_a_larger_batch_and_inference_several_inputs_at_once(marks: str, how: str):
+    insight = found("small_grids", f"{WORKING}\n    {marks}............ |", **launch(27))
+    assert insight is not None and insight.how is not None
+    assert insight.how.startswith(how)
 
 
 def test_an_optimizer_s_kernels_do_not_grow_with_the_batch():

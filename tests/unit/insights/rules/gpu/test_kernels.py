@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
+from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, said, sure
@@ -60,8 +61,8 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
     assert up_to(insight) == 1000 * US
     assert insight.evidence == [Evidence("1", 600 * US, 1100 * US)]  # the longest softmax
     assert said(insight) == (
-        "Attention writes its weights out: softmax takes 500 µs a step, scale and mask 500 µs: aten::_softmax "
-        "8×16×64×64 in BertSelfAttention."
+        "Attention writes its weights out: softmax takes 500 µs a step, scale, mask and the like 500 µs: "
+        "aten::_softmax 8×16×64×64 in BertSelfAttention."
     )
     assert insight.how is not None and "scaled_dot_product_attention" in insight.how
 
@@ -69,6 +70,36 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
 def test_the_line_stands_for_the_module_where_there_is_none():
     insight = sure(drawn(ATTENDING, names={"L": "/home/me/nets/attention.py(138): forward"}), "eager_attention")
     assert said(insight).endswith(": aten::_softmax in attention.py(138).")
+
+
+@pytest.mark.parametrize(
+    ("op", "kernel", "mask", "option"),
+    [
+        ("aten::_softmax", SOFTMAX, "attn_mask=mask", "Hugging Face"),
+        (
+            "ScaledUpperTriangMaskedSoftmax",
+            "void scaled_upper_triang_masked_softmax_warp_forward<c10::Half, c10::Half, float, 11>(float*)",
+            "is_causal=True",
+            "Megatron-LM",
+        ),
+        (
+            "ScaledMaskedSoftmax",
+            "void scaled_masked_softmax_warp_forward<c10::Half, c10::Half, float, 11>(float*)",
+            "attn_mask=mask",
+            "Megatron-LM",
+        ),
+        ("CausalSoftmax", "void causal_softmax<float>(float*)", "is_causal=True", None),
+    ],
+)
+def test_the_code_of_fused_attention_fits_the_softmax(op: str, kernel: str, mask: str, option: str | None):
+    """A causal softmax has no tensor for its mask, and a framework has an option of its own."""
+    insight = sure(drawn(ATTENDING, names={"S": op, "s": kernel}), "eager_attention")
+    assert insight.how is not None
+    code, *comment = insight.how.split("\n")
+    assert mask in code
+    assert [each for each in ("Hugging Face", "Megatron-LM") if each in "".join(comment)] == (
+        [option] if option else []
+    )
 
 
 def test_torch_s_own_attention_is_asked_why():
@@ -215,6 +246,59 @@ def test_a_norm_that_is_written_out():
     )
     assert insight.confidence is Confidence.LOW
     assert insight.severity is not Severity.MAJOR  # an estimate, though of two fifths of the step
+
+
+def test_an_estimate_is_lowered_for_what_is_not_known():
+    """Of two steps; a thousand would not make it surer."""
+    insight = sure(drawn(CHAINED, names=NORM), "fusible_chains")
+    why = why_lowered(insight)
+    assert why is not None and insight.why_confidence.template.startswith("Which results must stay in memory")
+    assert plain(why).endswith(plain(insight.why_confidence))
+
+
+@pytest.mark.parametrize(("mark", "folds"), [("part", True), ("Optimizer.step#SGD.step", False)])
+def test_in_inference_batch_norm_needs_no_kernel_of_its_own(mark: str, folds: bool):
+    """Ten products without a gradient show inference."""
+    normed = f"""
+        user {mark} | ..........................uu |
+        step     | 1111111111111111111111111111 |
+        op       | NNRRGHGHGHGHGH.............. |
+        runtime  | n.r.ghghghghgh.............. |
+        kernel 7 | .nnnrrrrrrghghghghgh........ |"""
+    fixed = "void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float)"
+    names = {
+        "N": "aten::cudnn_batch_norm",
+        "n": fixed,
+        "R": "aten::clamp_min",
+        "r": ELEMENTWISE,
+        "G": "aten::mm",
+        "H": "aten::mm",
+        "g": GEMM,
+        "h": GEMM,
+    }
+    insight = sure(drawn(normed, names=names), "fusible_chains")
+    assert insight.how is not None
+    assert ("fuse_conv_bn_eval" in insight.how) is folds
+
+
+@pytest.mark.parametrize(
+    ("cells", "title", "kernels", "gain"),
+    [(1, "se the fused RMSNorm", 4, 800), (5, "use chains of elementwise kernels", 6, 1300)],
+)
+def test_a_fused_norm_gains_only_on_norms(cells: int, title: str, kernels: int, gain: int):
+    """Beside a norm from which fusing takes 800 us stands a chain of two kernels, from which it takes one of them."""
+    lines = {
+        "op": "PPQQRRMMVVAABB",
+        "runtime": f"p.x.r.m.v.a.b.{'y' * 14}",
+        "kernel 7": f".ppxxxrrrrmmmvvv{'a' * cells}{'b' * cells}",
+    }
+    two = {"step": 30 * "1" + 30 * "2", **{label: 2 * line.ljust(30, ".") for label, line in lines.items()}}
+    names = NORM | {"A": "aten::add", "B": "aten::mul", "a": ELEMENTWISE, "b": ELEMENTWISE}
+    insight = sure(
+        drawn("\n".join(f"{label} | {line} |" for label, line in two.items()), names=names), "fusible_chains"
+    )
+    assert insight.title.template.endswith(title)
+    assert (insight.why.values["count"].value, up_to(insight)) == (kernels, gain * US)
 
 
 def test_chains_are_worth_a_card_from_a_twentieth_of_the_step_on():

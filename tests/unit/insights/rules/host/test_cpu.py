@@ -10,8 +10,9 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.loader_records import StepPace
-from tb_steptime.trace.model import Job, Trace
-from tests.drawn.timeline import timeline
+from tb_steptime.trace.model import Device, Job, Trace
+from tests.drawn.memory import CPU, GPU, with_memory
+from tests.drawn.timeline import A100, timeline
 
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
 
@@ -212,6 +213,35 @@ def test_recurrent_layers_are_no_elementwise_ops():
 def test_ops_of_a_gpu_job_are_not_to_speed_up():
     names = NAMES | {"c": "aten::cudnn_convolution"}
     assert cards(judged(timeline(f"step | {'0' * 10}{'1' * 10} |\nop | {'c' * 20} |", names=names))) == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "cell_ms", "device", "gpu", "fires"),
+    [
+        ({}, 1, CPU, A100, True),
+        ({}, 1, CPU, None, False),
+        ({}, 1, GPU, A100, False),  # only the CPU of a job on the GPU was recorded
+        ({"m": "aten::index_select"}, 1, CPU, A100, False),  # prepares data
+        ({}, 0.2, CPU, A100, False),  # a small model
+    ],
+)
+def test_a_gpu_that_the_recording_lists_is_to_be_used(
+    names: dict[str, str], cell_ms: float, device: tuple[int, int], gpu: Device | None, fires: bool
+):
+    """Two products of 2 ms in each step of 10 ms."""
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = timeline(
+        f"step | {steps} |\nop | {'mmemmeeeee' * 4} |",
+        names=NAMES | names,
+        devices={0: gpu} if gpu else None,
+        cell_ns=round(cell_ms * 1_000_000),
+    )
+    found = {each.id: each for each in judged(with_memory(drawn, "a +4096 @1, a -4096 @2", device=device)).insights}
+    assert ("idle_gpu" in found) is fires
+    if fires:
+        assert (found["idle_gpu"].severity, found["idle_gpu"].gain_ns) == (Severity.MINOR, 0)
+        values = found["idle_gpu"].why.values
+        assert (values["gpu"].value, values["op"].value, values["time"].value) == (A100.name, "aten::addmm", 4_000_000)
 
 
 def test_a_gpu_that_is_not_recorded_is_to_be_and_the_ops_are_shown():

@@ -405,6 +405,23 @@ def test_a_server_that_schedules_ahead_is_not_told_to():
     assert "overlap-schedule" not in (insight.how or "")
 
 
+@pytest.mark.parametrize("name", ["vllm/v1/worker/gpu_model_runner.py(753): _update_states", "cudaGraphLaunch"])
+@pytest.mark.parametrize(
+    ("job", "how"),
+    [
+        (JobKind(), None),
+        (JobKind(server="vllm"), "--async-scheduling"),
+        (JobKind(server="sglang"), "--disable-overlap-schedule"),
+        (JobKind(server="sglang", schedules_ahead=True), "py-spy"),
+    ],
+)
+def test_what_a_server_does_is_scheduled_ahead_by_its_options(name: str, job: JobKind, how: str | None):
+    insight = card(waited(long_gap(name, 0.2)), "long_stretches", job)
+    assert insight is not None and insight.how is not None
+    known = ("--async-scheduling", "--disable-overlap-schedule", "py-spy")
+    assert [each for each in known if each in insight.how] == ([how] if how else [])
+
+
 def test_an_overlap_gains_no_more_than_the_gpu_s_own_time():
     host = waited(long_gap("/home/me/data.py(9): crop", 0.2))
     whatif = replayed()
