@@ -87,8 +87,10 @@ def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
 
 @shared
 def observed_op_ns(trace: Trace) -> int:
-    """Returns what each op takes because something beside the profiler observes it, ns; 0 where nothing shows that. It
-    is a lower limit: ops with more tensors take longer to observe."""
+    """Returns what each op takes because something besides the profiler observes it, ns; 0 where nothing shows that. It
+    is a lower limit: ops with more tensors take longer to observe. Nothing observes simulated ops."""
+    if trace.job.simulated:
+        return 0
     events = trace.events
     calls = events.dur_ns[find_launches(trace).call[find_launches(trace).call >= 0]]
     empty = rows_named(trace, (Kind.CPU_OP,), _EMPTY_OPS.__contains__)
