@@ -11,7 +11,7 @@ from typing import Literal
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.behind_waits import behind_waits
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, name_of, place_of, waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, leading_op, name_of, place_of, waiting_op
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, filled, ns, phrase, text
@@ -38,7 +38,8 @@ def sync_bubble(facts: Facts) -> Insight | None:
     rows = calls_of(facts.host, facts.job, "plain")
     if not rows:
         return None
-    op, behind = waiting_op(rows[0]), behind_waits(facts)
+    behind = behind_waits(facts)
+    op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else waiting_op(rows[0])
     more_ns = behind.split_ns + behind.short_ns
     total_ns = bubble_ns(rows) + more_ns
     words = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."

@@ -4,6 +4,7 @@ the ops that make the CPU wait: a table, first match wins."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from tb_steptime.analyses.host import HostResult
@@ -123,7 +124,22 @@ READS_BACK = _op(
     "done.synchronize()  # a step later, before host is read",
 )  # fmt: skip
 
+#: Advice for a loop of small ops that waits for values, sizes and copies in turn: without one kind of wait, the CPU
+#: waits in the next one.
+ALTERNATING = _op(
+    "loop", "", "Read what a loop needs from the GPU at once", "x = x.cpu()  # once; the loop over it runs on the CPU"
+)
+#: Minimum share of the calls that one kind of wait has if advice about it saves most of what all of them cost.
+_MOSTLY = 0.8
+
 OTHER = _op("other", "", "Move the blocking call out of the step")
+
+
+def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
+    """Returns the op of the first row, or `ALTERNATING` if others make many of the calls."""
+    first = waiting_op(rows[0])
+    of_first = sum(row.count for row in rows if waiting_op(row) is first)
+    return first if of_first >= _MOSTLY * sum(row.count for row in rows) else ALTERNATING
 
 
 def waiting_op(row: BlockingRow) -> WaitingOp:

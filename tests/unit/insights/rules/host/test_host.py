@@ -198,6 +198,17 @@ def test_one_step_with_hardly_any_work_shows_no_job(activities: int, steps: int,
     assert [each.id for each in found] == cards * ["launch_graphs"]
 
 
+@pytest.mark.parametrize(("masks", "title"), [(0, "Read values"), (1, "Read values"), (2, "Read what a loop needs")])
+def test_waits_of_several_kinds_in_turn_are_those_of_a_loop(masks: int, title: str):
+    """Five waits a step read values. Removing them leaves those for the sizes of masks, if there are many."""
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=60 * US), split_ns=200 * US)
+    of_masks = blocking(10 * US, op="aten::nonzero", outer_op="aten::index", source=None, count=float(masks))
+    rows = [blocking(50 * US, count=5.0), *([of_masks] if masks else [])]
+    insight = card(host_result([late_site], blocking=rows, whatif=replayed(sync_bubble=180 * US)), "sync_bubble")
+    assert insight is not None
+    assert plain(insight.title).startswith(title)
+
+
 def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
     late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=50 * US), split_ns=200 * US)
     host = host_result([late_site], blocking=[blocking(50 * US)], whatif=replayed(sync_bubble=180 * US))
