@@ -56,6 +56,8 @@ LAYER_KERNEL = expression(r"gemm|conv|attention|flash|mma|nvjet|Cijk_|fmha", re.
 MANY_TENSORS = "multi_tensor_apply"
 #: Those of them that do a whole update at once: torch's `fused=True`, and Apex.
 WHOLE_UPDATE_KERNEL = expression(rf"{MANY_TENSORS}.*(Fused\w+MathFunctor|\b(Adam|LAMB|SGD|Adagrad|NovoGrad)\w*Functor)")
+#: Kernels with the same grid for work of any size: concatenations, those that take many tensors, persistent ones.
+ANY_SIZE = expression(rf"{CONCATENATION_KERNEL.pattern}|{MANY_TENSORS}|{PERSISTENT.pattern}")
 #: A single kernel for the whole update of the optimizer.
 FUSED_OPTIMIZER_KERNEL = expression(rf"{MANY_TENSORS}.*Fused|fused_adam")
 #: Sums of the gradient of x[index], after a sort of the indices. Rows that occur often are added one after another.

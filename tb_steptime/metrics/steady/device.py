@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
+from tb_steptime.metrics.kernel_names.work_kinds import ANY_SIZE
 from tb_steptime.metrics.steady.edges import before_recording, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, joined, no_excess
 from tb_steptime.metrics.steady.host import on_host, step_at
@@ -12,11 +13,11 @@ from tb_steptime.metrics.steady.repeats import judge
 from tb_steptime.metrics.steady.sites import activity_sites
 from tb_steptime.metrics.steady.trials import trials
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.table import Bool, Int64, UInt8, distinct_in, is_in
 
-#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. A collective of
-#: unknown size may be as long: its launch shape is the same for any size, and it waits for other ranks.
+#: No loop within a kernel of one launch shape makes it this many times as long as equal kernels. Kernels whose launch
+#: shape is the same for any size may be as long, and so may collectives, which wait for other ranks, too.
 TIMES_SURE = 20
 
 
@@ -48,7 +49,7 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
     long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
     row, excess, kind = launches.activity[long], excess[long], kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
-    sure &= ~exchanges[long]
+    sure &= ~exchanges[long] & ~are_named(trace, row, ANY_SIZE.search)
     kind = np.where(sure, ExcessKind.INTERRUPTED, kind).astype(np.uint8)
     calls = _clipped(Excess(events.thread[row], end[long] - excess, end[long], kind, row))
     edges = _edges(trace)

@@ -30,8 +30,14 @@ def test_excess_of_one_track_is_disjoint(path: str) -> None:
     assert (excess.start_ns[1:][same] >= excess.end_ns[:-1][same]).all()
 
 
-@pytest.mark.parametrize(("name", "kind"), [("gemm", ExcessKind.INTERRUPTED), (NCCL_NAME, ExcessKind.UNKNOWN)])
-def test_a_long_collective_of_unknown_size_may_exchange_more(name: str, kind: ExcessKind):
+CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, 3>(float*)"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("gemm", ExcessKind.INTERRUPTED), (NCCL_NAME, ExcessKind.UNKNOWN), (CAT, ExcessKind.UNKNOWN)],
+)
+def test_a_long_kernel_of_unknown_size_may_do_more(name: str, kind: ExcessKind):
     """Ten equal launches, of which the last takes 100 times as long. No shapes and no sizes are recorded."""
     device = ".k" * 9 + "." + "k" * 100
     trace = timeline(
