@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ import pytest
 from tb_steptime.analyses.host import analyse
 from tb_steptime.metrics.kernels.eager_attention import eager_attention
 from tb_steptime.metrics.kernels.fusible_chains import STAYS_FRACTION, fusible_chains
-from tests.drawn.real_traces import read_real
+from tests.drawn.real_traces import read_real, real_path
 
 TIMESFORMER, HOST_BOUND = "tracelens_h100_timesformer", "hta_a100_ddp_nccl"
-PASSES_ON = re.compile(r"elementwise_kernel|reduce_kernel|CatArray")
+PASSES_ON = re.compile(r"elementwise_kernel|reduce_kernel|CatArray|bn_fw_inf")
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
@@ -52,6 +53,39 @@ def test_chains_and_attention_of_a_forward_pass(trace_path):
     assert found.gain_ns / 1e3 == pytest.approx(gain_us, abs=0.5)
     assert attention is not None
     assert attention.softmax_ns / 1e3 == pytest.approx(softmax, abs=0.5)
+
+
+def test_chains_of_a_convolutional_network_hold_its_batch_norm():
+    """Inference in eager mode by cuDNN, whose batch norm takes fixed statistics."""
+    path = real_path("traces_world/rtx4090_speedbook.json.gz")
+    kernels = [each for each in events_of(path) if each.get("cat") == "kernel"]
+    runs = [
+        [each["dur"] for each in run]
+        for passes_on, run in groupby(kernels, lambda each: bool(PASSES_ON.search(each["name"])))
+        if passes_on
+    ]
+    several = [run for run in runs if len(run) > 1]
+    found = fusible_chains(read_real(path), 0)
+    assert sum(each.chains for each in found.kinds) == len(several) == 49
+    assert sum(each.kernels for each in found.kinds) == sum(map(len, several))
+    assert found.total_ns / 1e3 == pytest.approx(sum(map(sum, several)), abs=0.5)
+    gains = [min(sum(run) - max(run), (1 - STAYS_FRACTION) * sum(run)) for run in several]
+    assert found.gain_ns / 1e3 == pytest.approx(sum(gains), abs=0.5)
+
+
+def test_attention_in_fp32_between_products_in_fp16():
+    """A language model without recorded shapes: the softmax computes in FP32, and its result is converted."""
+    path = real_path("traces_world/l40_llm_eager.json.gz")
+    kernels = [each for each in events_of(path) if each.get("cat") == "kernel"]
+    of_weights: list[dict[str, Any]] = []
+    for place, kernel in enumerate(kernels):
+        if "SoftMaxForward" in kernel["name"]:
+            before = takewhile(lambda each: PASSES_ON.search(each["name"]), reversed(kernels[:place]))
+            after = takewhile(lambda each: PASSES_ON.search(each["name"]), kernels[place + 1 :])
+            of_weights += [kernel, *before, *after]
+    attention = eager_attention(read_real(path), 2)
+    assert attention is not None
+    assert attention.total_ns / 1e3 == pytest.approx(sum(each["dur"] for each in of_weights), abs=0.5)
 
 
 def test_what_the_gpu_waits_for_an_optimizer(trace_path):
