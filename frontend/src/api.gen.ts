@@ -943,7 +943,8 @@ export interface DataLoadingResult {
  * collectives, to the rank that arrived last at each of them. Means over `steps` steps, ns.
  * work_ns + transfer_ns + late_ns of all ranks = step_ns. work_ns: own time of ranks by which they are not late:
  * kernels, idle time that all ranks have, and other exchanges. ranks: the latest first; one may be on the path several
- * times.
+ * times. gain_ns: at most so much less if `deciders` were never late: the step still takes what any other rank needs
+ * by itself.
  */
 export interface DecidingPath {
   steps: number;
@@ -951,6 +952,7 @@ export interface DecidingPath {
   work_ns: number;
   transfer_ns: number;
   ranks: PathRank[];
+  gain_ns: number;
 }
 
 /** Queue depth in bins of the window: the mean of each bin in thousandths, and its peak. */
@@ -1157,7 +1159,7 @@ export interface DeviceSplit {
  * site          where the softmax with the most time comes from; its shapes are those of the attention weights
  * calls         number of softmaxes, forward and backward
  * softmax_ns    time of their kernels
- * other_ns      time of scale, mask and dropout between the products
+ * other_ns      time of scale, mask, dropout and conversions between the products
  * written_out   share of the softmaxes of the forward pass that torch's own attention op computes in this way, because
  * no fused kernel accepts the inputs
  */
@@ -1960,6 +1962,8 @@ export interface JobEvidence {
  * rank, world_size   the number of this process and the number of all processes, as the file states them
  * optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
  * server          the server that runs an inference; None for a script
+ * schedules_ahead  whether frames show that the server schedules the next batch while the device works
+ * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */
 export interface JobKind {
@@ -1976,6 +1980,8 @@ export interface JobKind {
   evidence: JobEvidence[];
   optimizer: string | null;
   server: "sglang" | "vllm" | null;
+  schedules_ahead: boolean;
+  idle_gpu: string | null;
 }
 
 /**
@@ -4198,6 +4204,8 @@ export interface SidebarShare {
  * bubble_ns          the part of it that a blocking call causes (see BlockingRow)
  * split_ns           the part of it in which the host is late while it launches little between two calls that wait
  * (`split_late_ns`)
+ * refill_ns          the part of it in which the first launches after such a call are late, until the host is ahead
+ * (`refill_late_ns`)
  * each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
  * no others
  * run_ahead_p50_ns, starved_share   None without launches
@@ -4216,6 +4224,7 @@ export interface SiteRow {
   examples: Evidence[];
   split_ns: number;
   each_ns: number | null;
+  refill_ns: number;
 }
 
 /**
@@ -4791,6 +4800,8 @@ export interface Waterfall {
  * half_host_ns      the steady step in that case; 0 where a device sets the pace in any case
  * for_ranks_ns      waits of its collectives for other ranks. The sensitivity changes all ranks equally. The changes
  * affect this rank alone, so these waits remain
+ * alone_ns          the steady step if the host and the loader of this rank took no time, and other ranks arrived at
+ * its collectives as recorded
  * sets              all sets of the changes with the largest gains, including changes that help only after others;
  * empty if the replay is not trusted
  */
@@ -4813,6 +4824,7 @@ export interface WhatIf {
   median_step_ns: number;
   sets: ChangedStep[];
   half_host_ns: number;
+  alone_ns: number;
 }
 
 /**
