@@ -25,12 +25,13 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.whole_means import whole_mean
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Causes of the host's pauses.
 PauseCause = Literal["garbage_collection", "interrupted", "unexplained"]
@@ -48,6 +49,8 @@ UNEXPLAINED_NS = 2_000_000
 INTERRUPTED_NS = 1_000_000
 #: A stop in more than this share of the steps is normal for the program and not a pause.
 RARE_FRACTION = 0.25
+#: Ops that run no Python: those with a namespace, and nodes of autograd with a number. Python's functions have neither.
+_NATIVE_OP = expression(r".*::|\w+Backward\d+$")
 #: With fewer steps it is unknown which stops are rare.
 LEAST_STEPS = 3
 
@@ -60,6 +63,7 @@ class Pause(msgspec.Struct, frozen=True):
     count, total_ns   number and total length over the span
     idle_ns           idle time of the device during the pauses, mean per step
     worst_*           the longest pause
+    native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
     """
 
     cause: PauseCause
@@ -71,6 +75,7 @@ class Pause(msgspec.Struct, frozen=True):
     worst_step: str
     worst_start_ns: int
     worst_end_ns: int
+    native_ns: int = 0
 
 
 class _Stops(NamedTuple):
@@ -145,7 +150,17 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
         worst_step=find_steps(trace).at(start).name,
         worst_start_ns=start,
         worst_end_ns=end,
+        native_ns=(own & _native(trace, stops)).total_ns,
     )
+
+
+def _native(trace: Trace, stops: _Stops) -> Intervals:
+    """Returns when the host stops in calls and in ops that run no Python."""
+    if stops.rows is None:
+        return Intervals.union(stops.start[:0], stops.end[:0])
+    call = is_in(trace.events.kind[stops.rows], CALL_KINDS)
+    native = call | are_named(trace, stops.rows, lambda name: _NATIVE_OP.match(name) is not None)
+    return Intervals.union(stops.start[native], stops.end[native])
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:

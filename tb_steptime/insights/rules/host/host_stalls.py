@@ -9,7 +9,6 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
-from tb_steptime.text.patterns import expression
 
 
 class _Card(NamedTuple):
@@ -41,9 +40,9 @@ _INTERRUPTED = (
 )
 _OWN_CORES = """taskset -c 0-7 python ...  # cores of its own: is another process, or another rank, on them?
 perf sched record -- sleep 10; perf sched timehist --pid $PID  # shows when it loses its core"""
-#: Ops and calls in which no Python runs, so that garbage cannot be collected there: those with a namespace, calls of
-#: the runtime or the driver, and nodes of autograd with a number, which are not Python's.
-_NATIVE = expression(r".*::|(cuda|hip|cu(?=[A-Z])|ur(?=[A-Z])|ze(?=[A-Z]))|\w+Backward\d+$")
+#: From this share of the pauses on, those in code that runs no Python show what pauses the others, too: garbage cannot
+#: be collected there, while a core is lost anywhere.
+_MOSTLY_NATIVE = 0.5
 _NAMED = phrase("The trace names these pauses.")
 #: Where the card advises to find the cause of the pauses, it is enough that they are measured.
 _MEASURED = phrase("The pauses are measured; the trace does not name their cause.")
@@ -106,7 +105,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
 
 
 def _is_in_native_code(pause: Pause) -> bool:
-    return pause.cause == "interrupted" and _NATIVE.match(pause.name or "") is not None
+    return pause.cause == "interrupted" and pause.native_ns >= _MOSTLY_NATIVE * pause.total_ns > 0
 
 
 def _why(template: str, found: list[Pause]) -> Phrase:

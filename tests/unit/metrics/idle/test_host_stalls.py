@@ -78,8 +78,35 @@ def test_a_call_that_is_far_longer_than_all_like_it_was_interrupted():
     trace = timeline("\n".join(f"{label} | {cells} |" for label, cells in lines.items()), cell_ns=MS)
     # the device has nothing to do until the call returns
     assert pauses(trace, 0) == [
-        Pause("interrupted", False, "cudaLaunchKernel", 1, 6 * MS, 2 * MS, "1", 22 * MS, 28 * MS)
+        Pause("interrupted", False, "cudaLaunchKernel", 1, 6 * MS, 2 * MS, "1", 22 * MS, 28 * MS, native_ns=6 * MS)
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "native"),
+    [
+        ("aten::empty", True),
+        ("autograd::engine::evaluate_function: MulBackward0", True),
+        ("MulBackward0", True),
+        ("RotaryEmbeddingBackward", False),  # nodes of Python's functions have no number
+        ("GeLUFunction", False),
+    ],
+)
+def test_no_python_runs_in_ops_with_a_namespace_and_in_numbered_nodes(name: str, native: bool):
+    calls = [".k......", ".k......", ".k......", "......k.", ".k......", ".k......"]
+    ops = ["oo......", "oo......", "oo......", "ooooooo.", "oo......", "oo......"]
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step // 2) * 8 for step in range(6))} |
+        op       | {"".join(ops)} |
+        runtime  | {"".join(calls)} |
+        kernel 7 | {"".join(call.replace("k", ".k")[:8] for call in calls)} |""",
+        names={"o": name},
+        cell_ns=MS,
+    )
+    (pause,) = pauses(trace, 0)
+    assert (pause.cause, pause.name, pause.total_ns) == ("interrupted", name, 5 * MS)
+    assert pause.native_ns == (pause.total_ns if native else 0)
 
 
 @pytest.mark.parametrize(
