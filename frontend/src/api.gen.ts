@@ -3266,6 +3266,7 @@ export interface Paths {
  * count, total_ns   number and total length over the span
  * idle_ns           idle time of the device during the pauses, mean per step
  * worst_*           the longest pause
+ * native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
  */
 export interface Pause {
   cause: "garbage_collection" | "interrupted" | "unexplained";
@@ -3277,6 +3278,7 @@ export interface Pause {
   worst_step: string;
   worst_start_ns: number;
   worst_end_ns: number;
+  native_ns: number;
 }
 
 /**

@@ -10,6 +10,7 @@ const PATH = {
   step_ns: 100_000_000,
   work_ns: 50_000_000,
   transfer_ns: 10_000_000,
+  gain_ns: 40_000_000,
   ranks: [{ rank: 1, late_ns: 40_000_000, causes: [] }],
 };
 
