@@ -21,8 +21,8 @@ from tb_steptime.metrics.kernels.launch_places import kernel_makers, kernel_modu
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align
+from tb_steptime.metrics.replays.naming import LEAST_NAMED_FRACTION
 from tb_steptime.trace.frames import module_frames, module_name
-from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels, kernel_origins
 from tb_steptime.trace.sources import Words
@@ -211,30 +211,3 @@ def _module_paths(trace: Trace) -> Words:
         name = module_name(found.names[frame])
         texts.append(f"{texts[parent]}{MODULE_SEPARATOR}{name}" if parent >= 0 else name)
     return Words(path.astype(np.int32), texts)
-
-
-#: Two recordings of one job agree in nearly all of the graphs' kernel time (99.8 % in a recorded training), those of
-#: two models or two implementations of one model in less than a fifth of it. Half is far from both.
-LEAST_NAMED_FRACTION = 0.5
-#: Graphs with less than this share of the kernel time are neither worth reading another trace nor mentioning.
-LEAST_GRAPH_FRACTION = 0.1
-
-
-class GraphTime(NamedTuple):
-    """Kernel time of all devices over the whole recording, in ns: of kernels in graphs, of the annotated ones among
-    these, and of all kernels."""
-
-    graph_ns: int
-    annotated_ns: int
-    all_ns: int
-
-    @property
-    def is_much(self) -> bool:
-        return self.graph_ns > 0 and self.graph_ns >= LEAST_GRAPH_FRACTION * self.all_ns
-
-
-def graph_time(trace: Trace) -> GraphTime:
-    graph, time = graph_kernels(trace), trace.events.dur_ns[trace.kernels.event]
-    labels = annotated(trace)
-    named = 0 if labels is None else int(time[graph & (labels.modules >= 0)].sum())
-    return GraphTime(int(time[graph].sum()), named, int(time.sum()))

@@ -38,9 +38,9 @@ _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
 )
 _OVERLAP = "Shorten {name}, or overlap it with GPU work"
-_OVERLAPPED = "output = model(inputs)  # launches the GPU's work\n"
-#: Below this share of the gain an overlap gains clearly less.
-MUCH = 0.9
+#: Below these shares of the gain an overlap gains clearly less, and hardly anything.
+MUCH, HARDLY = 0.9, 0.1
+_HOW_TO_PROFILE = "py-spy record --pid PID -o calls.svg  # shows the lines in which the time is spent"
 _STACKS = "profile(..., with_stack=True)  # names the Python code in these waits"
 KEEP_FROM_COMPILING = phrase("Keep torch.compile from working during the steps")
 LOGS = 'TORCH_LOGS="recompiles,graph_breaks" python train.py\n# torch.compile(model, dynamic=True) where shapes vary'
@@ -81,8 +81,8 @@ def long_stretches(facts: Facts) -> Insight | None:
         title, how = _advice(facts, name, {gap.doing for gap in gaps if gap.name == name})
     launches, values = round(model.launches), {"launches": count(round(model.launches)), "late": ns(sum(late.values()))}
     why = _why(facts, gaps, names) if gaps else filled(agreeing(_OF_FEW, launches), values)
-    if how is not None and title.template == _OVERLAP and (less := _overlapped(facts, sum(late.values()))):
-        why = joined(why, less)
+    if title.template == _OVERLAP:
+        title, how, why = _overlapped(facts, sum(late.values()), title, how, why)
     return _card(facts, "long_stretches", title, why, late, gaps, how)
 
 
@@ -110,7 +110,7 @@ def _how_to_overlap(facts: Facts, name: str) -> str | None:
     frame = source_line(name)
     if frame is None or not frame.function.isidentifier() or frame.function.startswith("__"):
         return None
-    return f"{_OVERLAPPED}following = {frame.function}(...)  # meanwhile"
+    return f"output = model(inputs)  # launches the GPU's work\nfollowing = {frame.function}(...)  # meanwhile"
 
 
 def compiled_waits(facts: Facts) -> Insight | None:
@@ -243,13 +243,17 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
     return joined(why, filled(agreeing(_OTHERS, others), {"others": count(others)})) if others else why
 
 
-def _overlapped(facts: Facts, late_ns: int) -> Phrase | None:
-    """Returns what the card gains if its work is only moved beside that of the GPU, where that is clearly less than
-    without this work: an overlap saves no more than the GPU's own time. None without a replay that can be trusted."""
+def _overlapped(
+    facts: Facts, late_ns: int, title: Phrase, how: str | None, why: Phrase
+) -> tuple[Phrase, str | None, Phrase]:
+    """Returns title, code and reason by what it gains if this work is only moved beside that of the GPU: no more than
+    the GPU's own time. Where that is clearly less than without this work, the reason says so; where it is hardly
+    anything, nothing speaks of an overlap."""
     gain_ns = facts.at_most_ns(late_ns, "device")
-    return (
-        phrase("Overlapped, it gains up to {overlapped}.", overlapped=ns(gain_ns)) if gain_ns < MUCH * late_ns else None
-    )
+    if gain_ns < HARDLY * late_ns:
+        return Phrase(title.template.partition(",")[0], title.values), how and _HOW_TO_PROFILE, why
+    less = phrase("Overlapped, it gains up to {overlapped}.", overlapped=ns(gain_ns))
+    return title, how, joined(why, less) if gain_ns < MUCH * late_ns else why
 
 
 def _is_unknown(facts: Facts, gaps: Sequence[LongGap]) -> bool:
