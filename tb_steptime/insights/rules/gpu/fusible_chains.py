@@ -29,6 +29,9 @@ _HOW: dict[ChainKind, str] = {
     "rotary": "apply_rotary = torch.compile(apply_rotary)",
 }
 
+_KEPT = phrase("Which results must stay in memory is not known.")
+_KEPT_FOR_BACKWARD = phrase("Which results must stay in memory, mainly for the backward pass, is not known.")
+
 
 def fusible_chains(facts: Facts) -> Insight | None:
     """Fires when chains of kernels that only read and write memory cost a twentieth of the step more than one each.
@@ -64,7 +67,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
             "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
             "fused kernel reads and writes at least what that one does."
         ),
-        why_confidence=phrase("Which results must stay in memory, mainly for the backward pass, is not known."),
+        why_confidence=_KEPT if facts.job.purpose == "inference" else _KEPT_FOR_BACKWARD,
         view="gpu",
         site=leading.site,
         estimated=True,
