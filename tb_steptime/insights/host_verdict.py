@@ -167,7 +167,9 @@ def _left_ns(facts: Facts) -> int | None:
         Bound.COMMUNICATION: found.sensitivity.communication,
     }
     left = parts.get(facts.host.bound, found.sensitivity.host)
-    return round(facts.step_ns * min(left / max(found.steady_step_ns, 1), 1.0))
+    # the replay knows what of the only step comes once: the time until its first work
+    whole_ns = facts.step_ns if len(facts.overview.steps) > 1 else min(facts.step_ns, found.recorded_step_ns)
+    return round(whole_ns * min(left / max(found.steady_step_ns, 1), 1.0))
 
 
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:

@@ -13,10 +13,10 @@ from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steady.device import find_excess
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.shown import steady_step_ns
-from tb_steptime.metrics.steady.step import REMOVED
 from tb_steptime.replay.changes import Change, changes
-from tb_steptime.replay.graph import build_graph, unlinked, wait_error
+from tb_steptime.replay.graph import Graph, build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import (
@@ -32,7 +32,7 @@ from tb_steptime.replay.sensitivity import (
 from tb_steptime.replay.steady import WIDER, SteadyStep, less_excess, recorded_length, steady_step, step_length
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace, shared
-from tb_steptime.trace.table import Bool
+from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 #: Above this share of unexplained time no gain is reported.
 NO_GAIN = 0.2
@@ -145,6 +145,13 @@ def replayed_step(trace: Trace) -> WhatIf | None:
     return what_if(trace)
 
 
+def _removed(graph: Graph, excess: Excess) -> Excess:
+    """Excess that is not replayed. A collective or kernel that may be as long in every step stays; a host that is late
+    for an unknown reason does not, as little as one that is interrupted."""
+    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
+    return excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device)
+
+
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
     device, or no step with such work. Raises ValueError for an unknown id."""
@@ -155,7 +162,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
         return None
-    undisturbed = less_excess(graph, find_excess(trace).of(*REMOVED), host_lanes(trace))
+    undisturbed = less_excess(graph, _removed(graph, find_excess(trace)), host_lanes(trace))
     step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)

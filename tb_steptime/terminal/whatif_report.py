@@ -24,9 +24,11 @@ from tb_steptime.text.printer import UNKNOWN, duration, percent_exact
 WIDTH = 100
 #: Why a change gains more here than its card says: the card's gain may be added to those of other cards.
 _WHY_MORE = (
-    "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. A card "
-    "counts only idle time that its change removes, and no idle time that another card counts."
+    "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. Cards about "
+    "the CPU and the loader count only idle time that their change removes, and none that another card counts."
 )
+#: Changes with such cards.
+_OF_HOST = ("launch_graphs", "between_graphs", "sync_bubble", "input_bound", "more_workers")
 _PARTS = {
     "host": "Without the host's own time",
     "device": "With an instant GPU",
@@ -99,7 +101,8 @@ def what_if_text(span: SpanWhatIf) -> str:
         )
         for gain in span.changes
     ]
-    return "\n".join([*lines, *aligned(table), "", *textwrap.wrap(_WHY_MORE, WIDTH)])
+    of_host = any(gain.id in _OF_HOST and gain.gain_ns for gain in span.changes)
+    return "\n".join([*lines, *aligned(table), *(["", *textwrap.wrap(_WHY_MORE, WIDTH)] if of_host else [])])
 
 
 def _parts(said: Sensitivity) -> list[tuple[str, int]]:

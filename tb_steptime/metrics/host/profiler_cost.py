@@ -36,8 +36,8 @@ _EMPTY_OPS = frozenset({"aten::view", "aten::_unsafe_view", "aten::as_strided", 
 FEWEST = 50
 #: What an observed op takes at least, and its share of a launch: on a slow CPU launches take longer, too. Ops of 35
 #: recordings of 2022 and later take 0.3 to 2.5 us and 0.07 to 0.5 of a launch; those of the three that were observed
-#: twice take 6 to 21 us and 0.9 to 2.3 of a launch.
-OBSERVED_NS, OBSERVED_SHARE = 5_000, 0.6
+#: twice take 6 to 21 us and 0.54 to 2.3 of a launch.
+OBSERVED_NS, OBSERVED_SHARE = 5_000, 0.5
 #: How many of the shortest empty ops are left out: the 5th percentile is not lengthened by interruptions.
 _SHORTEST = 0.05
 
@@ -72,8 +72,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
     if not noted:
         return None
     steps = len(find_steps(trace).steps)
-    observed_ns = observed_op_ns(trace) * number[OP_NS]
-    low, high = ((observed_ns + sum(each[end] * count for each, count in number.items())) // steps for end in (0, 1))
+    low, high = (sum(each[end] * count for each, count in number.items()) // steps for end in (0, 1))
     return ProfilerCost(low, high, round(noted / steps))
 
 
@@ -104,13 +103,11 @@ def observed_op_ns(trace: Trace) -> int:
 def observed_ops(trace: Trace) -> Finding | None:
     """Returns the finding that something besides the profiler observes each op, where that takes a good part of the
     steps."""
-    cost, each_ns = profiler_cost(trace), observed_op_ns(trace)
-    if cost is None or not each_ns:
-        return None
-    steps_ns = find_steps(trace).duration_ns
-    share = cost.low_ns * len(steps_ns) / max(1, int(steps_ns.sum()))
+    each_ns, ops, steps_ns = observed_op_ns(trace), trace.events.rows(Kind.CPU_OP), find_steps(trace).duration_ns
+    observed = int(_counts(trace, trace.events.thread[ops], trace.events.start_ns[ops]).sum()) if each_ns else 0
+    share = each_ns * observed / max(1, int(steps_ns.sum()))
     if share < OBSERVED_FRACTION:
         return None
-    values = {"each": ns(each_ns), "cost": ns(cost.low_ns), "share": fraction(share)}
+    values = {"each": ns(each_ns), "cost": ns(each_ns * observed // len(steps_ns)), "share": fraction(share)}
     trust: Trust = "low" if share >= MOSTLY_OBSERVED else "medium"
     return Finding("ops_observed", "said", ("host_time", "launches"), trust, share=share, values=values)

@@ -43,7 +43,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     others_ns = _others_in_fp32(facts, device, leading, eligible_ns)
     how = _how(facts, leading)
     if how and others_ns:
-        how = f"{how}\n{_IN_BF16 if how == leading.setting else _SHORTENS_ALL}"
+        how = f"{how}\n{_IN_BF16 if how == leading.setting else _SHORTENS_MOST}"
     return kernel_card(
         facts,
         id="tensor_cores_unused",
@@ -60,9 +60,9 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
 
 
 #: The other half of the advice for inference in FP32, beside the setting that moves products alone.
-_IN_BF16 = """# or BF16, if the results stay right, which shortens all other kernels too:
+_IN_BF16 = """# or BF16, if the results stay right, which shortens most other kernels too:
 # with torch.autocast("cuda", dtype=torch.bfloat16): output = model(batch)"""
-_SHORTENS_ALL = "# shortens all other kernels too, since they move half of the bytes"
+_SHORTENS_MOST = "# shortens most other kernels too, since they move half of the bytes"
 #: Types of 16 bits in short names of kernels.
 _HALF = expression(r"\bb?f16\b|\bb?half\b")
 

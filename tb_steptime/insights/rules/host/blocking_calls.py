@@ -43,7 +43,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
     more_ns = behind.split_ns + behind.short_ns
     total_ns = bubble_ns(rows) + more_ns
     words = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
-    if behind.short_ns:
+    if behind.short_ns > behind.split_ns:
         words = _FIRST_LATE[len(rows) > 1]
     elif behind.split_ns:
         words = _FEW_BETWEEN

@@ -129,17 +129,17 @@ READS_BACK = _op(
 ALTERNATING = _op(
     "loop", "", "Read what a loop needs from the GPU at once", "x = x.cpu()  # once; the loop over it runs on the CPU"
 )
-#: Minimum share of the calls that one kind of wait has if advice about it saves most of what all of them cost.
-_MOSTLY = 0.8
+#: Minimum share of the calls that one kind of wait has if advice about it saves much of what all of them cost.
+_MUCH = 0.5
 
 OTHER = _op("other", "", "Move the blocking call out of the step")
 
 
 def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
-    """Returns the op of the first row, or `ALTERNATING` if others make many of the calls."""
+    """Returns the op of the first row, or `ALTERNATING` if others make most of the calls."""
     first = waiting_op(rows[0])
     of_first = sum(row.count for row in rows if waiting_op(row) is first)
-    return first if of_first >= _MOSTLY * sum(row.count for row in rows) else ALTERNATING
+    return first if of_first >= _MUCH * sum(row.count for row in rows) else ALTERNATING
 
 
 def waiting_op(row: BlockingRow) -> WaitingOp:

@@ -75,7 +75,8 @@ def between_graphs(facts: Facts) -> Insight | None:
     waits = behind_waits(facts)
     gaps, split = less(late.short, late.short, waits.not_graphs_ns), less(late.split, late.split, waits.split_ns)
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
-    advice = _Advice(_SHORTEN, _BETWEEN, how_to_schedule_ahead(facts, _INPUTS))
+    script = _WHOLE_STEP if facts.job.purpose == "training" else _INPUTS
+    advice = _Advice(_SHORTEN, _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, late.launches, advice) if short else None
 
 
@@ -117,6 +118,7 @@ _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger 
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
 _INPUTS = "# prepare the next inputs while a graph runs"
+_WHOLE_STEP = "# one graph of the whole step: forward pass, loss, backward pass and optimizer (capturable=True)"
 _LOOK = "py-spy record --pid PID -o scheduler.svg  # the next batch is scheduled ahead already"
 
 _LATE = "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time."

@@ -56,7 +56,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     do, such as a server without requests: where nothing of the CPU is recorded, the card says so. A recording that has
     no more of the CPU than launch calls: there is no card, since these gaps may be anything. An optimizer on the CPU of
     which nothing is recorded: the copies of gradients and weights around it show it. A GPU that waits while the CPU
-    works for another one of the process: without a name `serial_devices` alone says so.
+    works for another one of the process: without a name `serial_devices` alone says so. The only launch of a graph: how
+    long it takes in a step is not known.
 
     Needs: CPU and GPU activity, with the launch calls; `with_stack=True` to name Python code.
 
@@ -73,7 +74,8 @@ def long_stretches(facts: Facts) -> Insight | None:
     names = _names(facts, late, compiled=False)
     name = _common_name(names)
     unclear = name is None and (in_series(facts.host) or facts.share(sum(late.values())) < WARNING_FRACTION)
-    if not late or unclear or facts.host.cpu_unrecorded:
+    one_launch = name is not None and is_graph_launch(name) and has_one_graph(facts.host)
+    if not late or unclear or one_launch or facts.host.cpu_unrecorded:
         return None
     title = _UNKNOWN if _is_unknown(facts, gaps) else phrase("Shorten what the CPU does between launches")
     how = None if facts.host.with_stack else _STACKS
@@ -93,7 +95,7 @@ def _advice(facts: Facts, name: str, doing: set[Kinds]) -> tuple[Phrase, str | N
     """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
     if "update" in doing:
         return phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
-    if is_graph_launch(name) and not has_one_graph(facts.host):
+    if is_graph_launch(name):
         how = how_to_schedule_ahead(facts, _HOW_TO_LAUNCH_EARLIER)
         return phrase("Launch each CUDA graph while the one before it runs"), how
     short = text(brief(frame_function(name), PLACE_LENGTH))
@@ -203,6 +205,12 @@ def _common_name(waits: Sequence[WaitName]) -> str | None:
     return name if name and 2 * of_name[name] >= sum(each.late_ns for each in waits) else None
 
 
+def _short_place(name: str) -> str:
+    """Returns a frame's function with its file and line, or the function alone where that is too long."""
+    place = placed(name)
+    return place if len(place) <= PLACE_LENGTH else brief(frame_function(name), PLACE_LENGTH)
+
+
 def placed(name: str) -> str:
     """Returns a frame's function with its file and line: "crop (data.py:9)"; any other name is unchanged."""
     frame = source_line(name)
@@ -224,11 +232,7 @@ def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Ph
     mine = [gap for gap in gaps if name is not None and gap.name == name]
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
     place, call = next((gap.inside for gap in mine if gap.inside), None), _busiest(mine)
-    named = (
-        f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}"
-        if name and place
-        else brief(placed(name or ""), PLACE_LENGTH)
-    )
+    named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
     of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
     in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
     words = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
