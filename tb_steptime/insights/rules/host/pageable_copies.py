@@ -68,8 +68,8 @@ def _why(rows: list[BlockingRow]) -> Phrase:
 
 def pageable_batch_copies(facts: Facts) -> Insight | None:
     """Fires when copies from pageable memory to the GPU run alone for long enough, or when the CPU waits in them for
-    the GPU's earlier work and is late afterwards. The copy's time is no idle time of the GPU, so that no other card
-    claims it.
+    the GPU's earlier work and is late afterwards. The copy's own time is no idle time of the GPU, so that no other card
+    claims it; the idle time after such a wait may be part of other cards, too.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
     medium for that reason. A CPU that waits in these copies and is ahead all the same loses nothing.
