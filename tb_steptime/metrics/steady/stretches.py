@@ -95,6 +95,14 @@ def host_events(trace: Trace) -> HostEvents:
     return HostEvents(np.concatenate(row).astype(np.int32), np.concatenate(enclosing), np.concatenate(depth))
 
 
+def host_places(trace: Trace, rows: Int32 | Int64) -> Int64:
+    """Returns where these rows of the event table are in `host_events`; -1 for none, and for a row of -1."""
+    host = host_events(trace)
+    places = np.full(len(trace.events) + 1, -1, np.int32)  # the last entry is that of a row of -1
+    places[host.row] = np.arange(len(host), dtype=np.int32)
+    return places.take(rows).astype(np.int64)
+
+
 def find_stretches(trace: Trace) -> Stretches:
     """Divide the time of each thread into stretches."""
     host = host_events(trace)
