@@ -66,7 +66,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
         rows = first + np.flatnonzero(_counts(trace, events.thread[some], events.start_ns[some]))
         count += np.bincount(events.kind[rows], minlength=len(count))
         if events.shapes is not None:
-            with_shapes += np.count_nonzero(events.shapes[rows[events.kind[rows] == Kind.CPU_OP]] >= 0)
+            with_shapes += int((events.shapes[rows[events.kind[rows] == Kind.CPU_OP]] >= 0).sum())
     number = {
         OP_NS: int(count[Kind.CPU_OP] + count[Kind.USER]),
         SHAPES_NS: with_shapes,
