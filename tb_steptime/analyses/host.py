@@ -7,8 +7,7 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
-from tb_steptime.metrics.communication.exposure import exposure, holding_ops
-from tb_steptime.metrics.communication.waits import waited_collectives
+from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
 from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows

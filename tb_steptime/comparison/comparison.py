@@ -22,8 +22,8 @@ from tb_steptime.comparison.row_changes import ChangeTable
 from tb_steptime.comparison.sides import ExpectedGain, Side
 from tb_steptime.comparison.tables import tables
 from tb_steptime.comparison.waterfall import Waterfall, by_part, mean_step_ns, waterfalls
+from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.text import Note
 
 

@@ -20,8 +20,8 @@ from tb_steptime.metrics.data_loading.recorded.loading import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
-from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (

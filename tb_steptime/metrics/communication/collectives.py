@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.kinds import KINDS, UNKNOWN_KIND, kind_of
 from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -44,6 +44,55 @@ from tb_steptime.trace.table import (
     places_in,
     values_at,
 )
+
+# The kind of a collective, read from any of its names: of its arguments, its op, its mark, its kernel.
+#
+# "allreduce"  "nccl:all_reduce"  "c10d::allreduce_"  "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"   ->   all_reduce
+
+#: Every kind with its name in PyTorch's documentation.
+KIND_LABELS = {
+    "all_reduce": "all-reduce",
+    "reduce_scatter": "reduce-scatter",
+    "all_gather": "all-gather",
+    "all_to_all": "all-to-all",
+    "broadcast": "broadcast",
+    "send_receive": "send and receive",
+    "barrier": "barrier",
+    "gather": "gather",
+    "scatter": "scatter",
+    "reduce": "reduce",
+    "unknown": "collective",
+}
+KINDS = tuple(KIND_LABELS)
+UNKNOWN_KIND = KINDS.index("unknown")
+
+#: Patterns for names in lower case without underscores; the first match counts. "reduce" is part of three others,
+#: "gather" of one.
+_SPELLINGS = (
+    ("all_reduce", r"allreduce|crossdevicereduce|lamport"),
+    ("reduce_scatter", r"reducescatter"),
+    ("all_gather", r"allgather"),
+    ("all_to_all", r"alltoall|moea2a|dispatch|combine|notify"),
+    ("broadcast", r"broadcast"),
+    ("send_receive", r"sendrecv|(?<![a-z])(?:i?send|i?recv)"),
+    ("barrier", r"barrier"),
+    ("gather", r"gather"),
+    ("scatter", r"scatter"),
+    ("reduce", r"reduce"),
+)
+_COMPILED = tuple((KINDS.index(kind), expression(pattern)) for kind, pattern in _SPELLINGS)
+
+
+@lru_cache(maxsize=1024)
+def kind_of(name: str) -> int:
+    """The place in KINDS of a collective with this name; that of "unknown" if the name does not show it.
+
+    >>> KINDS[kind_of("nccl:_all_gather_base")], KINDS[kind_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)")]
+    ('all_gather', 'unknown')
+    """
+    squashed = name.replace("(anonymous namespace)", "").partition("(")[0].lower().replace("_", "")
+    return next((kind for kind, pattern in _COMPILED if pattern.search(squashed)), UNKNOWN_KIND)
+
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")

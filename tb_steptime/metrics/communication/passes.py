@@ -16,10 +16,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.collectives import find_collectives, launching_calls
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, whole_steps
-from tb_steptime.metrics.communication.kinds import KINDS
-from tb_steptime.metrics.communication.packed import PackedColumn, packed
+from tb_steptime.metrics.communication.collectives import KINDS, find_collectives, launching_calls
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, PackedColumn, packed, whole_steps
 from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.text.patterns import expression

@@ -26,7 +26,7 @@ from tb_steptime.metrics.data_loading.loaders import (
 from tb_steptime.metrics.data_loading.recorded.loading import Recorded, late_waits
 from tb_steptime.metrics.data_loading.scaling.bursts import Burst
 from tb_steptime.metrics.data_loading.waits import exposed_waits
-from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.means import slow
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

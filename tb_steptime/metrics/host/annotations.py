@@ -14,9 +14,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
-from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.intervals import Intervals

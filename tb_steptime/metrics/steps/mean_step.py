@@ -15,8 +15,8 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import activity_intervals, computing_intervals, kernel_intervals
 from tb_steptime.metrics.idle.reasons import REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import idle_sums
+from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
-from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps

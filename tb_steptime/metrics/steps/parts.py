@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure
 from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
-from tb_steptime.metrics.whole_means import whole_mean, whole_means
+from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_intervals, union_where
 from tb_steptime.trace.intervals import Intervals, partition

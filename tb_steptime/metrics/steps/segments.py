@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.idle.reasons import EXCLUDED, IDLE_MEANINGS, IdleNs
-from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.mean_step import StepAggregates

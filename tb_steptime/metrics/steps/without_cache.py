@@ -20,7 +20,7 @@ from tb_steptime.metrics.flops.calls import Shape, shapes_of
 from tb_steptime.metrics.flops.op_flops import ATTENTION, OPS, work_of
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.job.kind import job_kind
-from tb_steptime.metrics.outliers import MAD_SCALE
+from tb_steptime.metrics.means import MAD_SCALE
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, rows_named
 from tb_steptime.trace.steps import find_steps

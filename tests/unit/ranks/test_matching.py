@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
-from tb_steptime.metrics.communication.packed import packed
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, packed
 from tb_steptime.ranks.instances import instances_of
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, match

@@ -21,7 +21,7 @@ from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
 from tb_steptime.metrics.data_loading.loaders import Batches, WaitedFor, find_batches, short_wait_ns, waited_for
 from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
 from tb_steptime.metrics.data_loading.waits import work_from_before
-from tb_steptime.metrics.outliers import robust_deviation
+from tb_steptime.metrics.means import robust_deviation
 from tb_steptime.text import Reason, fraction, ns
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps

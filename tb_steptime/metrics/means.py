@@ -1,11 +1,15 @@
-"""How much steps vary: their median, and which ones stand out."""
+"""Means and medians of steps: in whole ns, and which steps stand out."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from tb_steptime.trace.table import Bool, Float64, Int64
 from tb_steptime.trace.table import median as median
+
+# How much steps vary: their median, and which ones stand out.
 
 #: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
 OUTLIER_Z = 3.5
@@ -40,3 +44,22 @@ def slow(values: Int64 | Float64) -> Bool:
     usual = median(values)
     result: Bool = (modified_z(values) > OUTLIER_Z) & (values - usual >= SLOW_FRACTION * usual)
     return result
+
+
+def whole_mean(total_ns: int, count: int) -> int:
+    """The mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
+    return (2 * total_ns + count) // (2 * count) if count else 0
+
+
+def whole_means(sums: Sequence[int] | Int64, count: int, total_ns: int | None = None) -> list[int]:
+    """Each sum divided by the count, in whole ns that add up to the total: those with the largest remainders are
+    rounded up. total_ns: None for the rounded mean of all sums together.
+
+    >>> whole_means([7, 5, 3], 2)
+    [4, 3, 1]
+    """
+    parts = np.asarray(sums, np.int64)
+    total_ns = whole_mean(int(parts.sum()), count) if total_ns is None else total_ns
+    whole, rest = np.divmod(parts, count)
+    whole[np.argsort(-rest, kind="stable")[: total_ns - int(whole.sum())]] += 1
+    return [int(ns) for ns in whole]
