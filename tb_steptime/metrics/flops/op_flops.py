@@ -14,7 +14,6 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from tb_steptime.metrics.flops import convolutions
 from tb_steptime.metrics.flops.calls import (
     TYPE_BYTES,
     Call,
@@ -25,6 +24,7 @@ from tb_steptime.metrics.flops.calls import (
     shapes_of,
     types_of,
 )
+from tb_steptime.metrics.flops.convolutions import BACKWARD, FORWARD, backward, forward, gradient_of_input
 
 
 def work_of(
@@ -107,7 +107,7 @@ def _broadcast(left: Shape, right: Shape) -> Shape | None:
 
 
 def _gradient_of_input(call: Call) -> Work | None:
-    return convolutions.gradient_of_input(call._replace(shapes=call.shapes[1:]))
+    return gradient_of_input(call._replace(shapes=call.shapes[1:]))
 
 
 class Attention(NamedTuple):
@@ -188,8 +188,8 @@ _RULES: dict[str, tuple[int, Callable[[Call], Work | None]]] = {
     **{f"aten::{op}": (1, _bmm(1)) for op in ("baddbmm", "baddbmm_")},
     "aten::linear": (0, _linear),
     "aten::matmul": (0, _matmul),
-    **{op: (0, convolutions.forward(places)) for op, places in convolutions.FORWARD.items()},
-    **{op: (0, convolutions.backward(op)) for op in convolutions.BACKWARD},
+    **{op: (0, forward(places)) for op, places in FORWARD.items()},
+    **{op: (0, backward(op)) for op in BACKWARD},
     "aten::cudnn_convolution_backward_input": (1, _gradient_of_input),
     "aten::miopen_convolution_backward_input": (1, _gradient_of_input),
     **{op: (kind.first, attention(op)) for op, kind in ATTENTION.items()},

@@ -18,7 +18,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.marks import in_steps
+from tb_steptime.metrics.data_loading.waits import in_steps
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE

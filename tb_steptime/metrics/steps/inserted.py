@@ -22,7 +22,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.marks import NO_WORK, SEED
+from tb_steptime.metrics.data_loading.waits import NO_WORK, SEED
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.means import SLOW_FRACTION, robust_deviation
 from tb_steptime.metrics.phases.marks import training_threads

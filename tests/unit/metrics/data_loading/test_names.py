@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.metrics.data_loading.loaders import loader_table
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
 from tb_steptime.trace.model import Trace
 from tests.drawn.recorder_files import ORIGIN, File, recorded
 from tests.drawn.timeline import timeline

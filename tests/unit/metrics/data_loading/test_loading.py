@@ -14,11 +14,11 @@ from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.discovery import RECORDS_PATIENCE_NS, Discovery, Place
 from tb_steptime.ingest.recorder_files import SeenRecords, are_current, with_records
 from tb_steptime.ingest.recorder_files.finding import digest_of
-from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
-from tb_steptime.metrics.data_loading.recorded import loading
-from tb_steptime.metrics.data_loading.recorded.lanes import COLLATE, DATASET, TRANSFER, WAIT
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
+from tb_steptime.metrics.data_loading import recorded as loading
+from tb_steptime.metrics.data_loading.loaders import between_epochs_ns
+from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.recorded_workers import COLLATE, DATASET, TRANSFER, WAIT
+from tb_steptime.metrics.data_loading.throughput import find_throughput
 from tb_steptime.record.file import format as record_format
 from tb_steptime.record.file.format import (
     FAILED,

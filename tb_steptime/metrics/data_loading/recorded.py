@@ -12,18 +12,22 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.epoch_starts import between_epochs_ns
-from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
-from tb_steptime.metrics.data_loading.recorded.batches import BatchTimings, find_timings, sampler_ns
-from tb_steptime.metrics.data_loading.recorded.lanes import ProductionLane, ReadyQueue, lanes, ready_queues
-from tb_steptime.metrics.data_loading.recorded.lines import RecordedLines, recorded_lines
-from tb_steptime.metrics.data_loading.recorded.workers import (
+from tb_steptime.metrics.data_loading.lines import RecordedLines, recorded_lines
+from tb_steptime.metrics.data_loading.loaders import between_epochs_ns, find_batches, waited_for
+from tb_steptime.metrics.data_loading.recorded_workers import (
     COMPUTES_FRACTION,
+    BatchTimings,
     Kind,
+    ProductionLane,
+    ReadyQueue,
     RecordedWorker,
     SlowBatch,
+    find_timings,
+    lanes,
+    ready_queues,
     recorded_workers,
     sampled_shares,
+    sampler_ns,
     slowest_batches,
 )
 from tb_steptime.metrics.data_loading.waits import exposed_waits

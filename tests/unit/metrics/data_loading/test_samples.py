@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.metrics.data_loading.recorded.workers import (
+from tb_steptime.metrics.data_loading.recorded import Recorded
+from tb_steptime.metrics.data_loading.recorded_workers import (
     COMPUTES_FRACTION,
     MOST_FRACTION,
     READS_FRACTION,

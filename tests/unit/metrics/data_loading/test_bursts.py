@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.data_loading import analyse
-from tb_steptime.metrics.data_loading.scaling.bursts import AMBIGUOUS, Burst, find_burst
-from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
-from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput, find_throughput
-from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
+from tb_steptime.metrics.data_loading.bursts import AMBIGUOUS, BatchProduction, Burst, find_burst
+from tb_steptime.metrics.data_loading.throughput import (
+    LoaderThroughput,
+    MeanStep,
+    WorkerCurve,
+    find_throughput,
+    worker_curve,
+)
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_waits import simulated, span_of, steps_that_wait

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.recorded.loading import what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput
+from tb_steptime.metrics.data_loading.recorded import what_is_recorded
+from tb_steptime.metrics.data_loading.throughput import find_throughput
 from tests.drawn.recorder_files import drawn, write_two_workers
 
 
