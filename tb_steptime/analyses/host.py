@@ -24,7 +24,7 @@ from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, he
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
 from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures

@@ -14,7 +14,7 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time, findings, ju
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.job.kind import JobKind, job_kind
+from tb_steptime.metrics.job import JobKind, job_kind
 from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.steady.shown import ExcessNs, ExcessRow, excess_rows, steady_step_ns, step_excess
 from tb_steptime.metrics.steady.step import steady_ns

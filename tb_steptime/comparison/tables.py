@@ -31,9 +31,9 @@ from tb_steptime.comparison.row_changes import (
     table,
 )
 from tb_steptime.comparison.sides import Side
+from tb_steptime.metrics.host.blocking_calls import BlockingPlace
 from tb_steptime.metrics.host.copies import CopyPlace
 from tb_steptime.metrics.host.cpu_ops import OpTime
-from tb_steptime.metrics.host.sync_groups import BlockingPlace
 from tb_steptime.metrics.kernel_names.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 

@@ -18,7 +18,7 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase

@@ -19,7 +19,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
 from tb_steptime.tables.base import report_of

@@ -19,7 +19,7 @@ from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.launches.run_ahead import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
 from tb_steptime.metrics.steps.segments import Segment

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import Shape, shapes_of
+from tb_steptime.metrics.flops.op_flops import Shape, shapes_of
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals

@@ -30,9 +30,9 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import KIND_LABELS, KINDS, Collectives, find_collectives
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
-from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
+from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.job.execution import compiled_ranges
+from tb_steptime.metrics.job import compiled_ranges
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared

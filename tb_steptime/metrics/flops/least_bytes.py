@@ -26,7 +26,7 @@ from collections.abc import Callable
 from math import prod
 from typing import NamedTuple
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
 
 
 class CallTraffic(NamedTuple):

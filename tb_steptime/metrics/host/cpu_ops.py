@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import shapes_of
+from tb_steptime.metrics.flops.op_flops import shapes_of
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.memory.devices import CPU, memory_devices

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.host.blocking_calls import blocking_groups
 from tb_steptime.metrics.idle.doing import doing_in
 from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
 from tb_steptime.text.patterns import expression

@@ -24,8 +24,7 @@ from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
-from tb_steptime.metrics.job.execution import compiled_ranges
-from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.groups import add_nearby

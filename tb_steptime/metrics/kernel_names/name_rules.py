@@ -13,7 +13,7 @@ import re
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-from tb_steptime.metrics.kernel_names.function_names import function_name
+from tb_steptime.metrics.kernel_names.short_names import function_name
 from tb_steptime.metrics.kernel_names.work_kinds import COLLECTIVE_KERNEL
 from tb_steptime.text.patterns import expression
 

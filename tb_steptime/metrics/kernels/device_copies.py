@@ -19,9 +19,8 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import types_of
-from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, activity_site
+from tb_steptime.metrics.flops.op_flops import types_of
+from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, way
 from tb_steptime.metrics.kernels.eager_attention import in_attention
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, in_layer, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns

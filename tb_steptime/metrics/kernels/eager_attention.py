@@ -17,11 +17,10 @@ from math import prod
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import shapes_of
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.flops.op_flops import shapes_of
+from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins

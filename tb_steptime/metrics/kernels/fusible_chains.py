@@ -21,7 +21,7 @@ from typing import Literal, get_args
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.activities import KernelSite, kernel_site
 from tb_steptime.metrics.kernels.eager_attention import in_attention
 from tb_steptime.metrics.kernels.kernel_kinds import KernelKind, StreamKernels, stream_kernels
 from tb_steptime.metrics.steady.step import steady_activity_ns

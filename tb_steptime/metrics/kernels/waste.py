@@ -17,9 +17,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import types_of
+from tb_steptime.metrics.flops.op_flops import types_of
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.activities import KernelSite, find_products, kernel_site
 from tb_steptime.metrics.gpu.occupancy import filling
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
 from tb_steptime.metrics.kernel_names.work_kinds import (
@@ -40,7 +40,6 @@ from tb_steptime.metrics.kernels.fusible_chains import FusibleChains, fusible_ch
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share
-from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import kernel_origins

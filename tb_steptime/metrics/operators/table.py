@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Evidence
-from tb_steptime.metrics.gpu.kernel_site import run_of
+from tb_steptime.metrics.gpu.activities import run_of
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
 from tb_steptime.metrics.operators.keys import By, Keys, label_keys

@@ -39,9 +39,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
 from tb_steptime.metrics.flops.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
-from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
-from tb_steptime.metrics.tensor_cores.matmul_ops import (
+from tb_steptime.metrics.gpu.activities import (
     Product,
     Products,
     find_products,
@@ -50,6 +48,8 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import (
     labelled_ops,
     names_among,
 )
+from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
+from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes

@@ -15,14 +15,13 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
+from tb_steptime.metrics.gpu.activities import Product, find_products
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.step import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, find_products
-from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, TF32_CAPABILITY, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups

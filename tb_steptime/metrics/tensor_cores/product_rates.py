@@ -21,12 +21,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Work
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Work
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.activities import KernelSite, Product, find_products, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows, runs_alone
 from tb_steptime.metrics.kernel_names.work_kinds import ALWAYS_ALIGNED, LOADED_AT_ONCE
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.groups import Groups

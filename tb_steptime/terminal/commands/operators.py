@@ -18,7 +18,7 @@ from tb_steptime.terminal.commands.base import (
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.metrics.flame.prefixes import FlameBy
+    from tb_steptime.metrics.flame import FlameBy
 
 #: Formats of call paths: folded stacks for flamegraph.pl, and speedscope's JSON.
 _FLAME_GRAPHS = ("folded", "speedscope")

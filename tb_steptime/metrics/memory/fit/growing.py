@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, shapes_of, types_of
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Shape, shapes_of, types_of
 from tb_steptime.metrics.memory.allocations import PHASE, allocations, births, sizes, steps_at
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU

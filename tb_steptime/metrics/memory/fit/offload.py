@@ -17,7 +17,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import way
+from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
 from tb_steptime.metrics.memory.devices import Place
 from tb_steptime.metrics.memory.fit.checkpoints import (

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Shape, types_of
 from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.devices import CPU, Place

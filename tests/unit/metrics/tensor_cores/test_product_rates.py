@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.flops.calls import Work
-from tb_steptime.metrics.flops.op_flops import work_of
+from tb_steptime.metrics.flops.op_flops import Work, work_of
 from tb_steptime.metrics.tensor_cores.product_rates import (
     ALIGNED_FRACTION,
     Chip,

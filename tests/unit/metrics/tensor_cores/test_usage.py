@@ -12,8 +12,8 @@ import pytest
 from tb_steptime.analyses.tensor_cores import ANALYSIS, KERNEL_ROWS, NO_ACTIVITY, KernelRow, SplitStep
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
-from tb_steptime.metrics.kernel_names.function_names import function_name
 from tb_steptime.metrics.kernel_names.name_rules import FAMILIES, Family, TensorCore, classify
+from tb_steptime.metrics.kernel_names.short_names import function_name
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,

@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job.kind import JobKind, Purpose, Server
+from tb_steptime.metrics.job import JobKind, Purpose, Server
 from tb_steptime.metrics.launches.recaptures import Recaptures
 from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.sites import SiteRow

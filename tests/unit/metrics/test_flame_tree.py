@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.flame.costs import FlameTree, Measure, flame_tree
-from tb_steptime.metrics.flame.prefixes import FlameBy, Labels
+from tb_steptime.metrics.flame import FlameBy, FlameTree, Labels, Measure, flame_tree
 from tb_steptime.metrics.operators.op_costs import outside_ops
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.metrics.operators.table import OpGrouping, operator_tables

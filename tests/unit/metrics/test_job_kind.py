@@ -6,9 +6,7 @@ import pytest
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
-from tb_steptime.metrics.job.evidence import JobEvidence
-from tb_steptime.metrics.job.kind import MANY, JobKind, job_kind
-from tb_steptime.metrics.job.machine import where_it_runs
+from tb_steptime.metrics.job import MANY, JobEvidence, JobKind, job_kind, where_it_runs
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace
 from tests.drawn.timeline import A100, timeline
