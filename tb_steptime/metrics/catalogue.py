@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tb_steptime.metrics import launches
 from tb_steptime.metrics.base import Figure, Metric, Series, unknown
 from tb_steptime.metrics.data_loading import figures as data_loading
 from tb_steptime.metrics.gpu import counters, occupancy
@@ -12,7 +13,6 @@ from tb_steptime.metrics.idle import figures as idle
 from tb_steptime.metrics.idle import host_floor
 from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, devices_by_activity
-from tb_steptime.metrics.launches import run_ahead as launches
 from tb_steptime.metrics.memory import peak as memory
 from tb_steptime.metrics.roofline import utilization as roofline
 from tb_steptime.metrics.steady import host as steady_host

@@ -25,19 +25,21 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.memory.allocations import ops_at, steps_at
-from tb_steptime.metrics.memory.devices import curve, memory_devices
+from tb_steptime.metrics.memory.allocations import curve, memory_devices, ops_at, steps_at
 from tb_steptime.metrics.operators.keys import BETWEEN, stacks_of
-from tb_steptime.metrics.operators.op_costs import (
+from tb_steptime.metrics.operators.op_tree import (
     Labelled,
     LabelledWork,
+    Where,
+    in_steps,
     labelled_work,
+    levels_of,
     of_activities,
+    op_tree,
     outside_ops,
     own_costs,
     runtime_in_ops,
 )
-from tb_steptime.metrics.operators.op_tree import Where, in_steps, levels_of, op_tree
 from tb_steptime.trace.frames import module_frames, module_name, nested_modules, short_frame, source_frames
 from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels

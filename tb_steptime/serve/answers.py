@@ -8,8 +8,8 @@ from tb_steptime.comparison.changes import ChangeId
 from tb_steptime.comparison.comparison import ChainLink, Comparison
 from tb_steptime.insights.base import Headline, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
-from tb_steptime.metrics.memory.devices import MemoryBins
+from tb_steptime.metrics.memory.allocations import MemoryBins
+from tb_steptime.metrics.memory.peak import CategoryBytes
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.snapshots.lines import DeviceGrowth, Strip
 from tb_steptime.snapshots.summary import SnapshotSummary

@@ -24,7 +24,7 @@ from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.metrics.memory.categories import MEMORY_PARTS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
+from tb_steptime.metrics.steps.host_pace import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores.usage import KERNEL_BINS, BinMeaning
 from tb_steptime.ranks.result import Role

@@ -22,8 +22,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows, paths_of_rows
 from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
-from tb_steptime.metrics.operators.op_costs import outside_ops
-from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import ErrorReport

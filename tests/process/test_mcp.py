@@ -14,7 +14,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.devices import NOT_RECORDED
+from tb_steptime.metrics.memory.allocations import NOT_RECORDED
 from tb_steptime.terminal.agent.logs import Which
 from tb_steptime.terminal.agent.tables import memory_fit
 from tb_steptime.terminal.fit_report import NOT_RECORDED as NO_ALLOCATIONS

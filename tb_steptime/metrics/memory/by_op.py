@@ -18,8 +18,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, are_on, births, ends_ns, ops_at, steps_at
-from tb_steptime.metrics.memory.devices import Place, curve
+from tb_steptime.metrics.memory.allocations import Place, allocations, are_on, births, curve, ends_ns, ops_at, steps_at
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import lane, op_rows

@@ -20,15 +20,17 @@ from tb_steptime.metrics.gpu.activities import run_of
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
 from tb_steptime.metrics.operators.keys import By, Keys, label_keys
-from tb_steptime.metrics.operators.op_costs import (
+from tb_steptime.metrics.operators.op_tree import (
     DEVICE_COSTS,
     Cost,
+    OpTree,
+    Where,
     graph_costs,
     labelled_work,
     measured_costs,
+    op_tree,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace

@@ -17,8 +17,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.memory.fit.fit import MARGIN
-from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits, size_of
-from tb_steptime.metrics.memory.fit.settings import FitSetting
+from tb_steptime.metrics.memory.fit.predictions import DeviceFit, FitSetting, fits, size_of
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.snapshots.lines import MOST_GROWN, DeviceGrowth
 from tb_steptime.snapshots.reading import read_snapshot

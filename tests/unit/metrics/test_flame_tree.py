@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.flame import FlameBy, FlameTree, Labels, Measure, flame_tree
-from tb_steptime.metrics.operators.op_costs import outside_ops
-from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, with_memory

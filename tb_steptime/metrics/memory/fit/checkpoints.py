@@ -26,10 +26,27 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
-from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.fit import Steady, steady
-from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, PeakLine, growing_sizes, highest_lines, tensors_of
+from tb_steptime.metrics.memory.allocations import (
+    CPU,
+    NEVER,
+    PHASE,
+    Place,
+    allocations,
+    are_on,
+    births,
+    ends_ns,
+    sizes,
+    steps_at,
+)
+from tb_steptime.metrics.memory.fit.fit import (
+    ROUNDED_TO,
+    PeakLine,
+    Steady,
+    growing_sizes,
+    highest_lines,
+    steady,
+    tensors_of,
+)
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE, backward_nodes

@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Shape, types_of
-from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
+from tb_steptime.metrics.memory.allocations import CPU, PHASE, Place, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.growing import (
+from tb_steptime.metrics.memory.fit.fit import (
     FLOAT,
     PeakLine,
+    Steady,
     Tensor,
+    bytes_alive,
     growing,
     highest_lines,
     ops_with_shapes,

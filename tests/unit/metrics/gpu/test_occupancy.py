@@ -21,7 +21,7 @@ from tb_steptime.metrics.gpu.occupancy import (
     resident_blocks,
     rounds,
 )
-from tb_steptime.metrics.kernels.aggregates import sm_active
+from tb_steptime.metrics.kernels.table import sm_active
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.model import Device, Trace
 from tests.drawn.real_traces import read_real

@@ -1,4 +1,6 @@
-"""The places that launch work, and the cost of each place and phase: device time, idle time by reason, run-ahead.
+"""How the host keeps the device busy: the places that launch work and their cost, the figures of the pace, the queue.
+
+The cost of each place and phase: device time, idle time by reason, run-ahead.
 
 site    launches  starved  run-ahead   device   idle by reason
 forward.model  289     79 %      13 us    12 ms    51 ms
@@ -7,24 +9,75 @@ phase = the sum of its sites, except that its device time is the union, as work 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 
-from tb_steptime.metrics.base import Evidence
+from tb_steptime.metrics.base import Evidence, Metric
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
+from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.split_launches import refill_late_ns, split_late_ns
 from tb_steptime.metrics.idle.sums import longest_gaps
-from tb_steptime.metrics.launches.run_ahead import LaunchedFrom, by_phase, by_site
+from tb_steptime.metrics.launches import (
+    QUEUE_MEAN,
+    RUN_AHEAD,
+    STARVED_SHARE,
+    LaunchedFrom,
+    LaunchFigures,
+    QueueLevel,
+    by_phase,
+    by_site,
+)
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.steps.mean_step import StepAggregates
+from tb_steptime.metrics.steps.parts import StepAggregates, kinds_of_work
+from tb_steptime.text import Unit
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import UInt8, distinct_in, median
+from tb_steptime.trace.table import Int64, UInt8, distinct_in, median
+
+# Figures that show whether the CPU limits the step: for the main device, means over the steps.
+
+IDLE_SHARE = Metric(
+    "gpu_idle_share", "GPU idle", Unit.FRACTION, "Share of the step in which the GPU does nothing."
+)  # fmt: skip
+GPU_BUSY_TIME = Metric(
+    "gpu_busy_time", "GPU busy", Unit.NS,
+    "Time of the step in which the GPU runs kernels, copies or memory sets.", colour="kernel",
+)  # fmt: skip
+QUEUE_PEAK = Metric(
+    "queue_peak", "Queue, peak", Unit.COUNT,
+    "The most launches that wait for the GPU at once. The launch queue of CUDA holds 1024.", colour="runtime",
+)  # fmt: skip
+FULL_QUEUE_TIME = Metric(
+    "full_queue_time", "Queue full", Unit.NS,
+    "Time of the step in launch calls that wait because the launch queue is full. The CPU seems busy, but only "
+    "waits for the GPU.", colour="runtime",
+)  # fmt: skip
+
+#: In the order in which they are shown.
+HOST_FIGURES = (
+    IDLE_SHARE, GPU_BUSY_TIME, HOST_FLOOR, QUEUE_MEAN, QUEUE_PEAK, STARVED_SHARE, RUN_AHEAD, FULL_QUEUE_TIME,
+)  # fmt: skip
+
+
+def host_figures(
+    step_ns: int, idle: IdleNs, host_floor_ns: float | None, launches: LaunchFigures, full_queue_ns: int
+) -> dict[str, float]:
+    """Returns the figures by metric id, in the order of HOST_FIGURES; unknown ones are left out. idle: idle time of the
+    mean step."""
+    values = (
+        idle.total_ns / step_ns if step_ns else 0.0, step_ns - idle.total_ns, host_floor_ns, launches.queue_mean,
+        launches.queue_max, launches.starved_share, launches.run_ahead_p50_ns, full_queue_ns,
+    )  # fmt: skip
+    shown = zip(HOST_FIGURES, values, strict=True)
+    return {metric.id: value for metric, value in shown if value is not None}
+
 
 #: Number of gaps of each site that are kept as evidence.
 EXAMPLES = 5
@@ -164,3 +217,69 @@ def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list
     found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
     return found[:EXAMPLES]
+
+
+# The device beside its queue, in the same time bins: its activity, and how far the host is ahead of it.
+#
+# queue    |1 2 3 2 1 0 0 0 |0 1 1 0 ..|
+# device   |kkkkkkkkkk      |  cc   kk |     compute, communication, copies: exact overlap, an instant counts once
+# ahead    |   40 us        |   12 us  |     mean of the activities that start in the bin
+
+
+class DeviceLevel(msgspec.Struct, frozen=True):
+    """One resolution, one entry per bin from the window's start on, in thousandths of the bin: computing kernels,
+    collectives where no kernel computes, copies where no kernel runs. run_ahead_ns: mean over the activities that start
+    in the bin, None where none does."""
+
+    bin_ns: int
+    kernel_permille: list[int]
+    communication_permille: list[int]
+    copy_permille: list[int]
+    run_ahead_ns: list[int | None]
+
+
+#: Number of activities that are counted at a time, to avoid arrays as long as all of them.
+_CHUNK = 1 << 18
+
+
+def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> list[DeviceLevel]:
+    """The device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
+    if not queue:
+        return []
+    low, high = find_steps(trace).window
+    kinds = kinds_of_work(trace, device)
+    finest_ns = queue[-1].bin_ns
+    count, ahead = _run_ahead(trace, device, low, high, finest_ns)
+    levels = []
+    for bin_ns in (level.bin_ns for level in queue):
+        starts = np.arange(low, high, bin_ns, dtype=np.int64)
+        joined = np.arange(0, len(count), bin_ns // finest_ns)
+        means = _means(np.add.reduceat(count, joined), np.add.reduceat(ahead, joined))
+        kernel, communication, copy = _permille(kinds, starts, np.minimum(starts + bin_ns, high))
+        levels.append(DeviceLevel(bin_ns, kernel, communication, copy, means))
+    return levels
+
+
+def _permille(kinds: Sequence[Intervals], starts: Int64, ends: Int64) -> list[list[int]]:
+    return [(1000 * kind.overlap_ns(starts, ends) // np.maximum(ends - starts, 1)).tolist() for kind in kinds]
+
+
+def _means(count: Int64, total_ns: Int64) -> list[int | None]:
+    means = (total_ns // np.maximum(count, 1)).tolist()
+    return [mean if known else None for mean, known in zip(means, (count > 0).tolist(), strict=True)]
+
+
+def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> tuple[Int64, Int64]:
+    """Per bin: the device's activities that start in it, and the sum of their run-ahead, ns."""
+    events, launches = trace.events, find_launches(trace)
+    bins = -(-(high - low) // bin_ns)
+    count, total = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
+    for first in range(0, len(launches.activity), _CHUNK):
+        activity, call = launches.activity[first : first + _CHUNK], launches.call[first : first + _CHUNK]
+        start = events.start_ns[activity]
+        wanted = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
+        place = (start[wanted] - low) // bin_ns
+        ahead = np.maximum(start[wanted] - events.start_ns[call[wanted]], 0)
+        count += np.bincount(place, minlength=bins)
+        total += exact_sums(place, ahead, bins)
+    return count, total
