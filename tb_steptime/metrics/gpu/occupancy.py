@@ -15,11 +15,12 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, windows
+from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Device, Trace, shared
-from tb_steptime.trace.table import Float64, Int32, Int64
+from tb_steptime.trace.model import Device, Trace, are_named, shared
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
@@ -153,6 +154,36 @@ def _fill_rows(
     result.resident[rows], result.waves[rows], result.tail[rows] = resident, waves, tail
     result.occupancy[rows] = np.minimum(counted / sm_count, resident) * thread_share
     result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
+
+
+@shared
+def sm_counts(trace: Trace) -> Int64:
+    """Number of SMs of each kernel's device; 0 if not recorded."""
+    on = trace.events.device[trace.kernels.event]
+    counts = np.zeros(len(on), np.int64)
+    for device in trace.devices.values():
+        counts[on == device.id] = device.sm_count or 0
+    return counts
+
+
+@shared
+def slots(trace: Trace) -> Int64:
+    """Number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
+    return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
+
+
+def sm_active(trace: Trace) -> Float64:
+    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
+    found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
+    waves = np.where(found.waves > 0, found.waves, np.nan)
+    active: Float64 = (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
+    return active
+
+
+@shared
+def is_persistent(trace: Trace) -> Bool:
+    """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
+    return are_named(trace, trace.kernels.event, PERSISTENT.search)
 
 
 @shared

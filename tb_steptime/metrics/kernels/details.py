@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, slots, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.launch_places import kernel_makers
-from tb_steptime.metrics.kernels.table import is_persistent, rows_in_window, slots, sm_counts
+from tb_steptime.metrics.kernels.table import rows_in_window
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import equal_bins, weighted_overlap
 from tb_steptime.trace.model import Trace, shared

@@ -13,27 +13,23 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, slots, sm_active, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks, blocks_per_sm
 from tb_steptime.metrics.kernel_names.name_rules import Answer, TensorCore
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.metrics.kernels.launch_places import kernel_makers
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, are_named, shared
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_op_names
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct, is_in
+from tb_steptime.trace.table import Float64, Int32, Int64, distinct, is_in
 
 # Sums over launches with equal kernel, op, module, line, bin and reason for not running on tensor cores.
 #
 # Every kernel table is made of these aggregates: a span has tens of thousands of launches and hundreds of aggregates,
 # so launches are summed once.
-#
-# The columns of launches say how each grid fills the GPU, and whether its shape shows a tail: occupancy and waves are
-# measured by `occupancy`, blocks per SM by `gpu`.
 
 
 class KernelAggregates(msgspec.Struct, frozen=True, eq=False):
@@ -142,42 +138,12 @@ def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
     yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if occupancy is None else occupancy
 
 
-def sm_active(trace: Trace) -> Float64:
-    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
-    found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
-    waves = np.where(found.waves > 0, found.waves, np.nan)
-    active: Float64 = (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
-    return active
-
-
 def _blocks_per_sm(trace: Trace) -> Float64:
     """From the grid if it is known, even if the file itself has no blocks per SM."""
     counted, sms = blocks(trace), sm_counts(trace)
     if counted is None:
         return blocks_per_sm(trace)
     return np.where((counted > 0) & (sms > 0), counted / np.maximum(sms, 1), blocks_per_sm(trace))
-
-
-@shared
-def slots(trace: Trace) -> Int64:
-    """Number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
-    return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
-
-
-@shared
-def sm_counts(trace: Trace) -> Int64:
-    """Number of SMs of each kernel's device; 0 if not recorded."""
-    on = trace.events.device[trace.kernels.event]
-    counts = np.zeros(len(on), np.int64)
-    for device in trace.devices.values():
-        counts[on == device.id] = device.sm_count or 0
-    return counts
-
-
-@shared
-def is_persistent(trace: Trace) -> Bool:
-    """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
-    return are_named(trace, trace.kernels.event, PERSISTENT.search)
 
 
 ANSWERS: tuple[TensorCore, ...] = ("yes", "no", "unknown")

@@ -21,7 +21,7 @@ import numpy as np
 from tb_steptime.metrics.flops.op_flops import types_of
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, find_products, kernel_site, way
-from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
 from tb_steptime.metrics.kernel_names.work_kinds import (
     COMPILED_KERNEL,
@@ -44,7 +44,6 @@ from tb_steptime.metrics.kernels.fusion import (
     in_layer,
     stream_kernels,
 )
-from tb_steptime.metrics.kernels.table import is_persistent, sm_counts
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases, optimizer_updates
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility, memory_share

@@ -23,10 +23,10 @@ import numpy as np
 from tb_steptime.metrics.flops.op_flops import Work
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import Product
+from tb_steptime.metrics.gpu.occupancy import is_persistent
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, exchanging, kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
-from tb_steptime.metrics.kernels.table import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.utilization import kernel_work
 from tb_steptime.metrics.tensor_cores.product_rates import EMPTY_NS
