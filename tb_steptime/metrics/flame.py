@@ -427,13 +427,13 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
     new = np.cumsum(kept, dtype=np.int32) - 1
     counts = with_inner(np.where(cut, np.maximum(1, tree.merged), 0).astype(np.int64), tree.parent)[top]
     total = {
-        measure: np.concatenate((values[kept], _sums(place, values[top], len(around))))
+        measure: np.concatenate((values[kept], exact_sums(place, values[top], len(around))))
         for measure, values in tree.total.items()
     }
     return FlameTree(
         parent=np.concatenate((np.append(new, -1)[tree.parent[kept]], new[around])).astype(np.int32),
         label=np.concatenate((tree.label[kept], np.full(len(around), smaller, np.int32))),
-        merged=np.concatenate((np.zeros(int(kept.sum()), np.int32), _sums(place, counts, len(around)))).astype(
+        merged=np.concatenate((np.zeros(int(kept.sum()), np.int32), exact_sums(place, counts, len(around)))).astype(
             np.int32
         ),
         calls=np.concatenate((tree.calls[kept], np.zeros(len(around), np.int32))),
@@ -454,9 +454,3 @@ def _large(tree: FlameTree, smallest: int) -> Bool:
         kept = largest > least
         kept[0] = True
     return kept
-
-
-def _sums(place: Int64, values: Int64, size: int) -> Int64:
-    total = np.zeros(size, np.int64)
-    np.add.at(total, place, values)
-    return total

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
-from tb_steptime.metrics.gpu.utilization import sm_levels, windows
+from tb_steptime.metrics.gpu.utilization import sm_levels, sums_in_windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import weighted_overlap
@@ -136,11 +137,7 @@ def measured(trace: Trace, device: int, id: str) -> Figure:
     of = samples(trace, device, id)
     if of is None:
         return unknown(trace, NOT_SAMPLED)
-    start, end = windows(trace)
-    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
-    low, high = place.reshape(2, -1)
-    part, whole = (np.concatenate(([0.0], np.cumsum(each))) for each in _covered(of, edges))
-    part, whole = part[high] - part[low], whole[high] - whole[low]
+    part, whole = sums_in_windows(trace, partial(_covered, of))
     means = [p / w if w > 0 else None for p, w in zip(part.tolist(), np.rint(whole).tolist(), strict=True)]
     return Figure(means[0], tuple(means[1:]), NOT_SAMPLED_HERE if means[0] is None else None)
 

@@ -10,11 +10,13 @@ calculator ignores the opt-in limit. So the occupancy is recomputed here from th
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, windows
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, sums_in_windows
 from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.compute_capability import SM_LIMITS
@@ -230,11 +232,7 @@ def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -
     rows = _measured_rows(trace, device, values)
     if not len(rows):
         return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)
-    start, end = windows(trace)
-    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
-    totals = [np.concatenate(([0.0], np.cumsum(each))) for each in _weighted(trace, rows, values, edges)]
-    low, high = place.reshape(2, -1)
-    return ratio_figure(totals[0][high] - totals[0][low], totals[1][high] - totals[1][low], NO_KERNELS)
+    return ratio_figure(*sums_in_windows(trace, partial(_weighted, trace, rows, values)), NO_KERNELS)
 
 
 def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:

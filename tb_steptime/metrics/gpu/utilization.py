@@ -12,6 +12,8 @@ Kernels that belong to collectives are known by their names (`metrics.kernel_nam
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 import numpy as np
 
@@ -203,6 +205,16 @@ def windows(trace: Trace) -> tuple[Int64, Int64]:
 def windows_ns(trace: Trace) -> Int64:
     start, end = windows(trace)
     return end - start
+
+
+def sums_in_windows(trace: Trace, in_bins: Callable[[Int64], Sequence[Float64]]) -> list[Float64]:
+    """Sums over each of `windows` of what `in_bins` measures in bins, whose edges it is given: one entry for each of
+    its columns."""
+    start, end = windows(trace)
+    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
+    low, high = place.reshape(2, -1)
+    before = [np.concatenate(([0.0], np.cumsum(each))) for each in in_bins(edges)]
+    return [column[high] - column[low] for column in before]
 
 
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:

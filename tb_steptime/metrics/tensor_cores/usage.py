@@ -28,7 +28,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.nesting import innermost, outermost
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, is_in
 
 # Resolves kernels whose names do not show their cores by arithmetic: a rate beyond the plain cores' proves tensor
 # cores.
@@ -311,54 +312,35 @@ def _between(values: Int64, low: Int64, high: Int64) -> list[int]:
     return sums
 
 
-def tensor_core_share(trace: Trace, device: int) -> Figure:
-    """Tensor-core time / kernel time: the lower bound, unknown kernels left out."""
-    return _share(trace, device, "share_low")
+def share_of(bound: Literal["share_low", "share_high"]) -> Callable[[Trace, int], Figure]:
+    """The function that measures this bound of the share on tensor cores: `share_low` leaves out kernels whose names do
+    not show it, `share_high` counts them."""
 
+    def measured(trace: Trace, device: int) -> Figure:
+        if not device_has_tensor_cores(trace, device):
+            return unknown(trace, NO_TENSOR_CORES)
+        total, steps = split_kernel_time(trace, device)
+        if total.unclassified is not None:
+            return unknown(trace, mostly_unclassified(total.unclassified))
+        value = getattr(total, bound)
+        known = tuple(getattr(step, bound) if step.unclassified is None else None for step in steps)
+        return Figure(value, known, NO_KERNELS if value is None else None)
 
-def tensor_core_share_high(trace: Trace, device: int) -> Figure:
-    """(Tensor-core time + unknown time) / kernel time: the upper bound."""
-    return _share(trace, device, "share_high")
-
-
-def kernel_sum_time(trace: Trace, device: int) -> Figure:
-    """Mean kernel time a step, ns."""
-    return _time(trace, device, "kernel_ns")
-
-
-def tensor_core_time(trace: Trace, device: int) -> Figure:
-    """Mean time on tensor cores a step, ns."""
-    return _time(trace, device, "tensor_core_ns")
-
-
-def matmul_like_time(trace: Trace, device: int) -> Figure:
-    """Mean matmul-like time without tensor cores a step, ns."""
-    return _time(trace, device, "matmul_like_ns")
-
-
-def unknown_kernel_time(trace: Trace, device: int) -> Figure:
-    """Mean time a step in kernels of which it is unknown, ns."""
-    return _time(trace, device, "unknown_ns")
-
-
-def _share(trace: Trace, device: int, bound: str) -> Figure:
-    if not device_has_tensor_cores(trace, device):
-        return unknown(trace, NO_TENSOR_CORES)
-    total, steps = split_kernel_time(trace, device)
-    if total.unclassified is not None:
-        return unknown(trace, mostly_unclassified(total.unclassified))
-    value = getattr(total, bound)
-    known = tuple(getattr(step, bound) if step.unclassified is None else None for step in steps)
-    return Figure(value, known, NO_KERNELS if value is None else None)
+    return measured
 
 
 def mostly_unclassified(share: float) -> Reason:
     return Reason("mostly_unclassified", {"share": fraction(share)})
 
 
-def _time(trace: Trace, device: int, column: str) -> Figure:
-    steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
-    return Figure(sum(steps) / len(steps), tuple(steps))
+def time_of(column: str) -> Callable[[Trace, int], Figure]:
+    """The function that measures the mean of this column of `Split` per step, ns."""
+
+    def measured(trace: Trace, device: int) -> Figure:
+        steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
+        return Figure(sum(steps) / len(steps), tuple(steps))
+
+    return measured
 
 
 def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
@@ -409,24 +391,8 @@ def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
 
 def _product_op(trace: Trace) -> Int64:
     """For each kernel the row of the outermost product op that launched it; -1 where none is recorded."""
-    events, result = trace.events, np.full(len(trace.kernels), -1, np.int64)
     ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
-    call = find_launches(trace).calls_of(trace.kernels.event)
-    for thread in distinct_in(events.thread[ops]).tolist():
-        mine = ops[events.thread[ops] == thread]
-        outer = mine[_outermost(events.start_ns[mine], events.ends(mine))]
-        here = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
-        start = events.start_ns[call[here]]
-        place = np.searchsorted(events.start_ns[outer], start, side="right") - 1
-        within = (place >= 0) & (start < events.ends(outer[place]))
-        result[here[within]] = outer[place[within]]
-    return result
-
-
-def _outermost(start: Int64, end: Int64) -> Bool:
-    """Which of a thread's events are not inside another; they must be sorted by (start, longer first)."""
-    reach = np.concatenate((np.full(min(1, len(end)), np.iinfo(np.int64).min), np.maximum.accumulate(end)[:-1]))
-    return start >= reach
+    return outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
 
 
 #: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any
@@ -439,9 +405,6 @@ PROFILER_TAB_WORDS = (
 
 #: From this difference on, half a tenth of a percent, two shares are displayed as different numbers.
 VISIBLE_FRACTION = 0.0005
-
-
-_ON_TENSOR_CORES = BINS.index("tensor_core")
 
 
 class ProfilerTab(NamedTuple):
@@ -464,8 +427,8 @@ def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
     ours = split_kernel_time(trace, device).total.share_low
     if ours is None or not device_has_tensor_cores(trace, device) or abs(share - ours) < VISIBLE_FRACTION:
         return ProfilerTab(share, None)
-    missed = int(dur[~counted & (bins == _ON_TENSOR_CORES)].sum()) / whole
-    wrong = int(dur[counted & (bins != _ON_TENSOR_CORES)].sum()) / whole
+    missed = int(dur[~counted & (bins == _TENSOR_CORE)].sum()) / whole
+    wrong = int(dur[counted & (bins != _TENSOR_CORE)].sum()) / whole
     return ProfilerTab(share, _why(missed, wrong))
 
 

@@ -35,12 +35,8 @@ from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, catego
 from tb_steptime.metrics.memory.fit.checkpoints import (
     NO_MODULES,
     checkpoints,
-    is_lookup,
-    is_view,
     module_calls,
-    saves_inputs_only,
-    saves_nothing,
-    saves_result,
+    saved_for,
 )
 from tb_steptime.metrics.memory.fit.fit import (
     PeakLine,
@@ -370,13 +366,14 @@ def _saved(node: str, given: list[Tensor], made: int) -> int:
     >>> _saved("AddmmBackward0", [b, x, w], 0), _saved("ReluBackward0", [x], 128), _saved("AddBackward0", [x, x], 0)
     (384, 128, 0)
     """
-    if is_view(node) or saves_nothing(node):
+    saved = saved_for(node)
+    if saved in ("view", "nothing"):
         return 0
-    if is_lookup(node):
+    if saved == "lookup":
         return given[-1].bytes if given else 0
-    if saves_inputs_only(node):
+    if saved == "inputs":
         wide = [tensor.bytes for tensor in given if len(tensor.shape) > 1]
         return sum(wide or [tensor.bytes for tensor in given])
-    if saves_result(node) and len(given) == 1:
+    if saved == "result" and len(given) == 1:
         return given[0].bytes
     return sum(tensor.bytes for tensor in given) + made
