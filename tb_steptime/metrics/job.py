@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -81,7 +81,7 @@ _NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.
 _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
-class ComputeDevice(NamedTuple):
+class ComputeDevice(msgspec.Struct, frozen=True):
     """The device on which the job computes, and the vendor of its GPU; None if there is no GPU or the vendor is
     unknown."""
 
@@ -172,7 +172,7 @@ FEWEST_GRAPHS = 3
 _COMPILED_RANGE = expression(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
 
 
-class Execution(NamedTuple):
+class Execution(msgspec.Struct, frozen=True):
     """Shares of kernel time without collectives, or of CPU time in ops if there are no kernels; None if nothing ran.
     The rest up to 1 is eager."""
 
@@ -474,7 +474,7 @@ LEAST_NAMED_FRACTION = 0.5
 LEAST_GRAPH_FRACTION = 0.1
 
 
-class GraphTime(NamedTuple):
+class GraphTime(msgspec.Struct, frozen=True):
     """Kernel time of all devices over the whole recording, in ns: of kernels in graphs, of the annotated ones among
     these, and of all kernels."""
 

@@ -18,7 +18,6 @@ disagree and an activity starts before its call, it was never queued: the depth 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -284,7 +283,7 @@ class LaunchFigures(msgspec.Struct, frozen=True):
     graphs: float
 
 
-class LaunchedFrom(NamedTuple):
+class LaunchedFrom(msgspec.Struct, frozen=True):
     """Activities of a device that start in the steps and were launched from one place or phase.
 
     launches: activities per step. starved_share, run_ahead_p50_ns: as in `LaunchFigures`, of the activities whose

@@ -13,7 +13,6 @@ tokens. A loop over the neighbours of points looks similar: each of its products
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -78,7 +77,7 @@ def expert_rows(trace: Trace) -> ExpertRows | Reason | None:
     return ExpertRows(mean.round(1).tolist(), float(mean[0] / mean.mean()), chosen, len(of_kind), share)
 
 
-class _Product(NamedTuple):
+class _Product(msgspec.Struct, frozen=True):
     rows: int
     inner: int
     outer: int

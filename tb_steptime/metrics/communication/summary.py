@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -128,7 +127,7 @@ def _all_used(trace: Trace, gradients: int) -> bool | None:
 _FORWARD = expression(r"DistributedDataParallel\.forward$")
 
 
-class EarlyExchanges(NamedTuple):
+class EarlyExchanges(msgspec.Struct, frozen=True, eq=False):
     """Exchanges of gradients that could wait.
 
     early    for each of `find_collectives`, whether it could wait for a later backward pass

@@ -24,19 +24,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
 
 
-class CallTraffic(NamedTuple):
+class CallTraffic(msgspec.Struct, frozen=True):
     """Bytes and operations of one call."""
 
     bytes: int
     flops: int
 
 
-class Tensors(NamedTuple):
+class Tensors(msgspec.Struct, frozen=True):
     """The inputs of a call. sizes: bytes per element of each, 0 if an input is not a tensor."""
 
     call: Call

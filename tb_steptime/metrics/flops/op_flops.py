@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 # What one call of an op computes, and the call as a trace records it: shapes, types and settings of its inputs.
 #
@@ -36,7 +36,7 @@ Shape = tuple[int, ...]
 Outputs = Mapping[tuple[Shape, Shape], Shape]
 
 
-class Work(NamedTuple):
+class Work(msgspec.Struct, frozen=True):
     """What one call of an op computes.
 
     flops         operations as written out, including those above the diagonal of causal attention; for a convolution's
@@ -63,7 +63,7 @@ class Work(NamedTuple):
     causal: bool | None = None
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True):
     """One call of an op: shape and setting of each input; () and "" if it has none, or it is not recorded.
 
     gradients: for a convolution's backward, how many the ops inside compute; None: no op inside shows it.
@@ -137,7 +137,7 @@ def settings_of(text: str) -> tuple[str, ...]:
 # If the trace does not record the settings, the backward convolution of the same input and weight may show the size.
 
 
-class Places(NamedTuple):
+class Places(msgspec.Struct, frozen=True):
     """Where a forward convolution's settings stand among its inputs; None: it has no such setting, and 1 or 0
     applies."""
 
@@ -249,7 +249,7 @@ def backward_convolution(op: str) -> Callable[[Call], Work | None]:
         moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
         least = each.least_flops * (1 if gradients is None else gradients)
         count = next(known for known in (gradients, call.gradients, 2) if known is not None)
-        return each._replace(flops=each.flops * count, least_flops=least, least_bytes=moved)
+        return replace(each, flops=each.flops * count, least_flops=least, least_bytes=moved)
 
     return measure
 
@@ -323,7 +323,7 @@ def work_of(
         return None
     size = TYPE_BYTES.get(dtype)
     moved = None if size is None or work.least_bytes is None else work.least_bytes * size
-    return work._replace(least_bytes=moved, dtype=dtype)
+    return replace(work, least_bytes=moved, dtype=dtype)
 
 
 def _product(batch: int, m: int, n: int, k: int, elements: int | None = None) -> Work:
@@ -375,10 +375,10 @@ def _broadcast(left: Shape, right: Shape) -> Shape | None:
 
 
 def _gradient_of_input(call: Call) -> Work | None:
-    return gradient_of_input(call._replace(shapes=call.shapes[1:]))
+    return gradient_of_input(replace(call, shapes=call.shapes[1:]))
 
 
-class Attention(NamedTuple):
+class Attention(msgspec.Struct, frozen=True):
     """Where an attention op has its inputs.
 
     first        place of the query among the inputs

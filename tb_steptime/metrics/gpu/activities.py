@@ -9,7 +9,6 @@ op       aten::bmm on [[96,1569,64],[96,64,1569]], in Attention, backward
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -34,7 +33,7 @@ from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in
 _ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
 
 
-class Product(NamedTuple):
+class Product(msgspec.Struct, frozen=True):
     """One op on inputs of certain shapes and types, as compact JSON; empty where not recorded."""
 
     op: str
@@ -43,7 +42,7 @@ class Product(NamedTuple):
     work: Work | None
 
 
-class Products(NamedTuple):
+class Products(msgspec.Struct, frozen=True, eq=False):
     """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none. An op that is
     known only from a label has a number beyond the rows, a different one for each of its calls."""
 
@@ -255,7 +254,7 @@ _IN_WORDS = expression(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
 _UNKNOWN_MEMORY = "Unknown"
 
 
-class CopyDirection(NamedTuple):
+class CopyDirection(msgspec.Struct, frozen=True):
     """Direction, source and target of a copy."""
 
     direction: str

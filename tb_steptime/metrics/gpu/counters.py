@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
@@ -31,7 +31,7 @@ NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
 _LONGEST_INTERVAL = 2
 
 
-class Measured(NamedTuple):
+class Measured(msgspec.Struct, frozen=True):
     """A metric, and a pattern for the names of counters that it is read from; percentages become fractions."""
 
     metric: Metric
@@ -90,7 +90,7 @@ SM_ACTIVE, TENSOR_ACTIVE, DRAM = COUNTER_METRICS[:3]
 _OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
 
 
-class Samples(NamedTuple):
+class Samples(msgspec.Struct, frozen=True, eq=False):
     """Samples of one counter of one device: each value holds over (start, end]."""
 
     start: Int64
@@ -158,7 +158,7 @@ def _covered(of: Samples, edges: Int64) -> tuple[Float64, Float64]:
     return weighted_overlap(of.start, of.end, of.value, edges), whole
 
 
-class Validation(NamedTuple):
+class Validation(msgspec.Struct, frozen=True):
     """An estimate beside what was measured over the same time."""
 
     estimated: float

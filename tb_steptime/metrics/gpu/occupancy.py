@@ -232,7 +232,8 @@ def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -
     rows = _measured_rows(trace, device, values)
     if not len(rows):
         return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)
-    return ratio_figure(*sums_in_windows(trace, partial(_weighted, trace, rows, values)), NO_KERNELS)
+    part, whole = sums_in_windows(trace, partial(_weighted, trace, rows, values))
+    return ratio_figure(part, whole, NO_KERNELS)
 
 
 def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:

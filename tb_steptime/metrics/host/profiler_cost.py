@@ -14,8 +14,7 @@ microsecond otherwise.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
@@ -48,7 +47,7 @@ OBSERVED_FRACTION, MOSTLY_OBSERVED = 0.05, 0.2
 _AT_ONCE = 1 << 20
 
 
-class ProfilerCost(NamedTuple):
+class ProfilerCost(msgspec.Struct, frozen=True):
     """The profiler's cost in the mean step. low_ns, high_ns: CPU time; events: number of recorded events."""
 
     low_ns: int

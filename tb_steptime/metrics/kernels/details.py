@@ -128,7 +128,8 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
 
 def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
     op, dur = np.maximum(kernel_op_names(trace, rows), -1), trace.events.dur_ns[trace.kernels.event[rows]]
-    module, line = (Words(words.number[rows], words.texts) for words in kernel_makers(trace))
+    makers = kernel_makers(trace)
+    module, line = (Words(words.number[rows], words.texts) for words in (makers.module, makers.line))
     groups = Groups.of(op, module.number, line.number)
     count, total = groups.count(), groups.sum(dur)
     return [

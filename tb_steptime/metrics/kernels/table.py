@@ -80,10 +80,10 @@ def reason_ids(trace: Trace) -> list[str]:
 @shared
 def kernel_aggregates(trace: Trace) -> KernelAggregates:
     rows, events = rows_in_window(trace), trace.events
-    event = trace.kernels.event[rows]
+    event, makers = trace.kernels.event[rows], kernel_makers(trace)
     keys = (
         events.device[event], events.name[event], kernel_answers(trace).place[rows], kernel_bins(trace)[rows],
-        kernel_op_names(trace, rows), *(words.number[rows] for words in kernel_makers(trace)), _why_keys(trace, rows),
+        kernel_op_names(trace, rows), makers.module.number[rows], makers.line.number[rows], _why_keys(trace, rows),
     )  # fmt: skip
     groups, dur_ns = Groups.of(*keys), events.dur_ns[event]
     device, name, answer, bins, op, module, line, why = (key[groups.first].astype(np.int64) for key in keys)

@@ -8,8 +8,8 @@ joined      |---------------------|          (part + part) / (whole + whole)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Metric
@@ -60,7 +60,7 @@ COPIES_SHARE = Metric(
 )  # fmt: skip
 
 
-class Bins(NamedTuple):
+class Bins(msgspec.Struct, frozen=True, eq=False):
     """part / whole is the figure of each bin, ns (weighted by a fraction, for part)."""
 
     part: Float64

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -87,7 +87,7 @@ class CopiesOfKind(msgspec.Struct, frozen=True):
     total_ns: float
 
 
-class _Copies(NamedTuple):
+class _Copies(msgspec.Struct, frozen=True, eq=False):
     """Kernels and copies, as rows of the event table: of the activity, of its launching call, of its op. joins: by
     cat."""
 
@@ -100,8 +100,12 @@ class _Copies(NamedTuple):
         return _Copies(self.event[which], self.call[which], self.op[which], self.joins[which])
 
     def and_those(self, more: _Copies) -> _Copies:
-        event, call, op = (np.concatenate(pair) for pair in zip(self[:3], more[:3], strict=True))
-        return _Copies(event, call, op, np.concatenate((self.joins, more.joins)))
+        return _Copies(
+            event=np.concatenate((self.event, more.event)),
+            call=np.concatenate((self.call, more.call)),
+            op=np.concatenate((self.op, more.op)),
+            joins=np.concatenate((self.joins, more.joins)),
+        )
 
 
 def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
@@ -174,8 +178,8 @@ def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64) -> C
     steps, dur = len(find_steps(trace).steps), steady_activity_ns(trace, copies.event)
     names, place = np.unique(trace.events.name[request], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
-    event, call, op, _ = copies.chosen(trace.events.name[request] == leading)
-    site = activity_site(trace, event, call, op)
+    most = copies.chosen(trace.events.name[request] == leading)
+    site = activity_site(trace, most.event, most.call, most.op)
     return CopiesOfKind(kind, trace.strings[leading], site, len(dur) / steps, int(dur.sum()) / steps)
 
 
@@ -234,7 +238,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     indexing: Waste | None = None
 
 
-class _Kernels(NamedTuple):
+class _Kernels(msgspec.Struct, frozen=True, eq=False):
     """Kernels of a device in the window, as rows of the kernel table, and the time of each in a steady step."""
 
     trace: Trace

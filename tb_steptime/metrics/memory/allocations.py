@@ -291,7 +291,7 @@ def steps_at(trace: Trace, instants: Int64) -> Int32:
     return find_steps(trace).holding_on_host(instants).astype(np.int32)
 
 
-class Makers(NamedTuple):
+class Makers(msgspec.Struct, frozen=True):
     """For each of some ops, a text or None."""
 
     modules: list[str | None]

@@ -13,8 +13,6 @@ relu            +4 .............      stays longer: no churn
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
@@ -75,7 +73,7 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
 
-class _During(NamedTuple):
+class _During(msgspec.Struct, frozen=True, eq=False):
     """The allocator's events on a thread while each of its ops was open: rows[first:past].
 
     op            int32, places among all ops of those with any events

@@ -10,7 +10,6 @@ op counts once, even if an op of the row is inside another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -76,14 +75,14 @@ class OperatorRow(msgspec.Struct, frozen=True):
     allocated_self_bytes: int | None = None
 
 
-class OpGrouping(NamedTuple):
+class OpGrouping(msgspec.Struct, frozen=True):
     """Options of a table of ops: the grouping key, and where work of the backward pass counts."""
 
     by: By = "name"
     where: Where = "ran"
 
 
-class _Some(NamedTuple):
+class _Some(msgspec.Struct, frozen=True, eq=False):
     """The ops that have any of a cost: few of them launch anything.
 
     op   place in the tree;  value  float64, in which sums are computed

@@ -10,8 +10,8 @@ the eager step has too, no labels are copied.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
@@ -39,7 +39,7 @@ from tb_steptime.trace.table import (
 )
 
 
-class Labelled(NamedTuple):
+class Labelled(msgspec.Struct, frozen=True, eq=False):
     """The trace with labels for the kernels of its graphs; unchanged if the two recordings are not of the same job.
 
     named_fraction      share of the time of these kernels that ran with kernels that the eager step has too

@@ -15,7 +15,7 @@ formula; for causal attention those that the mask leaves.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -109,7 +109,7 @@ class Roofline(msgspec.Struct, frozen=True):
     unknown_ns: int
 
 
-class _Calls(NamedTuple):
+class _Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls of ops with known work; one entry per call.
 
     place        place of its work among the distinct ones

@@ -32,8 +32,7 @@ which is not a fault of the formula; so it is only given if nearly all of the ke
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
@@ -92,7 +91,7 @@ NO_PEAKS = Reason("peaks_not_known")
 NO_FLOPS = Reason("flops_mostly_unknown")
 
 
-class Computed(NamedTuple):
+class Computed(msgspec.Struct, frozen=True, eq=False):
     """Ops that compute on a device, each once.
 
     flops        operations of the op

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -244,7 +243,7 @@ class WithoutCache(msgspec.Struct, frozen=True):
     is_causal: bool | None
 
 
-class _Joined(NamedTuple):
+class _Joined(msgspec.Struct, frozen=True):
     """New tokens are put behind others: when, and the shapes of both."""
 
     at_ns: int

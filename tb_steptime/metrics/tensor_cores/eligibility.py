@@ -11,8 +11,9 @@ other kernels (whether any FP32 product ran as TF32). If none of these shows the
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import TYPE_BYTES
@@ -58,7 +59,7 @@ _HALF_VECTORS = ("hgemm", "xmma_hfma", "hcudnn")
 _WITHOUT_COUNTERPART = ("gemv", "depthwise")
 
 
-class WhyNot(NamedTuple):
+class WhyNot(msgspec.Struct, frozen=True):
     """Why a kernel is not on tensor cores. id is stable and public; setting: what to type to change it, if anything."""
 
     id: str
@@ -79,7 +80,7 @@ LIBRARY = WhyNot("library_choice", Reason("library_choice"))
 UNTOLD = WhyNot("untold", Reason("inputs_not_recorded"))
 
 
-class Rates(NamedTuple):
+class Rates(msgspec.Struct, frozen=True):
     """TFLOP/s without and with tensor cores for one kernel; width: bytes moved then, as a share of those now."""
 
     plain: float
@@ -92,7 +93,7 @@ class Rates(NamedTuple):
         return max(0.0, 1.0 - self.plain / self.tensor)
 
 
-class Eligibility(NamedTuple):
+class Eligibility(msgspec.Struct, frozen=True, eq=False):
     """One entry per row of the kernel table.
 
     eligible   a product, or a stage of one: it runs on tensor cores or could
@@ -111,7 +112,7 @@ class Eligibility(NamedTuple):
     peaks: list[Rates]
 
 
-class _Case(NamedTuple):
+class _Case(msgspec.Struct, frozen=True):
     """The facts on which a reason depends: kernels with equal facts have the same reason."""
 
     answer: Answer

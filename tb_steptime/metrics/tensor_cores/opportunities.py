@@ -5,8 +5,6 @@ Only kernels that start within the span's window count, so that ops and phases s
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
@@ -92,7 +90,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     gain_ns: int
 
 
-class Opportunities(NamedTuple):
+class Opportunities(msgspec.Struct, frozen=True):
     """Sorted by gain. `more` folds the rows that the table leaves out; obstacles cover all."""
 
     rows: list[Opportunity]

@@ -17,7 +17,6 @@ memory, 0.8 x 3350 GB/s                          733 us: the longest of the thre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -78,7 +77,7 @@ class ProductRates(msgspec.Struct, frozen=True):
     peak_tflops: dict[str, float]
 
 
-class _Group(NamedTuple):
+class _Group(msgspec.Struct, frozen=True, eq=False):
     """Calls of one product; rows: of the kernel table; why: what prevents it from being fast."""
 
     product: Product
@@ -198,14 +197,14 @@ DOUBLE_BYTES = 8
 UNIT_BYTES = 16
 
 
-class Slowness(NamedTuple):
+class Slowness(msgspec.Struct, frozen=True):
     """Why a product cannot be fast. id is stable and public: alignment, small_size."""
 
     id: str
     reason: Reason
 
 
-class Chip(NamedTuple):
+class Chip(msgspec.Struct, frozen=True):
     """Limits of a device for products of one type. peak: TFLOP/s of its tensor cores; memory: its bandwidth; sm_count:
     None if not known."""
 

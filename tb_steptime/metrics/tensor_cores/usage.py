@@ -13,7 +13,7 @@ sum to the span's.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
@@ -52,7 +52,7 @@ TICK_NS = 1000
 TF32_CAPABILITY = (8, 0)
 
 
-class KernelAnswers(NamedTuple):
+class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
     """The answer for each kernel: distinct[place[row]] for a row of the kernel table. Kernels with equal places have
     one name."""
 
@@ -99,7 +99,8 @@ def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) 
     if plain is not None and rate > MARGIN * plain:
         reason = f"proved by arithmetic: {rate:.0f} TFLOP/s, at most {plain:g} without tensor cores"
         return Answer("yes", "arithmetic", reason, "matmul")
-    return answer._replace(reason=answer.reason + _likely(known.compute_capability if known else None, dtype, peaks))
+    likely = _likely(known.compute_capability if known else None, dtype, peaks)
+    return msgspec.structs.replace(answer, reason=answer.reason + likely)
 
 
 def _likely(capability: tuple[int, int] | None, dtype: str, peaks: Peaks | None) -> str:
@@ -265,7 +266,7 @@ class Split(msgspec.Struct, frozen=True):
         return self.matmul_like_ns / self.kernel_ns if self.kernel_ns else None
 
 
-class Splits(NamedTuple):
+class Splits(msgspec.Struct, frozen=True):
     """A device's kernel time over the span's window, and over each step."""
 
     total: Split
@@ -319,11 +320,11 @@ def share_of(bound: Literal["share_low", "share_high"]) -> Callable[[Trace, int]
     def measured(trace: Trace, device: int) -> Figure:
         if not device_has_tensor_cores(trace, device):
             return unknown(trace, NO_TENSOR_CORES)
-        total, steps = split_kernel_time(trace, device)
-        if total.unclassified is not None:
-            return unknown(trace, mostly_unclassified(total.unclassified))
-        value = getattr(total, bound)
-        known = tuple(getattr(step, bound) if step.unclassified is None else None for step in steps)
+        splits = split_kernel_time(trace, device)
+        if splits.total.unclassified is not None:
+            return unknown(trace, mostly_unclassified(splits.total.unclassified))
+        value = getattr(splits.total, bound)
+        known = tuple(getattr(step, bound) if step.unclassified is None else None for step in splits.steps)
         return Figure(value, known, NO_KERNELS if value is None else None)
 
     return measured
@@ -407,7 +408,7 @@ PROFILER_TAB_WORDS = (
 VISIBLE_FRACTION = 0.0005
 
 
-class ProfilerTab(NamedTuple):
+class ProfilerTab(msgspec.Struct, frozen=True):
     """The share that the PyTorch Profiler tab shows, None without kernels; and why ours differs, None if it does
     not."""
 

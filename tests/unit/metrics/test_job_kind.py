@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import astuple
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
@@ -171,7 +172,7 @@ ON_DEVICE = JobEvidence("device_activities", 1)
     ],
 )  # fmt: skip
 def test_where_it_runs(drawing, names, devices, expected):
-    assert tuple(where_it_runs(timeline(drawing, names=names, devices=devices))) == expected
+    assert astuple(where_it_runs(timeline(drawing, names=names, devices=devices))) == expected
 
 
 @pytest.mark.parametrize(

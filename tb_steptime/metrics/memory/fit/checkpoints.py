@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -119,7 +119,7 @@ def _forward_frames(trace: Trace, of: Steady) -> Int64:
     return frames[first & is_in(steps_at(trace, trace.events.start_ns[frames]), of.steps)]
 
 
-class _Nodes(NamedTuple):
+class _Nodes(msgspec.Struct, frozen=True, eq=False):
     """Backward nodes of ops that are not views, in the order of these ops, ns.
 
     saves: whether anything is saved; after: the time when everything is saved, which is the op's start or its end;
@@ -158,7 +158,7 @@ def _nodes(trace: Trace) -> _Nodes:
     )
 
 
-class Calls(NamedTuple):
+class Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls of modules, disjoint on each thread, ns: one entry each.
 
     stop       recomputation ends: everything that the backward pass needs is saved
@@ -297,7 +297,7 @@ class _Level:
         return again
 
 
-class _Moved(NamedTuple):
+class _Moved(msgspec.Struct, frozen=True, eq=False):
     """Places of `allocations`. dropped: they end with their `call`; kept: inputs that live until the backward pass of
     `keeper` ends; result: for each call its result, which the next op saves; -1 for none."""
 

@@ -20,7 +20,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -117,7 +116,7 @@ def ops_with_shapes(trace: Trace, op: Int64) -> Int64:
     return values_at(ops, place)
 
 
-class Tensor(NamedTuple):
+class Tensor(msgspec.Struct, frozen=True):
     """A tensor in an allocation. floating: its type has 4 bytes and could be a shorter one; opaque: it is a library's
     own buffer."""
 

@@ -13,7 +13,6 @@ Parameters are counted by the shapes of their gradients, so frozen ones are not 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -83,7 +82,7 @@ fully_shard(model{given})
 # torchrun --nproc-per-node {ranks} train.py"""
 
 
-class CopiedBytes(NamedTuple):
+class CopiedBytes(msgspec.Struct, frozen=True):
     """Bytes that each step copies. added: the copies lengthen the step by their own time, because the GPU does nothing
     else meanwhile; otherwise work of the CPU that is not recorded adds to it."""
 
@@ -92,7 +91,7 @@ class CopiedBytes(NamedTuple):
     added: bool = False
 
 
-class Other(NamedTuple):
+class Other(msgspec.Struct, frozen=True):
     """Another setting.
 
     label    its name
@@ -107,7 +106,7 @@ class Other(NamedTuple):
     copied: CopiedBytes | None = None
 
 
-class States(NamedTuple):
+class States(msgspec.Struct, frozen=True):
     """The optimizer's state. parameters: bytes of the parameters; copies: the recorded state / bytes of the
     parameters."""
 

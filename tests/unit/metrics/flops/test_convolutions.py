@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tb_steptime.metrics.flops.op_flops import ATTENTION, FORWARD_CONVOLUTIONS, OPS, Call, work_of
@@ -95,7 +96,7 @@ def test_settings_stand_where_the_schemas_of_torch_have_them():
     wrong = []
     for op, places in FORWARD_CONVOLUTIONS.items():
         for arguments in schemas.get(op, []):
-            named = {name: place for name, place in places._asdict().items() if type(place) is int}
+            named = {name: place for name, place in msgspec.structs.asdict(places).items() if type(place) is int}
             wrong += [(op, name) for name, place in named.items() if arguments[place].removesuffix("_size") != name]
     for op, kind in ATTENTION.items():
         for arguments in schemas.get(op, []):

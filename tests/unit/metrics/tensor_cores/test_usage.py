@@ -19,6 +19,7 @@ from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,
     PRODUCT_OP,
     PROFILER_TAB_WORDS,
+    ProfilerTab,
     Split,
     profiler_tab,
     share_of,
@@ -225,7 +226,8 @@ def four_kinds() -> Trace:
 
 def test_kernel_time_goes_to_four_bins_and_to_the_step_where_the_kernel_starts():
     trace = four_kinds()
-    total, steps = split_kernel_time(trace, 0)
+    splits = split_kernel_time(trace, 0)
+    total, steps = splits.total, splits.steps
     assert steps == (Split(13_000, 3_000, 4_000, 2_000, 4_000), Split(4_000, 2_000, 0, 0, 2_000))
     assert total == Split(17_000, 5_000, 4_000, 2_000, 6_000)
     assert share_of("share_low")(trace, 0) == Figure(5 / 17, (3 / 13, 0.5))
@@ -383,7 +385,7 @@ def test_the_profiler_tab_counts_by_parts_of_names_over_the_whole_recording():
 
 
 def test_where_both_count_the_same_there_is_no_difference_to_explain():
-    assert profiler_tab(four_kinds(), 0) == (5 / 17, None)
+    assert profiler_tab(four_kinds(), 0) == ProfilerTab(5 / 17, None)
     assert all(word == word.lower() for word in PROFILER_TAB_WORDS)
 
 
