@@ -25,7 +25,7 @@ from functools import lru_cache
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_kernels, collective_names, has_device_activity
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import is_host_range
@@ -66,21 +66,22 @@ KIND_LABELS = {
 KINDS = tuple(KIND_LABELS)
 UNKNOWN_KIND = KINDS.index("unknown")
 
-#: Patterns for names in lower case without underscores; the first match counts. "reduce" is part of three others,
-#: "gather" of one.
-_SPELLINGS = (
-    ("all_reduce", r"allreduce|crossdevicereduce|lamport"),
-    ("reduce_scatter", r"reducescatter"),
-    ("all_gather", r"allgather"),
-    ("all_to_all", r"alltoall|moea2a|dispatch|combine|notify"),
-    ("broadcast", r"broadcast"),
-    ("send_receive", r"sendrecv|(?<![a-z])(?:i?send|i?recv)"),
-    ("barrier", r"barrier"),
-    ("gather", r"gather"),
-    ("scatter", r"scatter"),
-    ("reduce", r"reduce"),
-)
-_COMPILED = tuple((KINDS.index(kind), expression(pattern)) for kind, pattern in _SPELLINGS)
+#: Words in names in lower case without underscores; the first kind with one of them counts. "reduce" is part of three
+#: others, "gather" of one.
+_WORDS = {
+    "all_reduce": ("allreduce", "crossdevicereduce", "lamport"),
+    "reduce_scatter": ("reducescatter",),
+    "all_gather": ("allgather",),
+    "all_to_all": ("alltoall", "moea2a", "dispatch", "combine", "notify"),
+    "broadcast": ("broadcast",),
+    "send_receive": ("sendrecv",),
+    "barrier": ("barrier",),
+    "gather": ("gather",),
+    "scatter": ("scatter",),
+    "reduce": ("reduce",),
+}
+#: A send or a receive alone is a word of its own.
+_MESSAGE = expression(r"(?<![a-z])(?:i?send|i?recv)")
 
 
 @lru_cache(maxsize=1024)
@@ -91,7 +92,10 @@ def kind_of(name: str) -> int:
     ('all_gather', 'unknown')
     """
     squashed = name.replace("(anonymous namespace)", "").partition("(")[0].lower().replace("_", "")
-    return next((kind for kind, pattern in _COMPILED if pattern.search(squashed)), UNKNOWN_KIND)
+    for kind, words in _WORDS.items():
+        if any(word in squashed for word in words) or (kind == "send_receive" and _MESSAGE.search(squashed)):
+            return KINDS.index(kind)
+    return UNKNOWN_KIND
 
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
@@ -144,7 +148,7 @@ def find_collectives(trace: Trace) -> Collectives:
     """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
     MPI."""
     on_device = has_device_activity(trace)
-    event = _kernels(trace) if on_device else _host_marks(trace)
+    event = collective_kernels(trace) if on_device else _host_marks(trace)
     call = find_launches(trace).calls_of(event) if on_device else event
     mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
@@ -170,11 +174,6 @@ def find_collectives(trace: Trace) -> Collectives:
         batched=np.zeros(len(event), bool),
     )
     return _with_batches(trace, found, call, op_row) if on_device else found
-
-
-def _kernels(trace: Trace) -> Int64:
-    kernels = trace.events.rows(Kind.KERNEL)
-    return kernels[collective_names(trace)[trace.events.name[kernels]]]
 
 
 def _host_marks(trace: Trace) -> Int64:

@@ -29,7 +29,7 @@ import numpy as np
 
 from tb_steptime.metrics.communication.collectives import KIND_LABELS, KINDS, Collectives, find_collectives
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, computing_kernels, has_device_activity
 from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import compiled_ranges
@@ -67,7 +67,7 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
 def exposure(trace: Trace) -> Exposure:
     """Measures the exposure over all devices of the process: as in the step's parts, a kernel on any of them hides a
     collective."""
-    found, computing = find_collectives(trace), _computing(trace)
+    found, computing = find_collectives(trace), computing_kernels(trace)
     alone = (Intervals.union(found.start, found.end) & judged_windows(trace)) - computing_times(trace)
     return Exposure(
         exposed_ns=_exposed_ns(found, alone),
@@ -80,10 +80,9 @@ def exposure(trace: Trace) -> Exposure:
 def computing_times(trace: Trace) -> Intervals:
     """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""
-    computing = (
-        Intervals.of_events(trace.events, _computing(trace)) if has_device_activity(trace) else computing_ops(trace)
-    )
-    return computing & judged_windows(trace)
+    if not has_device_activity(trace):
+        return computing_ops(trace) & judged_windows(trace)
+    return Intervals.of_events(trace.events, computing_kernels(trace)) & judged_windows(trace)
 
 
 def judged_windows(trace: Trace) -> Intervals:
@@ -124,12 +123,6 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
 
 
 _NEVER = np.iinfo(np.int64).max
-
-
-def _computing(trace: Trace) -> Int64:
-    """Rows of the kernels that are no collective's."""
-    kernels = trace.events.rows(Kind.KERNEL)
-    return kernels[~collective_names(trace)[trace.events.name[kernels]]]
 
 
 def _on_compute_stream(trace: Trace, found: Collectives, computing: Int64) -> Bool:

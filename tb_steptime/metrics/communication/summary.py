@@ -296,7 +296,8 @@ def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, expose
     shares = whole_means(
         [int(shown.exposed_ns[each].sum()) for each in members], len(find_steps(trace).steps), exposed_ns
     )
-    rows = [_row(trace, found, shown, wait, each, share) for each, share in zip(members, shares, strict=True)]
+    forward = _in_forward(trace, found)
+    rows = [_row(trace, found, shown, wait, forward, *each) for each in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
 
@@ -328,7 +329,9 @@ def how_many_alike(trace: Trace) -> int:
     return len(_alike(trace))
 
 
-def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: Int64, exposed_ns: int) -> CollectiveRow:
+def _row(
+    trace: Trace, found: Collectives, shown: Exposure, wait: Int64, forward: Bool, mine: Int64, exposed_ns: int
+) -> CollectiveRow:
     steps = len(find_steps(trace).steps)
     columns = (found.kind, found.group, found.group_size, found.dtype)
     kind, group, ranks, dtype = (_common(column[mine]) for column in columns)
@@ -353,7 +356,7 @@ def _row(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, mine: I
         exposed_ns=exposed_ns,
         wait_ns=int(wait[mine].sum()) // steps if has_device_activity(trace) else None,
         compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
-        forward_ns=int(shown.exposed_ns[mine[_in_forward(trace, found)[mine]]].sum()) // steps,
+        forward_ns=int(shown.exposed_ns[mine[forward[mine]]].sum()) // steps,
         in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
         early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
     )

@@ -277,6 +277,18 @@ def collective_names(trace: Trace) -> Bool:
     return judged
 
 
+def collective_kernels(trace: Trace) -> Int64:
+    """Rows of the event table: the kernels of collectives, on any device."""
+    kernels = trace.events.rows(Kind.KERNEL)
+    return kernels[collective_names(trace)[trace.events.name[kernels]]]
+
+
+def computing_kernels(trace: Trace) -> Int64:
+    """Rows of the event table: all other kernels."""
+    kernels = trace.events.rows(Kind.KERNEL)
+    return kernels[~collective_names(trace)[trace.events.name[kernels]]]
+
+
 def exchanging(trace: Trace, rows: Int64) -> Bool:
     """Which of these rows of `Trace.kernels` are collectives."""
     found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]

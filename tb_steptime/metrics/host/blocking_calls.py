@@ -27,7 +27,7 @@ from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.nesting import op_rows, outermost
+from tb_steptime.trace.nesting import op_rows, outermost, parent_places
 from tb_steptime.trace.ops import op_at
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
@@ -90,7 +90,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     rows = distinct_in(np.concatenate((named, pageable)))
     kind = by_name[events.name[rows]]
     kind[is_in(rows, pageable)] = Blocks.PAGEABLE_COPY
-    outer = _outer(trace, rows)
+    outer = parent_places(trace, rows) < 0
     return BlockingCalls(rows[outer], kind[outer])
 
 
@@ -105,16 +105,6 @@ def _blocks_by_name(trace: Trace, calls: Int64) -> UInt8:
 def _blocks(name: str) -> Blocks:
     patterns = ((SYNC_CALL, Blocks.SYNC), (COPY_CALL, Blocks.COPY), (ALLOCATOR_CALL, Blocks.ALLOCATOR))
     return next((kind for pattern, kind in patterns if pattern.match(name)), Blocks.NOT)
-
-
-def _outer(trace: Trace, rows: Int64) -> Bool:
-    """Which calls are not inside another one of them on their thread."""
-    events, outer = trace.events, np.zeros(len(rows), bool)
-    for thread in distinct_in(events.thread[rows]).tolist():
-        mine = np.flatnonzero(events.thread[rows] == thread)
-        reach = np.maximum.accumulate(events.ends(rows[mine]))
-        outer[mine] = np.append(True, events.start_ns[rows[mine[1:]]] >= reach[:-1])
-    return outer
 
 
 def _pageable_copies(trace: Trace) -> Int64:

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure
 from tb_steptime.metrics.gpu.utilization import (
     activity_intervals,
+    collective_kernels,
     collective_names,
     computing_intervals,
+    computing_kernels,
     has_device_activity,
     kernel_intervals,
 )
@@ -107,13 +109,6 @@ def part_time(part: str) -> Callable[[Trace], Figure]:
 
 
 @shared
-def collective_kernels(trace: Trace) -> Intervals:
-    """When a collective's kernel runs on any device of this process."""
-    rows = trace.events.rows(Kind.KERNEL)
-    return Intervals.of_events(trace.events, rows[collective_names(trace)[trace.events.name[rows]]])
-
-
-@shared
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
     """The parts of each step; they sum to the step."""
     steps = find_steps(trace)
@@ -154,18 +149,16 @@ def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
 
 def _layers(trace: Trace) -> dict[str, Intervals]:
     events = trace.events
-    kernels = events.rows(Kind.KERNEL)
-    compute = kernels[~collective_names(trace)[events.name[kernels]]]
-    on_device = has_device_activity(trace)
-    return {
-        "kernel": Intervals.of_events(trace.events, compute),
-        "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
-        "memcpy": Intervals.of_events(trace.events, events.rows(Kind.MEMCPY)),
-        "memset": Intervals.of_events(trace.events, events.rows(Kind.MEMSET)),
-        "runtime": Intervals.of_events(trace.events, events.rows(*CALL_KINDS)),
-        "data_loader": loader_intervals(trace),
-        "cpu_exec": host_ranges(trace),
+    rows = {
+        "kernel": computing_kernels(trace),
+        "communication": collective_kernels(trace),
+        "memcpy": events.rows(Kind.MEMCPY),
+        "memset": events.rows(Kind.MEMSET),
+        "runtime": events.rows(*CALL_KINDS),
     }
+    layers = {part: Intervals.of_events(events, of_part) for part, of_part in rows.items()}
+    layers |= {"data_loader": loader_intervals(trace), "cpu_exec": host_ranges(trace)}
+    return layers if has_device_activity(trace) else layers | {"communication": _collective_calls(trace)}
 
 
 def _collective_calls(trace: Trace) -> Intervals:
