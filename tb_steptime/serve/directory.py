@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tb_steptime.files.at_once import answers
+from tb_steptime.files.paths import answers
 from tb_steptime.ingest.discovery import Discovery, Found
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, file_of
 from tb_steptime.ingest.places import Place

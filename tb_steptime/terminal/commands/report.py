@@ -87,7 +87,7 @@ def _is_report(file: Path) -> bool:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from tb_steptime.files.whole_file import whole_file
+    from tb_steptime.files.temporary import whole_file
     from tb_steptime.serve.report import Included, recorded, report_page
     from tb_steptime.serve.scalars import scalars_of
     from tb_steptime.terminal.opened import opened_store

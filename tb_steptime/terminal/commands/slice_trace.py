@@ -50,7 +50,7 @@ def _refusal(trace: AnyPath, output: Path, *, force: bool) -> str | None:
 
 
 def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
-    from tb_steptime.files.whole_file import whole_file
+    from tb_steptime.files.temporary import whole_file
     from tb_steptime.terminal.progress_bar import ProgressBar
     from tb_steptime.text.printer import counted, nbytes
     from tb_steptime.trace.kineto.slices.file import write_slice

@@ -16,7 +16,7 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.files.whole_file import whole_file
+from tb_steptime.files.temporary import whole_file
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.lines import sums_of
