@@ -38,10 +38,9 @@ from tb_steptime.insights.wording.ranks import (
 )
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.result import JobRanks, JobReplay
 from tb_steptime.ranks.scaling import ScaledJob, scaling
 from tb_steptime.ranks.step_lanes import Arrival, Lane, StepLanes
-from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.rank_answers import JobTimeline, LaneArrivals, LanePiece, RankMap, RanksPage, WhatIfTexts
 from tb_steptime.serve.ranks.figures import JobFigures, KeptFigures

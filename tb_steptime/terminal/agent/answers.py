@@ -10,8 +10,7 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.comparison.comparison import compare
-from tb_steptime.comparison.row_changes import RowChange
-from tb_steptime.comparison.tables import table_of
+from tb_steptime.comparison.row_changes import RowChange, table_of
 from tb_steptime.comparison.waterfall import Contribution
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest.found import FoundSpan

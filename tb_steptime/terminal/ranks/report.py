@@ -19,9 +19,8 @@ from tb_steptime.insights.wording.ranks import cause_text, held_text, ranks_sent
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.pipeline.result import Pipeline
-from tb_steptime.ranks.result import Cause, DecidingPath, LateRank
+from tb_steptime.ranks.result import Cause, DecidingPath, JobReplay, LateRank
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
-from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.tables.ranks import collective_report, messages_report, rank_reports

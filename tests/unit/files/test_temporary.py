@@ -12,11 +12,11 @@ from stat import S_IMODE
 
 import pytest
 
-from tb_steptime.files import temporary
+from tb_steptime.files import temporary as files_temporary
 from tb_steptime.files.paths import write_whole
 from tb_steptime.files.temporary import OwnFolder, remove_left_folders, whole_file
 
-pytestmark = pytest.mark.skipif(temporary.fcntl is None, reason="Windows keeps the names of files that are open")
+pytestmark = pytest.mark.skipif(files_temporary.fcntl is None, reason="Windows keeps the names of files that are open")
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_where_there_are_no_locks_nothing_of_others_is_removed(temporary, monkey
     def without(file: int, how: int) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(temporary.fcntl, "flock", without)
+    monkeypatch.setattr(files_temporary.fcntl, "flock", without)
     own = OwnFolder("events")
     remove_left_folders()
     assert left.exists()
