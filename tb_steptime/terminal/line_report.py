@@ -6,7 +6,7 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -104,7 +104,7 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
     return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
 
 
-def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
+def csv_lines(spans: Iterable[SpanLines]) -> Iterator[str]:
     return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 

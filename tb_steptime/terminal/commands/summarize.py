@@ -18,6 +18,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    readable_width,
 )
 
 if TYPE_CHECKING:
@@ -148,9 +149,9 @@ def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
     """Yields a short text for each job. It comes after the spans, since a job is judged by all its ranks."""
     found = jobs.found()
     if found:
-        from tb_steptime.terminal.ranks.table import job_in_short
+        from tb_steptime.terminal.ranks.report import job_in_short
 
-        width = max(80, min(100, shutil.get_terminal_size().columns))
+        width = readable_width()
         yield from (job_in_short(job, width) for job in found)
 
 

@@ -18,7 +18,7 @@ from tb_steptime.tables.ranks import rank_reports
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs, RefusalError
 from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.ranks.table import job_table
+from tb_steptime.terminal.ranks.report import job_table
 from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tests import PROJECT

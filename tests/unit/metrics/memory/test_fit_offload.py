@@ -10,7 +10,7 @@ from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, copy_ra
 from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.settings import FitSetting
 from tb_steptime.metrics.memory.fit.states import NO_TIME, CopiedBytes
-from tb_steptime.terminal.fit_report import SpanFit, fit_text
+from tb_steptime.terminal.memory_report import SpanFit, fit_text
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, GPU
 from tests.drawn.module_training import DRAWN, NAMES, training
