@@ -18,8 +18,7 @@ from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, numbered, span_id, spans_of_files
 from tb_steptime.ingest.listing import Entry, Files, Listing, LocalFiles, RemoteFiles
-from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, snapshot_name, trace_name
-from tb_steptime.ingest.places import NamePlaces, Place
+from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, NamePlaces, Place, snapshot_name, trace_name
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX

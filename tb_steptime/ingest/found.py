@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.names import SnapshotName, TraceName, natural_order, trace_name
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place, SnapshotName, TraceName, natural_order, trace_name
 from tb_steptime.ingest.summaries.layout import SUFFIX
 
 

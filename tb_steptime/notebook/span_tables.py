@@ -27,9 +27,8 @@ from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.host import COPIES
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
-from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.tables.steps import IDLE, STEPS, idle_lines, step_lines
+from tb_steptime.tables.operators import LINES, OPERATORS
+from tb_steptime.tables.recordings import IDLE, STEPS, idle_lines, step_lines
 from tb_steptime.trace import table as trace_table
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64, UInt8, distinct

@@ -11,7 +11,7 @@ import msgspec
 from tb_steptime.ingest.discovery import Found
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.served import ServedSpan

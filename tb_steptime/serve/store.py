@@ -30,7 +30,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.errors import TraceError
 from tb_steptime.files.temporary import remove_left_folders
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.sources import SourceText, source_text, user_folders
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary

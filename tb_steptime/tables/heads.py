@@ -9,9 +9,7 @@ from tb_steptime.tables import collectives, data_loading, host, memory, ranks, t
 from tb_steptime.tables.base import Table
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
-from tb_steptime.tables.modules import MODULES
-from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.operators import LINES, MODULES, OPERATORS
 
 _LISTED = (KERNELS, OPERATORS, LINES, MODULES, BLOCKING)
 _ROOMS = (tensor_cores, host, data_loading, collectives, memory, ranks)

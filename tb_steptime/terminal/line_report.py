@@ -19,8 +19,8 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, Lines, find_lines, sums_of
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Surface, Table, report_of
-from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.tables.operators import LINES
 from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable

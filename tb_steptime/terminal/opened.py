@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest import pool
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Index, SpanEntry

@@ -21,7 +21,7 @@ from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.notebook.span import Span
 from tb_steptime.serve.store import Store

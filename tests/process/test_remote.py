@@ -16,7 +16,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.files import remote
 from tb_steptime.files.paths import any_path
-from tb_steptime.ingest.places import parse_places
+from tb_steptime.ingest.names import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
 from tb_steptime.serve.store import Store
 from tests.drawn.bucket import empty_bucket, put, s3_server

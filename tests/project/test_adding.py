@@ -135,7 +135,7 @@ def test_the_tests_that_the_page_asks_for_pass(grown: Copy) -> None:
 SERVED = """
 import json, sys, time
 from pathlib import Path
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.serve import reading
 from tb_steptime.serve.served import SpanNames
 from tb_steptime.serve.store import Store

@@ -16,9 +16,8 @@ from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.comparison import ComparisonReport
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.memory import ALLOCATIONS
-from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.operators import LINES, OPERATORS
 from tb_steptime.tables.recordings import WHICH
 from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.agent.contract import name_of

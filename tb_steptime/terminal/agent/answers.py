@@ -46,10 +46,9 @@ from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary, summa
 from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.notes import note_line
-from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.operators import LINES, OPERATORS
 from tb_steptime.tables.ranks import STAGES
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.contract import in_unit, lines, maybe_ms, mb, ms, unit_of

@@ -37,11 +37,8 @@ from tb_steptime.metrics.operators.lines import sums_of
 from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
-from tb_steptime.tables.modules import MODULES, placed_modules
-from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.tables.recordings import FIGURES, SPANS, WHICH, FigureLine, SpanLine
-from tb_steptime.tables.steps import STEPS, step_lines
+from tb_steptime.tables.operators import LINES, MODULES, OPERATORS, placed_modules
+from tb_steptime.tables.recordings import FIGURES, SPANS, STEPS, WHICH, FigureLine, SpanLine, step_lines
 from tb_steptime.terminal.output import csv_line
 from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.ingest.recorder_files.decoding import decode
+from tb_steptime.ingest.recorder_files.reading import decode
 from tb_steptime.record.file import clock, format, journal
 from tb_steptime.record.file.format import (
     BEGAN,
