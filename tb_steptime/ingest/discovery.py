@@ -261,10 +261,12 @@ def _folder_hint(error: OSError, folder: AnyPath) -> str:
     return f"Give the user that runs TensorBoard the right to read it: chmod u+rx {folder}"
 
 
-_RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
-    "torch.profiler.tensorboard_trace_handler(folder) writes them."
-)
+def no_traces(folder: AnyPath) -> Problem:
+    hint = (
+        "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
+        "torch.profiler.tensorboard_trace_handler(folder) writes them."
+    )
+    return Problem("There are no traces in this folder", str(folder), hint)
 
 
 def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
@@ -275,7 +277,7 @@ def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[Fo
         found = Discovery([Place("", folder, str(folder))]).scan()
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
         if not found.spans and not found.problems:
-            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
+            problems.append(no_traces(folder))
         spans = found.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in found.spans]
         yield from (replace(span, beside=_others(paths, folder)) for span in spans)
     for span in spans_of_files([path for path in paths if path not in folders]):

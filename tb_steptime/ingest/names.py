@@ -1,5 +1,5 @@
-"""The directories that are searched for traces (TensorBoard's `--logdir` or `--logdir_spec`), those that are searched for
-names of kernels, and what the path of a trace says: its run, its worker and when it was recorded."""
+"""The directories that are searched for traces (TensorBoard's `--logdir` or `--logdir_spec`) or for names of kernels;
+what the path of a trace says: its run, its worker and when it was recorded."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.temporary import whole_file
 from tb_steptime.ingest.discovery import find_spans
-from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.found import EARLIEST_NS, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import without_private_paths
@@ -42,11 +42,6 @@ from tb_steptime.tables.recordings import FIGURES, SPANS, STEPS, WHICH, FigureLi
 from tb_steptime.terminal.output import csv_line
 from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain
-
-#: A trace whose times begin earlier than this (2001) counts them from the start of the machine, not from the epoch.
-_EPOCH_NS = 10**18
-#: A number in a file's name is a time in ms if it is at least this, and a time in ns if it is at least _EPOCH_NS.
-_EPOCH_MS = 10**12
 
 
 @dataclass(frozen=True)
@@ -91,10 +86,10 @@ def _exported(span: FoundSpan, worker: str, measured: MeasuredSpan) -> ExportedS
 
 def _end(span: FoundSpan, origin_ns: int, last_ns: int) -> tuple[int, str]:
     """Returns the epoch time at which the last step ends, and where it comes from. Raises OSError."""
-    if origin_ns >= _EPOCH_NS:
+    if origin_ns >= EARLIEST_NS:
         return origin_ns + last_ns, "trace"
-    if span.time >= _EPOCH_MS:
-        return span.time if span.time >= _EPOCH_NS else span.time * 1_000_000, "file name"
+    if span.named_ns is not None:
+        return span.named_ns, "file name"
     there = span.trace or span.summary
     return there.stat().st_mtime_ns if there else 0, "file date"
 

@@ -9,8 +9,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-import msgspec
-
 from tb_steptime.ingest.compared import WorkerOfRun
 from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
@@ -52,7 +50,7 @@ from tb_steptime.terminal.ranks.contract import (
     PathRankReport,
     PathReport,
 )
-from tb_steptime.terminal.ranks.jobs import NEEDED_VIEWS, FoundJob
+from tb_steptime.terminal.ranks.jobs import FoundJob, with_needed_results
 from tb_steptime.terminal.report import insight_report
 from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text import Phrase, joined, phrase
@@ -139,10 +137,7 @@ def _scaling(base: ScaledJob | None, job: ScaledJob | None) -> Scaling | None:
 def _scaled(run: WorkerOfRun, problems: list[Problem]) -> ScaledJob | None:
     """Uses the recording with the most ranks, or the first span where no rank is known."""
     found = [span for span in find_spans([run.path], problems) if span.run == run.run]
-    read = [
-        (span, msgspec.structs.replace(measured, results={view: measured.results[view] for view in NEEDED_VIEWS}))
-        for span, measured in read_found(found, problems, measured_span)
-    ]
+    read = [(span, with_needed_results(measured)) for span, measured in read_found(found, problems, measured_span)]
     ranks = recorded_ranks(read) or [RecordedRank(span, measured, 0) for span, measured in read[:1]]
     if not ranks:
         return None
@@ -194,8 +189,7 @@ def job_in_short(found: FoundJob, width: int) -> str:
 
 
 def _top(found: FoundJob) -> str:
-    run = found.run if found.run != "." else found.recorded[0].found.folder
-    job = found.ranks
+    run, job = found.recorded[0].found.run_name, found.ranks
     return printable(f"{run} · {counted(len(job.ranks), 'rank')} · {counted(len(job.steps), 'step')}")
 
 
