@@ -232,7 +232,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _report(self, request: Request) -> Answer:
         if not may_work(request):
             return _without_header()
-        from tb_steptime.serve.report import report_file
+        from tb_steptime.serve.report.page import report_file
         from tb_steptime.serve.scalars import JobScalars
 
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)

@@ -11,7 +11,7 @@ from tb_steptime import cli
 from tb_steptime.ingest.names import parse_places
 from tb_steptime.serve import ranks
 from tb_steptime.serve.ranks import job_figures
-from tb_steptime.serve.report import recorded
+from tb_steptime.serve.report.recorded import recorded
 from tb_steptime.serve.served import UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.text.printer import duration, percent, plain

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.serve.report import Included, IncludedAnswers
+    from tb_steptime.serve.report.besides import Included
+    from tb_steptime.serve.report.recorded import IncludedAnswers
     from tb_steptime.serve.store import Store
     from tb_steptime.terminal.export.event_files import ScalarRun
     from tb_steptime.terminal.export.tables import ExportedSpan
@@ -149,7 +150,7 @@ def _refused_report(folder: AnyPath, output: Path, *, force: bool) -> str | None
 
 
 def _is_report(file: Path) -> bool:
-    from tb_steptime.serve.report import DOCTYPE
+    from tb_steptime.serve.report.page import DOCTYPE
 
     try:
         with file.open("rb") as opened:
@@ -160,7 +161,9 @@ def _is_report(file: Path) -> bool:
 
 def _report(options: argparse.Namespace) -> int:
     from tb_steptime.files.temporary import whole_file
-    from tb_steptime.serve.report import Included, recorded, report_page
+    from tb_steptime.serve.report.besides import Included
+    from tb_steptime.serve.report.page import report_page
+    from tb_steptime.serve.report.recorded import recorded
     from tb_steptime.serve.scalars import scalars_of
     from tb_steptime.terminal.opened import opened_store
     from tb_steptime.text.printer import counted, nbytes
@@ -185,7 +188,7 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _unknown_card(answers: IncludedAnswers, tried: Sequence[str]) -> str | None:
-    from tb_steptime.serve.report import can_be_tried
+    from tb_steptime.serve.report.recorded import can_be_tried
 
     known = can_be_tried(answers)
     missing = next((id for id in tried if id not in known), None)
@@ -208,7 +211,7 @@ def _besides(store: Store, options: argparse.Namespace, problems: list[Problem])
     """Reads single events and flame graphs, with a progress bar."""
     from msgspec.structs import replace
 
-    from tb_steptime.serve.report import Besides, held_besides
+    from tb_steptime.serve.report.besides import Besides, held_besides
     from tb_steptime.terminal.progress_bar import SpansBar
 
     found: list[Problem] = []
