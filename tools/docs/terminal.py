@@ -12,9 +12,9 @@ from msgspec import inspect as types
 
 from tb_steptime import cli
 from tb_steptime.tables.base import Surface, Table
-from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.comparison import ComparisonReport
+from tb_steptime.tables.host import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.operators import LINES, OPERATORS

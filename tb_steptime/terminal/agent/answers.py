@@ -43,8 +43,8 @@ from tb_steptime.metrics.operators.keys import By
 from tb_steptime.snapshots.lines import MOST_GROWN, DeviceGrowth
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary, summarize_snapshot
-from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
+from tb_steptime.tables.host import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.notes import note_line

@@ -293,7 +293,7 @@ class MemorySnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BlockingCalls(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rows of `tables.blocking`. more: those that are not listed."""
+    """Rows of the table of blocking calls. more: those that are not listed."""
 
     blocking_calls: list[Line]
     more: int = 0

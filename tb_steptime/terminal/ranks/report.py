@@ -189,7 +189,8 @@ def job_in_short(found: FoundJob, width: int) -> str:
 
 
 def _top(found: FoundJob) -> str:
-    run, job = found.recorded[0].found.run_name, found.ranks
+    run = found.run if found.run != "." else found.recorded[0].found.folder
+    job = found.ranks
     return printable(f"{run} · {counted(len(job.ranks), 'rank')} · {counted(len(job.steps), 'step')}")
 
 
