@@ -20,7 +20,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -369,6 +368,8 @@ def masked(url: str) -> str:
 
 def _seconds(time: object) -> int:
     """Returns the epoch time in seconds from a store's form of a time."""
+    from datetime import datetime, timezone  # no command needs them before a store is asked
+
     if isinstance(time, datetime):
         return int((time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp())
     if isinstance(time, (int, float)):
