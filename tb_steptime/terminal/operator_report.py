@@ -11,7 +11,7 @@ BertModel                3  40 ms
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -169,7 +169,7 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     return outermost
 
 
-def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
+def csv_lines(spans: Iterable[SpanOperators]) -> Iterator[str]:
     return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))
 
 

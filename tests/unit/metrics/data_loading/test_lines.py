@@ -9,8 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tb_steptime.ingest.recorder_files.decoding import read_all
-from tb_steptime.ingest.recorder_files.reading import read_line_samples
+from tb_steptime.ingest.recorder_files.reading import read_all, read_line_samples
 from tb_steptime.metrics.data_loading.lines import LEAST_BURSTS, recorded_lines
 from tb_steptime.record.file import clock
 from tb_steptime.record.file.format import LATE, LINES, LOADER, NAMED_BYTES, NO_BATCH

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
 from tb_steptime.ranks.arrivals import StepWaits
 from tb_steptime.ranks.job import job_step, job_with_waits
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.step_lanes import StepLanes
+from tb_steptime.serve.pages import Bounded
 from tb_steptime.serve.served import ServedSpan
 
 #: Maximum number of cached jobs, such as the one on display and the ones before it. A job of a thousand ranks takes a
@@ -45,9 +44,8 @@ class Jobs:
     """All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, ...], KnownJob] = OrderedDict()
+        self._known: Bounded[KnownJob] = Bounded(KEPT_JOBS)
         self._step: tuple[tuple[str, ...], str, list[str], StepLanes | None] | None = None
-        self._lock = threading.Lock()
 
     def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:
         """Returns a step as `job_step` has it; the last one is kept, so that zooming matches no collectives again.
@@ -59,19 +57,12 @@ class Jobs:
 
     def of(self, job: Job) -> KnownJob:
         """Returns what is known of at least one rank. Raises what reading results raises."""
-        key = _key(job)
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        found, waits = job_with_waits(rank_spans(job.recorded))
-        slim = msgspec.structs.replace(found, step_time=msgspec.structs.replace(found.step_time, values=[]))
-        known = KnownJob(slim, waits)
-        with self._lock:
-            self._known[key] = known
-            while len(self._known) > KEPT_JOBS:
-                self._known.popitem(last=False)
-        return known
+        return self._known.get(_key(job), None, lambda: _known_job(job))
+
+
+def _known_job(job: Job) -> KnownJob:
+    found, waits = job_with_waits(rank_spans(job.recorded))
+    return KnownJob(replace(found, step_time=replace(found.step_time, values=[])), waits)
 
 
 def _key(job: Job) -> tuple[str, ...]:

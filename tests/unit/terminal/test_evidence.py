@@ -1,6 +1,6 @@
 """The events that belong to a card's time range."""
 
-from tb_steptime.timeline.evidence import EvidenceEvent, evidence_events
+from tb_steptime.terminal.explanation import EvidenceEvent, evidence_events
 from tests.drawn.timeline import timeline
 
 

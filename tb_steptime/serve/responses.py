@@ -1,5 +1,6 @@
 """What a request asks for, in its parameters and its one header; and its answer as an HTTP response: JSON, a script or
-font of the tab, or a file to download."""
+font of the tab, or a file to download.
+"""
 
 from __future__ import annotations
 

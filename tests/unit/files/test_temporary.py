@@ -12,12 +12,11 @@ from stat import S_IMODE
 
 import pytest
 
-from tb_steptime.files import own_folder
-from tb_steptime.files.own_folder import OwnFolder, remove_left_folders
+from tb_steptime.files import temporary as files_temporary
 from tb_steptime.files.paths import write_whole
-from tb_steptime.files.whole_file import whole_file
+from tb_steptime.files.temporary import OwnFolder, remove_left_folders, whole_file
 
-pytestmark = pytest.mark.skipif(own_folder.fcntl is None, reason="Windows keeps the names of files that are open")
+pytestmark = pytest.mark.skipif(files_temporary.fcntl is None, reason="Windows keeps the names of files that are open")
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def killed(script: str, folder: Path) -> None:
 
 def test_what_a_killed_process_left_goes_and_what_others_use_stays(temporary):
     killed(
-        "from tb_steptime.files.own_folder import OwnFolder; (OwnFolder('events').path / 'a').write_text('a')",
+        "from tb_steptime.files.temporary import OwnFolder; (OwnFolder('events').path / 'a').write_text('a')",
         temporary,
     )
     (left,) = temporary.iterdir()
@@ -63,7 +62,7 @@ def test_what_a_killed_process_left_goes_and_what_others_use_stays(temporary):
 
 
 def test_it_goes_with_its_process(temporary):
-    script = "from tb_steptime.files.own_folder import OwnFolder; OwnFolder('events')"
+    script = "from tb_steptime.files.temporary import OwnFolder; OwnFolder('events')"
     subprocess.run([sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(temporary)}, check=True)
     assert list(temporary.iterdir()) == []
 
@@ -71,7 +70,7 @@ def test_it_goes_with_its_process(temporary):
 def test_the_next_file_takes_what_a_killed_writer_left(tmp_path):
     place = tmp_path / "a.steptime"
     killed(
-        "from pathlib import Path; from tb_steptime.files.whole_file import whole_file; "
+        "from pathlib import Path; from tb_steptime.files.temporary import whole_file; "
         f"w = whole_file(Path({str(place)!r}), '.steptime'); w.__enter__().write(b'half')",
         tmp_path,
     )
@@ -95,7 +94,7 @@ def test_a_new_file_that_another_process_takes_for_a_left_one_has_another_name(t
         took.append(file)
         return len(took) > 1
 
-    monkeypatch.setattr("tb_steptime.files.whole_file.hold", hold_second)
+    monkeypatch.setattr("tb_steptime.files.temporary.hold", hold_second)
     with whole_file(tmp_path / "a") as file:
         file.write(b"a")
     assert len(took) == 2
@@ -109,7 +108,7 @@ def test_where_there_are_no_locks_nothing_of_others_is_removed(temporary, monkey
     def without(file: int, how: int) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(own_folder.fcntl, "flock", without)
+    monkeypatch.setattr(files_temporary.fcntl, "flock", without)
     own = OwnFolder("events")
     remove_left_folders()
     assert left.exists()

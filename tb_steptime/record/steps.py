@@ -1,4 +1,15 @@
-"""The clock of a job's steps: times each, writes them, and says when they become slow.
+"""Times every step of a job at next to no cost, to find slow steps and moments that are worth a recorded span.
+
+- `torch.profiler` sees ten steps; what happens once an hour is in none of them. Reading two clocks per step costs a
+  microsecond or two, so it is done for all steps.
+- A step ends where `step()` is called and the next begins where that returns: what the profiler and the recorder do in
+  between belongs to neither.
+- Waits such as `.item()` are not timed by themselves: torch offers no hook that compiled code would survive. They are
+  part of the thread's time off the CPU, without its waits for batches, if the driver sleeps; if the driver spins, they
+  are CPU time.
+- No fixed limit suits every job. A slow step takes three times the usual time; a change is defined as in Trends, three
+  robust deviations of medians. Recording for either is rationed, so that a job whose steps always differ is not
+  recorded for ever.
 
 A single step is slow, or all are from some step on:
 
@@ -14,12 +25,14 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import threading
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import thread_time_ns
+from types import FrameType
 from typing import Any
 
 from tb_steptime.record.file.clock import now_ns
@@ -276,3 +289,55 @@ def rss_bytes() -> int:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return UNKNOWN
+
+
+#: What triggers a span: a signal's number, or the path of a file.
+What = int | str | os.PathLike[str]
+
+
+class Trigger:
+    """asked: a span is requested, and has not begun yet.
+
+    The signal's previous handler is called as well, and is restored when the recorder ends. The file need not exist:
+    `touch` requests a span.
+    """
+
+    def __init__(self, what: What | None) -> None:
+        self.asked = False
+        self._signal = what if isinstance(what, int) else None
+        self._file = None if what is None or isinstance(what, int) else Path(what).absolute()
+        self._seen_ns = self._changed_ns()
+        self._before: Any = None
+
+    def start(self) -> None:
+        if self._signal is None:
+            return
+        try:
+            self._before = signal.signal(self._signal, self._received)
+        except (ValueError, OSError) as error:  # not the main thread; SIGKILL
+            _log.warning("Signal %d starts no span: %s. Training continues.", self._signal, error)
+            self._signal = None
+
+    def stop(self) -> None:
+        if self._signal is not None and signal.getsignal(self._signal) == self._received:
+            signal.signal(self._signal, self._before)
+        self._signal = None
+
+    def look(self) -> None:
+        """Checks the file; called now and then."""
+        if self._file is not None:
+            changed_ns = self._changed_ns()
+            self.asked = self.asked or changed_ns > self._seen_ns
+            self._seen_ns = changed_ns
+
+    def _received(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        if callable(self._before):
+            self._before(number, frame)
+
+    def _changed_ns(self) -> int:
+        """Returns the file's modification time; 0 where there is no such file."""
+        try:
+            return self._file.stat().st_mtime_ns if self._file is not None else 0
+        except OSError:
+            return 0
