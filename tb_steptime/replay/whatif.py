@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
@@ -145,6 +145,11 @@ def replayed_step(trace: Trace) -> WhatIf | None:
     return what_if(trace)
 
 
+def _mean_judged_ns(trace: Trace) -> float:
+    device = main_device(trace)
+    return float(judged_ns(trace, device)[whole_steps(trace, device)].mean())
+
+
 def _removed(graph: Graph, excess: Excess) -> Excess:
     """Excess that is not replayed. A collective or kernel that may be as long in every step stays; a host that is late
     for an unknown reason does not, as little as one that is interrupted."""
@@ -172,7 +177,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
-    judged = float(judged_ns(trace, main_device(trace)).mean())  # with long delays in a few of the steps
+    judged = _mean_judged_ns(trace)  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     chosen = {each: known[each] for each in ids} if ids else known

@@ -20,7 +20,7 @@ from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind
 
 
 class Works(msgspec.Struct, frozen=True):
@@ -46,6 +46,10 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     works: Int64
     idle: Int64
     bubble: Int64
+
+    def of(self, wanted: Bool) -> StepAggregates:
+        """The wanted steps alone."""
+        return StepAggregates(self.works[wanted], self.idle[wanted], self.bubble[wanted])
 
     @property
     def mean(self) -> StepAggregates:

@@ -36,7 +36,7 @@ def behind_waits(facts: Facts) -> BehindWaits:
     """Returns at most what the replay without any waits gains beyond the bubbles. Where graphs would still gain
     something then, so much of the short gaps is left to them. Waits whose bubbles are worth no card make few launches
     late: these stay with the graphs."""
-    rows, change = calls_of(facts.host, facts.job, "plain"), facts.replayed_gain("sync_bubble")
+    rows, change = calls_of(facts, "plain"), facts.replayed_gain("sync_bubble")
     if not rows or change is None or change.gain_ns is None or change.low_ns is None:
         return BehindWaits()
     late = model_late(facts.host)
@@ -67,7 +67,7 @@ def _not_graphs_ns(facts: Facts, late: ModelLate) -> int:
 def _of_script(facts: Facts) -> float:
     """Returns the share of the script's own calls in the time for which calls make the CPU wait."""
     waits_ns = sum(row.blocked_ns for row in facts.host.blocking if row.kind != "allocator")
-    return sum(row.blocked_ns for row in calls_of(facts.host, facts.job, "plain")) / max(waits_ns, 1)
+    return sum(row.blocked_ns for row in calls_of(facts, "plain")) / max(waits_ns, 1)
 
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.

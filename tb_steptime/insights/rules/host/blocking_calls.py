@@ -35,7 +35,7 @@ def sync_bubble(facts: Facts) -> Insight | None:
 
     Left out: idle time before the call, and waits for the loader.
     """
-    rows = calls_of(facts.host, facts.job, "plain")
+    rows = calls_of(facts, "plain")
     if not rows:
         return None
     behind = behind_waits(facts)
@@ -98,7 +98,7 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
 
 
 def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insight | None:
-    rows = calls_of(facts.host, facts.job, where)
+    rows = calls_of(facts, where)
     if not rows:
         return None
     # the place is the line, module or op of the forward pass that the op belongs to
@@ -130,7 +130,7 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
 
     Left out: the collective itself, whose exposed time is communication; idle time before the call.
     """
-    rows = calls_of(facts.host, facts.job, "exchanged")
+    rows = calls_of(facts, "exchanged")
     if not rows:
         return None
     barrier = rows[0].collective == "barrier"

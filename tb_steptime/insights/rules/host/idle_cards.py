@@ -70,7 +70,7 @@ def late_card(
     rows = sites_of(facts.host, sites)
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
     plain = 1.0 if long else _left_without_profiler(facts, facts.step_ns - facts.step_ns / facts.slowed)
-    gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
+    gain_ns = round(_worth_now(facts, id, facts.in_judged_steps(gain_ns, "late_ns")) * plain)
     return host_card(
         facts,
         id=id,
