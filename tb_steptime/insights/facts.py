@@ -180,6 +180,14 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return self.step_ns / self.plain_ns if self.plain_ns else 1.0
 
     @property
+    def observed_ns(self) -> int:
+        """What a step takes at least because something besides the profiler observes its ops; 0 where that is not
+        found."""
+        steps_ns = sum(step.duration_ns for step in self.overview.steps)
+        share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
+        return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
+
+    @property
     def busy_ns(self) -> int:
         """The part of `step_ns` in which the main device works; 0 without one."""
         return self.step_ns - self.idle.total_ns if self.idle is not None else 0

@@ -197,3 +197,22 @@ def test_one_time_costs_need_a_good_part_of_the_recording_for_a_card():
     assert insight.gain_ns == 0
     assert insight.evidence[0].end_ns == 60 * MS
     assert card(cold(40), "one_time") is None
+
+
+@pytest.mark.parametrize(("op", "observed_ns"), [("aten::relu", 0), ("aten::view", 60 * 21_000)])
+def test_no_card_promises_the_time_of_what_observes_each_op(op: str, observed_ns: int):
+    """60 times a step an op of 21 us, which computes nothing if it is a view, and a launch of 11 us."""
+    times, steps = 60, 4
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 33 * times for step in range(steps))} |
+        op       | {("v" * 21 + "." * 12) * times * steps} |
+        runtime  | {("." * 22 + "k" * 10 + ".") * times * steps} |
+        kernel 7 | {("." * 32 + "k") * times * steps} |""",
+        names={"v": op},
+    )
+    judgement = judged(trace)
+    (insight,) = judgement.insights
+    works_ns = overview_of(trace).works_ns
+    assert (insight.id, insight.gain_ns) == ("launch_graphs", 33 * times * 1_000 - works_ns - observed_ns)
+    assert judgement.headlines["overview"].card == (None if observed_ns else "launch_graphs")
