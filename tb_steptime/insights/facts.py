@@ -270,6 +270,15 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             return gain_ns
         return min(gain_ns, max(0, found.steady_step_ns - found.alone_ns))
 
+    def pauses_alone_ns(self, gain_ns: int) -> int:
+        """Returns what the step gains at most if the CPU of this rank alone does not pause. Where exchanges set the
+        pace, a rank that is not the last to arrive only waits longer for others. Without a replay that shows that, the
+        gain is returned as it is."""
+        found = self.replayed
+        if found is None or found.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
+            return gain_ns
+        return min(gain_ns, found.pauses_alone_ns)
+
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
         for gain nothing. None without a replay that can be trusted."""
