@@ -18,6 +18,7 @@ from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of
 from tb_steptime.insights.rules.host.model_launches import ModelLate, model_late
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.replay.whatif import Gain
 
 
 class BehindWaits(NamedTuple):
@@ -50,7 +51,7 @@ def behind_waits(facts: Facts) -> BehindWaits:
     late = model_late(facts.host)
     split_ns = max(0, min(sum(late.split.values()), change.gain_ns - bubble_ns(rows)))
     if not facts.worth(bubble_ns(rows)):
-        lead_ns = _lead_ns(facts, rows, late, change.low_ns, bubble_ns(rows) + split_ns)
+        lead_ns = _lead_ns(facts, rows, late, change, bubble_ns(rows) + split_ns)
         return BehindWaits(split_ns, lead_ns=lead_ns, not_graphs_ns=lead_ns)
     beyond_ns = max(0, change.low_ns - facts.host.blocking_bubble_ns - split_ns)
     not_graphs_ns, script = _not_graphs_ns(facts, late), _of_script(facts)
@@ -64,9 +65,8 @@ def behind_waits(facts: Facts) -> BehindWaits:
 def _not_graphs_ns(facts: Facts, late: ModelLate) -> int:
     """Returns the short gaps that graphs would not shorten if nothing waited, if these are most of them. It is 0 where
     graphs alone gain more than a step without waits, so that the replay takes them first."""
-    made = [each.id for each in facts.replayed.changes] if facts.replayed else []
-    graphs = facts.replayed_gain("between_graphs" if in_graphs(facts) else "launch_graphs")
-    if graphs is not None and made.index(graphs.id) < made.index("sync_bubble"):
+    graphs = facts.replayed_gain(_graphs(facts))
+    if _graphs_first(facts):
         return 0
     left_ns = (graphs.gain_after_ns or 0) if graphs is not None else 0
     short_ns = sum(late.short.values())
@@ -74,12 +74,25 @@ def _not_graphs_ns(facts: Facts, late: ModelLate) -> int:
     return found_ns if found_ns >= MOST * short_ns else 0
 
 
-def _lead_ns(facts: Facts, rows: list[BlockingRow], late: ModelLate, gain_ns: int, counted_ns: int) -> int:
+def _graphs(facts: Facts) -> str:
+    return "between_graphs" if in_graphs(facts) else "launch_graphs"
+
+
+def _graphs_first(facts: Facts) -> bool:
+    """Whether graphs gain more in the replay than a step without waits."""
+    made = [each.id for each in facts.replayed.changes] if facts.replayed else []
+    return _graphs(facts) in made and made.index(_graphs(facts)) < made.index("sync_bubble")
+
+
+def _lead_ns(facts: Facts, rows: list[BlockingRow], late: ModelLate, change: Gain, counted_ns: int) -> int:
     """Returns what waits during which the GPU works cost later, where the CPU sets the pace: it lacks the time that it
-    waited. It is what the replay without waits gains at the low end of its range, by the script's own calls, but no
-    more than these wait, beyond what is counted already."""
+    waited. It is what the replay without waits gains at the low end of its range, and after graphs where these gain
+    more; by the script's own calls, but no more than these wait, beyond what is counted already."""
     if facts.host.bound is not Bound.HOST:
         return 0
+    gain_ns = change.low_ns or 0
+    if _graphs_first(facts):
+        gain_ns = min(gain_ns, change.gain_after_ns or 0)
     gain_ns = min(round(gain_ns * _of_script(facts)), sum(row.blocked_ns for row in rows))
     return min(max(0, gain_ns - counted_ns), sum(late.short.values()))
 
