@@ -113,9 +113,10 @@ def _least_of_others(exposed: Int64, last: Int64) -> Int64:
     return least
 
 
-#: Ranks of one host share a clock if some collective ends on them within this time: others end apart where a kernel is
-#: off its device for a while, but ends of separate clocks are apart by the same time in all of them.
-_SHARED_NS = 100_000
+#: Ranks of one host share a clock if this part of their collectives ends on all of them within this time. Others end
+#: apart where a kernel is off its device for a while; on separate clocks all ends are apart by about the same time. On
+#: shared ones, recorded ends are 1 to 9 us apart.
+_SHARED_PERCENT, _SHARED_NS = 25, 50_000
 
 
 def on_shared_clocks(matching: Matching, hosts: Sequence[str | None]) -> Matching:
@@ -129,8 +130,7 @@ def _on_shared_clock(found: Matched, hosts: Sequence[str | None]) -> Matched:
     if None in own or len(own) > 1 or not meeting.any():
         return found
     end = (found.start + found.length)[meeting]
-    apart = np.abs(end - end[:, :1]).min(axis=0)
-    shared = bool((apart <= _SHARED_NS).all())
+    shared = np.percentile(end.max(axis=1) - end.min(axis=1), _SHARED_PERCENT) <= _SHARED_NS
     return replace(found, later_ns=found.start.max(axis=1, keepdims=True) - found.start) if shared else found
 
 
