@@ -9,7 +9,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
 from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
-from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns, whole_steps
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
@@ -188,6 +188,7 @@ def analyse(trace: Trace) -> HostResult:
 def _of_device(trace: Trace, device: int) -> HostResult:
     aggregates = step_aggregates(trace, device)
     mean, idle = aggregates.mean, aggregates.mean.idle_of(0)
+    judged = aggregates.of(whole_steps(trace, device)).mean
     launches, queue = launch_figures(trace, device), queue_levels(trace, device)
     rows = blocking_rows(trace, device, waited_collectives(trace))
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
@@ -200,7 +201,9 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         end_ns=high,
         mean_step_ns=mean.step_ns,
         steps=_steps(trace, device, aggregates),
-        bound=_with_use_of_results(_bound(mean, launches, replayed, is_cpu_unrecorded(trace)), idle, rows, gaps),
+        bound=_with_use_of_results(
+            _bound(judged, launches, replayed, is_cpu_unrecorded(trace)), judged.idle_of(0), rows, gaps
+        ),
         cpu_unrecorded=is_cpu_unrecorded(trace),
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),

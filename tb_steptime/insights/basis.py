@@ -14,7 +14,7 @@ from tb_steptime.analyses.host import HostStep
 from tb_steptime.insights.facts import Facts, little_is_judged
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
-from tb_steptime.metrics.means import median
+from tb_steptime.metrics.means import median, whole_mean
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase, text
 
 #: Steps are of two kinds if all those from one step on take more than this many times as long as any before it, or the
@@ -40,9 +40,16 @@ def basis_of(facts: Facts) -> Phrase | None:
             "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left "
             "out."
         )
-        mean_ns, what = overview.mean_duration_ns, text(_what_is_left_out(facts))
-        judged, left = ns(facts.step_ns), ns(mean_ns - facts.step_ns)
-        said.append(phrase(words, judged=judged, left=left, mean=ns(mean_ns), what=what))
+        steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps)
+        if partial:
+            words = (
+                "The verdict and the cards are about {judged} a step: {partial} of {steps} steps, which "
+                "(includes|include) {what}, (is|are) left out."
+            )
+        said.append(filled(agreeing(words, partial), {
+            "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
+            "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
+        }))  # fmt: skip
     said += _of_two_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         words = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
@@ -53,8 +60,13 @@ def basis_of(facts: Facts) -> Phrase | None:
 
 
 def leaves_out(facts: Facts) -> bool:
-    """Whether the judged step is visibly shorter than the mean step."""
-    return facts.share_as_recorded(facts.overview.mean_duration_ns - facts.step_ns) >= VISIBLE_FRACTION
+    """Whether what is left out is a visible part of the mean step."""
+    return facts.share_as_recorded(_left_out_ns(facts)) >= VISIBLE_FRACTION
+
+
+def _left_out_ns(facts: Facts) -> int:
+    """Returns the part of the mean step that is left out."""
+    return whole_mean(facts.left_out_ns, len(facts.overview.steps))
 
 
 def _what_is_left_out(facts: Facts) -> str:

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import msgspec
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
-from tb_steptime.analyses.host import HostResult
+from tb_steptime.analyses.host import DeviceIdle, HostResult
 from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.excluded_time.ranges import WHOLE_FRACTION
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
-from tb_steptime.metrics.means import whole_mean
+from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
@@ -143,10 +144,21 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return [row for each in devices for table in each.tables if table.by == "name" for row in table.rows]
 
     @cached_property
-    def step_ns(self) -> int:
-        """The mean step without what is left out: work from before the recording, what comes once, the tail."""
+    def judged_steps(self) -> list[int]:
+        """The places of the steps over which verdicts and cards average: those of which hardly anything is left out, as
+        a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
+        without a device, whose steps lack nothing but one-time work."""
         steps = self.overview.steps
-        return whole_mean(sum(step.judged_ns for step in steps), len(steps))
+        lost = [step.duration_ns - step.judged_ns > WHOLE_FRACTION * step.duration_ns for step in steps]
+        all_alike = self.overview.device is None or all(lost)
+        return [i for i in range(len(steps)) if all_alike or not lost[i]]
+
+    @cached_property
+    def step_ns(self) -> int:
+        """The mean of `judged_steps` without what is left out: work from before the recording, what comes once, the
+        tail."""
+        steps = self.overview.steps
+        return whole_mean(sum(steps[each].judged_ns for each in self.judged_steps), len(self.judged_steps))
 
     @property
     def left_out_ns(self) -> int:
@@ -166,6 +178,14 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def slowed(self) -> float:
         """How many times as long a step takes with the profiler as without it; 1 where no recorder has timed both."""
         return self.step_ns / self.plain_ns if self.plain_ns else 1.0
+
+    @property
+    def observed_ns(self) -> int:
+        """What a step takes at least because something besides the profiler observes its ops; 0 where that is not
+        found."""
+        steps_ns = sum(step.duration_ns for step in self.overview.steps)
+        share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
+        return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
 
     @property
     def busy_ns(self) -> int:
@@ -193,11 +213,33 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             return 0
         return self.idle.unrecorded_work + (self.idle.dependency if len(self.host.devices) == 1 else 0)
 
-    @property
+    @cached_property
     def idle(self) -> IdleNs | None:
-        """Returns the mean step's idle time of the span's main device by reason, as far as it is judged; None without a
-        device."""
-        return next((each.mean.judged for each in self.host.devices if each.device == self.host.device), None)
+        """Returns the idle time of the span's main device by reason, as far as it is judged, mean over `judged_steps`;
+        None without a device."""
+        device = self._main_device
+        if device is None or len(self.judged_steps) == len(self.overview.steps):
+            return device.mean.judged if device else None
+        rows = [msgspec.structs.astuple(device.steps[each]) for each in self.judged_steps]
+        return IdleNs(*whole_means([sum(of_reason) for of_reason in zip(*rows, strict=True)], len(rows))).judged
+
+    @property
+    def idle_as_recorded(self) -> IdleNs | None:
+        """Returns the same, mean over all steps, as the tables of the Host view count."""
+        device = self._main_device
+        return device.mean.judged if device else None
+
+    @property
+    def _main_device(self) -> DeviceIdle | None:
+        return next((each for each in self.host.devices if each.device == self.host.device), None)
+
+    def in_judged_steps(self, idle_ns: int, reason: Literal["data_loading", "late_ns"]) -> int:
+        """Returns idle time of the mean of all steps as a mean over `judged_steps`, ns: the same share of the idle time
+        that has this reason there. What has this reason is measured in both; what a card claims of it, in all steps
+        only."""
+        recorded, judged = self.idle_as_recorded, self.idle
+        whole_ns = getattr(recorded, reason, 0)
+        return round(idle_ns * getattr(judged, reason) / whole_ns) if whole_ns else idle_ns
 
     @property
     def replayed(self) -> WhatIf | None:
@@ -227,6 +269,15 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         if found is None or self.host.bound is not Bound.COMMUNICATION:
             return gain_ns
         return min(gain_ns, max(0, found.steady_step_ns - found.alone_ns))
+
+    def pauses_alone_ns(self, gain_ns: int) -> int:
+        """Returns what the step gains at most if the CPU of this rank alone does not pause. Where exchanges set the
+        pace, a rank that is not the last to arrive only waits longer for others. Without a replay that shows that, the
+        gain is returned as it is."""
+        found = self.replayed
+        if found is None or found.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
+            return gain_ns
+        return min(gain_ns, found.pauses_alone_ns)
 
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
@@ -288,7 +339,9 @@ def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence,
         return best, why
     if little_is_judged(facts):
         return Confidence.LOW, LITTLE
-    steps = len(facts.overview.steps)
+    steps = len(facts.judged_steps)
     if steps < FEW_STEPS:
-        return Confidence.LOW, phrase("Steps recorded: {steps}. A mean of so few may mislead.", steps=count(steps))
+        which = "Steps" if steps == len(facts.overview.steps) else "Whole steps"
+        words = f"{which} recorded: {{steps}}. A mean of so few may mislead."
+        return Confidence.LOW, Phrase(words, {"steps": count(steps)})
     return best, why

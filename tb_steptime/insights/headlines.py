@@ -32,6 +32,8 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if little_is_judged(facts):
         return Headline(judge_span(facts).text, RECORD_LATER)
     verdict, first = judge_span(facts).text, most_gain(insights)
+    if first is not None and first.view == "host" and facts.observed_ns > (first.gain_ns or 0):
+        return Headline(verdict, _record_unobserved(facts))
     if first is not None:
         return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)
     if record := _record(facts):
@@ -71,6 +73,11 @@ def _look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
 
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
 _SEE_LAUNCHES = phrase("The Host view shows before which launches the GPU is idle.")
+
+
+def _record_unobserved(facts: Facts) -> Phrase:
+    words = "Record without what observes each op, such as {observer}: it takes est. {observed} of each step."
+    return phrase(words, observer=code("ExecutionTraceObserver"), observed=ns(facts.observed_ns))
 
 
 def _record(facts: Facts) -> Phrase | None:

@@ -37,8 +37,8 @@ _ONLY_PROFILED = phrase(
 )
 
 _WAITS_FOR_RANKS = phrase(
-    "Now it is at most what an instant CPU of this rank gains if other ranks arrive at its collectives as recorded: "
-    "the rank only waits longer for them."
+    "Now it is at most what the change gains if other ranks arrive at the collectives of this rank as recorded: this "
+    "one only waits longer for them."
 )
 
 
@@ -64,13 +64,13 @@ def host_card(
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
     gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
-    much, which decides how grave the card is; None for all of it. best: the confidence in the best recording. rare: the
-    replayed step does not have this idle time. If it does, a rank that waits for others gains only later what these
+    much, which decides how grave the card is; None for all of it. best: the confidence in the best recording. rare:
+    pauses, which the replayed steady step does not have. A rank that waits for others gains only later what these
     waits take up.
     """
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
-    now_ns = gain_ns if rare else facts.worth(facts.alone_ns(gain_ns))
+    now_ns = facts.worth(facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns))
     sure_fraction = facts.share(now_ns if sure_ns is None else min(now_ns, sure_ns))
     if severity_of_gain(sure_fraction) is not severity_of_gain(facts.share(now_ns)):
         level, why_level = confidence(facts, Confidence.LOW, _ONLY_PROFILED)

@@ -191,7 +191,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     share, pace = facts.share(idle.total_ns), _pace(facts.host, idle)._replace(exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
-    wait, pause = facts.figure("data_loading_exposed"), _one_pause(facts.host, idle)
+    wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
@@ -213,6 +213,12 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "at": text(pause.worst_step if pause else ""),
         "doing": text(main_wait(facts.host, LEADING_FRACTION * idle.total_ns, DOING_LENGTH) or ""),
     }
+
+
+def _exposed_wait_ns(facts: Facts) -> int | None:
+    """Returns the wait for batches while no device of the process works; None where it is not measured."""
+    wait_ns = facts.figure("data_loading_exposed")
+    return None if wait_ns is None else facts.in_judged_steps(round(wait_ns), "data_loading")
 
 
 def _exchange_ns(host: HostResult) -> int:

@@ -59,9 +59,10 @@ def _host(facts: Facts) -> SidebarShare:
     if facts.idle is None and facts.job.device == "cpu":
         parts = facts.overview.mean_parts_ns
         return SidebarShare(facts.share_as_recorded(parts.cpu_exec + parts.runtime), "cpu", meaning=_COMPUTES)
-    if facts.idle is None:
+    idle = facts.idle_as_recorded
+    if idle is None:
         return SidebarShare(None, "cpu", reason=facts.host.unknown or NO_DEVICE)
-    return SidebarShare(facts.share_as_recorded(facts.idle.late_ns), "cpu")
+    return SidebarShare(facts.share_as_recorded(idle.late_ns), "cpu")
 
 
 def _gpu(facts: Facts) -> SidebarShare:

@@ -6,8 +6,9 @@ than that one may need the extra time for these.
     rank 1        |wait|==|        rank 2 arrived last: it waits 0, and 9 + 4 = 13 of waiting ends with its arrival
     rank 2             |==|        had it arrived with rank 1, both others would wait 4 less: the least of their waits
 
-The clock that ranks of one host share shows whether collectives that are matched by their order in a step belong to
-the same step.
+The clock that ranks of one host share bounds the wait: a rank waits until the last one begins, and what a kernel takes
+beyond that is its own. It also shows whether collectives that are matched by their order in a step belong to the same
+step.
 
 rank 0, node1   step 7 [==]           step 8 [==]         no rank leaves a collective before all have come: these
 rank 1, node1   step 6 [==]           step 7 [==]         ranks number their steps differently, by one
@@ -110,6 +111,27 @@ def _least_of_others(exposed: Int64, last: Int64) -> Int64:
     others[np.arange(len(last)), last] = np.iinfo(np.int64).max
     least: Int64 = others.min(axis=1)
     return least
+
+
+#: Ranks of one host share a clock if this part of their collectives ends on all of them within this time. Others end
+#: apart where a kernel is off its device for a while; on separate clocks all ends are apart by about the same time. On
+#: shared ones, recorded ends are 1 to 9 us apart.
+_SHARED_PERCENT, _SHARED_NS = 25, 50_000
+
+
+def on_shared_clocks(matching: Matching, hosts: Sequence[str | None]) -> Matching:
+    """Returns the matching with the time until the last rank begins, for groups within a host. hosts: of the job's
+    ranks, None where not known."""
+    return replace(matching, matched=[_on_shared_clock(each, hosts) for each in matching.matched])
+
+
+def _on_shared_clock(found: Matched, hosts: Sequence[str | None]) -> Matched:
+    own, meeting = {hosts[place] for place in found.members.tolist()}, waited_for(found)
+    if None in own or len(own) > 1 or not meeting.any():
+        return found
+    end = (found.start + found.length)[meeting]
+    shared = np.percentile(end.max(axis=1) - end.min(axis=1), _SHARED_PERCENT) <= _SHARED_NS
+    return replace(found, later_ns=found.start.max(axis=1, keepdims=True) - found.start) if shared else found
 
 
 #: Minimum distance, as a share of a step: if ranks number their steps differently, these are at least one step apart;

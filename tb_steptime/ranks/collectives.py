@@ -142,7 +142,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         prefetched=1 - exposed / running if each.role == "fsdp" and first.kind == "all_gather" and running else None,
         stalled=int(np.count_nonzero(beyond)),
         stalled_ns=int(beyond.sum()) * ranks,
-        stalled_exposed_ns=int(np.minimum(found.exposed[each.rows], beyond[:, None]).sum()),
+        stalled_exposed_ns=int(np.minimum(found.exposed[each.rows], beyond[:, None] + found.off_ns[each.rows]).sum()),
     )
 
 

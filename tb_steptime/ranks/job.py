@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.arrivals import Arrivals, StepWaits, arrivals, of_the_same_steps, step_waits
+from tb_steptime.ranks.arrivals import Arrivals, StepWaits, arrivals, of_the_same_steps, on_shared_clocks, step_waits
 from tb_steptime.ranks.clocks import align
 from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
 from tb_steptime.ranks.deciding_path import deciding_path
@@ -153,7 +153,8 @@ class _Exchanged:
         ranks = instances_of(job.spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
         step_ns = float(np.median([span.mean_step_ns for span in job.spans]))
         found = match(ranks, len(names), job.world_size)
-        matching = of_the_same_steps(found, [span.host for span in job.spans], step_ns)
+        hosts = [span.host for span in job.spans]
+        matching = on_shared_clocks(of_the_same_steps(found, hosts, step_ns), hosts)
         return _Exchanged(job.spans, names, ranks, matching)
 
     @cached_property

@@ -146,6 +146,7 @@ class Matched:
     """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
     (m,), places among the job's steps and in classes; bytes: (m, n), -1 where not recorded. start (epoch time), length,
     exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by number, not by order.
+    later_ns: (m, n), how long after this rank the last one begins; None where the ranks share no clock.
     """
 
     group: GroupKey
@@ -159,6 +160,7 @@ class Matched:
     exposed: Int64
     row: Int64
     by_number: bool = False
+    later_ns: Int64 | None = None
 
     @cached_property
     def alike(self) -> Bool:
@@ -173,11 +175,25 @@ class Matched:
     @cached_property
     def transfer_ns(self) -> Int64:
         """(m, n), the part of each length that is no wait: the length on the rank on which it is shortest, which
-        arrived last. Where ranks exchange different numbers of bytes, only ranks with as many or more are compared."""
-        transfer = np.repeat(self.length.min(axis=1)[:, None], self.length.shape[1], axis=1)
+        arrived last, and `off_ns`. Where ranks exchange different numbers of bytes, only ranks with as many or more are
+        compared."""
+        return self._least_ns + self.off_ns
+
+    @cached_property
+    def off_ns(self) -> Int64:
+        """(m, n), what a rank takes beyond the wait for the last one and the transfer: its kernel was off its device. 0
+        where the ranks share no clock."""
+        if self.later_ns is None:
+            return np.zeros_like(self.length)
+        off: Int64 = np.maximum(self.length - self._least_ns - self.later_ns, 0)
+        return off
+
+    @cached_property
+    def _least_ns(self) -> Int64:
+        least = np.repeat(self.length.min(axis=1)[:, None], self.length.shape[1], axis=1)
         unequal = np.flatnonzero(~self.alike)
-        transfer[unequal] = _least_of_as_many(self.length[unequal], self.bytes[unequal])
-        return transfer
+        least[unequal] = _least_of_as_many(self.length[unequal], self.bytes[unequal])
+        return least
 
 
 def _least_of_as_many(length: Int64, size: Int64) -> Int64:

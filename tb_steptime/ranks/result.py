@@ -210,7 +210,8 @@ class JobCollective(msgspec.Struct, frozen=True):
     of_peak           bus_rate / peak of the link; None if the user does not state the peak
     prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
     stalled           number of collectives that take far longer than the others on all ranks
-    stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns
+    stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
+                      also has the time that a rank's kernel is off its device (`Matched.off_ns`)
     """
 
     kind: str

@@ -87,7 +87,8 @@ def _of_step(found: Matched, step: int) -> Matched:
     columns = {
         name: getattr(found, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")
     }
-    return replace(found, **columns)
+    later_ns = None if found.later_ns is None else found.later_ns[rows]
+    return replace(found, later_ns=later_ns, **columns)
 
 
 def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, name: str) -> Lane:

@@ -8,10 +8,13 @@ from itertools import combinations
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.host_stalls import pause_intervals
+from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.metrics.steady.shown import steady_step_ns
@@ -29,9 +32,18 @@ from tb_steptime.replay.sensitivity import (
     without,
     without_batches,
 )
-from tb_steptime.replay.steady import WIDER, SteadyStep, less_excess, recorded_length, steady_step, step_length
+from tb_steptime.replay.steady import (
+    WIDER,
+    SteadyStep,
+    less_excess,
+    overlap_ns,
+    recorded_length,
+    steady_step,
+    step_length,
+)
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
 from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, distinct_in, is_in
 
 #: Above this share of unexplained time no gain is reported.
@@ -101,6 +113,9 @@ class WhatIf(msgspec.Struct, frozen=True):
                       affect this rank alone, so these waits remain
     alone_ns          the steady step if the host and the loader of this rank took no time, and other ranks arrived at
                       its collectives as recorded
+    pauses_alone_ns   what the only recorded step gains if its calls and ops are not interrupted, and other ranks
+                      arrive at its collectives as recorded; None if exchanges do not set the pace, and with several
+                      steps, as the replayed one hardly has such pauses
     sets              all sets of the changes with the largest gains, including changes that help only after others;
                       empty if the replay is not trusted
     """
@@ -124,6 +139,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     sets: list[ChangedStep] = []
     half_host_ns: int = 0
     alone_ns: int = 0
+    pauses_alone_ns: int | None = None
 
     @property
     def wrong_by(self) -> float:
@@ -143,6 +159,11 @@ class WhatIf(msgspec.Struct, frozen=True):
 def replayed_step(trace: Trace) -> WhatIf | None:
     """`what_if` with all changes."""
     return what_if(trace)
+
+
+def _mean_judged_ns(trace: Trace) -> float:
+    device = main_device(trace)
+    return float(judged_ns(trace, device)[whole_steps(trace, device)].mean())
 
 
 def _removed(graph: Graph, excess: Excess) -> Excess:
@@ -172,7 +193,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     held = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
-    judged = float(judged_ns(trace, main_device(trace)).mean())  # with long delays in a few of the steps
+    judged = _mean_judged_ns(trace)  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     chosen = {each: known[each] for each in ids} if ids else known
@@ -199,7 +220,21 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
         half_host_ns=half,
         alone_ns=step_length(without_batches(free(held, ~held.graph.on_device))),
+        pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
     )
+
+
+def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
+    if len(find_steps(trace).steps) > 1:
+        return None
+    held = held_by_ranks(trace, as_recorded)
+    graph, device, lanes = held.graph, main_device(trace), host_lanes(trace)
+    if device is None:
+        return None
+    training = lanes[[*training_threads(trace), *autograd_threads(trace)]]
+    nodes, own = np.flatnonzero(~graph.on_device & is_in(graph.track, training)), graph.own_ns.copy()
+    own[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own[nodes])
+    return max(0, step_length(held) - step_length(replace(held, graph=replace(graph, own_ns=own))))
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from tb_steptime.insights.rules import RULES, Gain
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tests.truth.simulate.causes import Section, Training
 from tests.truth.simulate.judging import Judged, judged, judged_training
@@ -107,14 +108,18 @@ def test_blocking_calls_are_told_with_the_op_the_phase_and_the_forward_op(causes
 
 @every_mixture
 def test_each_cause_has_its_card_with_its_cost(causes: Causes):
-    """A cause whose cost, as its card defines it, is large enough has a card, and the card promises that cost."""
+    """A cause whose cost, as its card defines it, is large enough has a card, and the card promises that cost. A CPU
+    that sets the pace lacks what it waits: it may gain more by waits than their bubbles, and what it does is known from
+    the training without them."""
     found = judged(causes)
     for cause in causes:
         cost = defined_cost_ns(found, cause)
         if cost is None:
             assert found.gain_ns(cause.insight) is not None, cause.name
         elif cost < WORTH_A_CARD * step_ns(found):
-            assert not found.gain_ns(cause.insight), cause.name
+            lacks = found.host.bound is Bound.HOST and cause.insight == "sync_bubble"
+            most_ns = cost_ns(causes, cause) if lacks else 0
+            assert (found.gain_ns(cause.insight) or 0) <= (1 + TOLERANCE) * most_ns, cause.name
         else:
             assert found.gain_ns(cause.insight) == pytest.approx(cost, rel=TOLERANCE), cause.name
 

@@ -64,7 +64,8 @@ def replay_text(found: JobReplay) -> Phrase:
         return said
     if found.unexplained > MOST_UNEXPLAINED:
         why = phrase(
-            "Nothing recorded explains {share} of the work of a rank, so no change is predicted.",
+            "Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "
+            "what ranks wait for each other.",
             share=fraction(found.unexplained),
         )
         return joined(said, why)

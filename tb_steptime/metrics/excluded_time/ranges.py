@@ -67,8 +67,9 @@ WHOLE_FRACTION = 0.05
 
 
 def whole_steps(trace: Trace, device: int | None) -> Bool:
-    """Says which steps are compared: those of which at most a twentieth is excluded from verdicts for `device` (None:
-    for a process without a device). All of them if no step is whole, since there is nothing else."""
+    """Says which steps are compared, and which a verdict averages over: those of which at most a twentieth is excluded
+    from verdicts for `device` (None: for a process without a device). All of them if no step is whole, since there is
+    nothing else."""
     steps = find_steps(trace)
     length: Int64 = steps.duration_ns
     whole: Bool = length - judged_ns(trace, device) <= WHOLE_FRACTION * length

@@ -28,7 +28,7 @@ from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_int
 from tb_steptime.trace.intervals import Intervals, partition
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import Step, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, median
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, median
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -198,6 +198,10 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     works: Int64
     idle: Int64
     bubble: Int64
+
+    def of(self, wanted: Bool) -> StepAggregates:
+        """The wanted steps alone."""
+        return StepAggregates(self.works[wanted], self.idle[wanted], self.bubble[wanted])
 
     @property
     def mean(self) -> StepAggregates:

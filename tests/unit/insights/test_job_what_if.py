@@ -56,7 +56,8 @@ def test_more_ranks_follow_or_why_they_are_not_known() -> None:
 
 def test_a_replay_that_is_not_to_be_trusted_says_why() -> None:
     assert texts(trusted=False, unexplained=0.4)[0].endswith(
-        "Nothing recorded explains 40 % of the work of a rank, so no change is predicted."
+        "Nothing recorded explains 40 % of the work of a rank, so the replay predicts no change: cards claim what "
+        "ranks wait for each other."
     )
     assert texts(trusted=False, recorded_step_ns=80 * MS)[0].endswith("They differ too much for a prediction.")
     assert what_if_texts(None) == []

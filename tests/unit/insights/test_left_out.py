@@ -9,10 +9,12 @@ from tb_steptime.analyses.overview import analyse as overview_of
 from tb_steptime.analyses.quality import notes
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.wording.notes import worded
+from tb_steptime.metrics.data_loading.throughput import HANDOVER_NS
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import card, judged
+from tests.drawn.cards import card, judged, sure
+from tests.drawn.small_trace import LOADER
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000
@@ -52,8 +54,8 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
         (
             20,
             "steady step",
-            "The verdict and the cards are about 10.0 ms a step: one-time costs, 3.3 ms of the mean step of 13.3 ms, "
-            "are left out.",
+            "The verdict and the cards are about 10.0 ms a step: 1 of 6 steps, which includes one-time costs, is left "
+            "out.",
         ),
     ],
 )
@@ -84,7 +86,7 @@ def test_a_first_copy_that_waits_for_earlier_work_is_no_one_time_cost():
         cell_ns=MS,
     )
     basis = judged(trace).headlines["overview"].basis
-    assert basis and "10.2 ms a step: the edges of the recording, " in plain(basis)
+    assert basis and "10.0 ms a step: 1 of 6 steps, which includes the edges of the recording, " in plain(basis)
 
 
 def requests(steps: int, buffer: int) -> Trace:
@@ -102,8 +104,34 @@ def requests(steps: int, buffer: int) -> Trace:
 
 def test_time_of_the_profiler_goes_by_its_name():
     basis = judged(requests(6, 20)).headlines["overview"].basis
-    assert basis and "10.0 ms a step: the profiler's own work, 3.3 ms " in plain(basis)
+    assert basis and "10.0 ms a step: 1 of 6 steps, which includes the profiler's own work, " in plain(basis)
     assert plain(judged(requests(1, 20)).verdict.text).startswith("For 20.0 ms of the recorded 30.0 ms the GPU is idle")
+
+
+def waiting(edges: int) -> Trace:
+    """Steps of 10 ms that wait 4 ms for their batch. Before five whole ones are some during whose wait the GPU runs
+    work that was launched earlier: the copy of the step begins only after that."""
+    return timeline(
+        f"""
+        step     | {"".join(str(step) * 10 for step in range(edges + 5))} |
+        op       | {".wwww....." * (edges + 5)} |
+        runtime  | {"c....k...." * edges + ".....k...." * 5} |
+        memcpy 7 | {"....c....." * edges + ".........." * 5} |
+        kernel 7 | {".....kkkkk" * (edges + 5)} |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)", "w": LOADER},
+        cell_ns=MS,
+    )
+
+
+def test_a_step_at_the_edge_does_not_dilute_what_whole_steps_wait():
+    whole, with_edge = judged(waiting(0)), judged(waiting(1))
+    assert [step.before_recording_ns for step in overview_of(waiting(1)).steps] == [4 * MS, 0, 0, 0, 0, 0]
+    assert plain(with_edge.verdict.text).replace("a steady step", "a step") == plain(whole.verdict.text)
+    late, shortened = sure(waiting(1), "long_stretches"), sure(waiting(1), "no_workers")
+    assert late.gain_ns == sure(waiting(0), "long_stretches").gain_ns == MS
+    # what a batch takes from a worker is part of the gain, and no wait
+    assert shortened.gain_ns == pytest.approx(sure(waiting(0), "no_workers").gain_ns, abs=HANDOVER_NS / 5)
+    assert shortened.confidence is Confidence.MEDIUM
 
 
 def test_a_wait_of_every_step_is_a_cost_in_the_first_one_too():
@@ -169,3 +197,22 @@ def test_one_time_costs_need_a_good_part_of_the_recording_for_a_card():
     assert insight.gain_ns == 0
     assert insight.evidence[0].end_ns == 60 * MS
     assert card(cold(40), "one_time") is None
+
+
+@pytest.mark.parametrize(("op", "observed_ns"), [("aten::relu", 0), ("aten::view", 60 * 21_000)])
+def test_no_card_promises_the_time_of_what_observes_each_op(op: str, observed_ns: int):
+    """60 times a step an op of 21 us, which computes nothing if it is a view, and a launch of 11 us."""
+    times, steps = 60, 4
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 33 * times for step in range(steps))} |
+        op       | {("v" * 21 + "." * 12) * times * steps} |
+        runtime  | {("." * 22 + "k" * 10 + ".") * times * steps} |
+        kernel 7 | {("." * 32 + "k") * times * steps} |""",
+        names={"v": op},
+    )
+    judgement = judged(trace)
+    (insight,) = judgement.insights
+    works_ns = overview_of(trace).works_ns
+    assert (insight.id, insight.gain_ns) == ("launch_graphs", 33 * times * 1_000 - works_ns - observed_ns)
+    assert judgement.headlines["overview"].card == (None if observed_ns else "launch_graphs")

@@ -10,11 +10,13 @@ import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, packed
+from tb_steptime.ranks.arrivals import on_shared_clocks
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.matching import Matching, instances_of, match
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.text import Reason, count
 from tests.drawn.exchanging_ranks import STEP_NS, A, B, rank
+from tests.drawn.met_ranks import CLOCKS, met_group
 
 EXCHANGED = {"a": A, "b": B}
 
@@ -226,3 +228,25 @@ def test_of_unknown_bytes_unequal_exchanges_show_no_waits():
     known, unknown = (ExchangeClass("all_to_all", 0, size, "Float", "forward.model") for size in (1_000, None))
     spans = [rank(0, "x", classes={"x": known}, lengths={"x": 900}), rank(1, "x", classes={"x": unknown})]
     assert [row.wait_ns for row in job_ranks(spans).ranks] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "ahead_ns", "waits"),
+    [
+        (("node", "node"), 0, [[0, 4], [0, 0]]),
+        (("node", "node"), 1_000_000, [[0, 4], [0, 5]]),
+        (("node", "other"), 0, [[0, 4], [0, 5]]),
+        ((None, None), 0, [[0, 4], [0, 5]]),
+    ],
+    ids=["one clock", "two clocks on one host", "two hosts", "hosts not known"],
+)
+def test_ranks_that_share_a_clock_wait_no_longer_than_until_the_last_one_begins(
+    hosts: tuple[str | None, str | None], ahead_ns: int, waits: list[list[int]]
+):
+    """Both begin the second collective together, and rank 1 takes longer by itself."""
+    found = met_group("....==.....==......",
+                      "======.....=======.")  # fmt: skip
+    found = replace(found, start=found.start - np.array(CLOCKS[:2]) + np.array([0, ahead_ns]))
+    (bounded,) = on_shared_clocks(Matching([found], 0, 0), hosts).matched
+    assert (bounded.length - bounded.transfer_ns).tolist() == waits
+    assert bounded.off_ns.tolist() == [[0, 0], [0, 5 - waits[1][1]]]

@@ -1,5 +1,5 @@
-"""What no change shortens: a job without training fetches the result that each step is for. The time that a copy waits
-for earlier work is not the host's time."""
+"""What no change shortens: a job without training fetches the result that each step is for; the time that a copy waits
+for earlier work is not the host's time; a pause of a rank that then waits for others costs the step nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import sure
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Section, Training
 from tests.truth.simulate.demo import simulate
@@ -138,3 +139,38 @@ def test_graphs_that_are_captured_again_are_not_launched_faster(work: str, gains
     found = what_if(trace, ["launch_graphs", "between_graphs"])
     assert found is not None
     assert [each.gain_ns for each in found.changes] == gains
+
+
+def exchanging(waits: int, steps: int = 1) -> Trace:
+    """A step of launches, each followed by an all-reduce of 7 ms, of which 4 ms are waits for other ranks. One launch
+    is interrupted for 5 ms, and the all-reduce behind it takes 3 ms and such a wait."""
+    last = 3 + waits
+    layers = [("kasssssss.", ".kaaaaaaa.")] * 13 + [("kasss.", ".kaaa.")]
+    layers[6] = "kkkkkka" + "s" * last + ".", "......k" + "a" * last + "."
+    runtime, kernels = ("".join(cells) for cells in zip(*layers, strict=True))
+    return timeline(
+        f"""
+        step     | {"".join(str(step) * len(runtime) for step in range(steps))} |
+        runtime  | {runtime * steps} |
+        kernel 7 | {kernels * steps} |""",
+        names={"a": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)"},
+        calls={"s": "cudaStreamSynchronize"},
+        exchanges={"a": ("allreduce", "Float", 1_000_000, "0", 8)},
+        cell_ns=1_000_000,
+    )
+
+
+@pytest.mark.parametrize(("waits", "gain_ms"), [(0, 5), (2, 0), (4, 0), (9, 0)])
+def test_a_pause_of_a_rank_that_waits_for_others_behind_it_costs_the_step_nothing(waits: int, gain_ms: int):
+    trace = exchanging(waits)
+    found = what_if(trace)
+    assert found is not None
+    assert (found.pace, found.trusted, found.pauses_alone_ns) == ("communication", True, gain_ms * 1_000_000)
+    insight = sure(trace, "host_stops")
+    assert (insight.gain_ns, insight.later_ns) == ((5_000_000, None) if gain_ms else (0, 5_000_000))
+
+
+def test_the_replayed_step_of_several_does_not_show_what_pauses_cost():
+    found = what_if(exchanging(4, steps=3))
+    assert found is not None
+    assert found.pauses_alone_ns is None

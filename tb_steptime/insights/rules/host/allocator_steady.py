@@ -46,7 +46,7 @@ def allocator_steady(facts: Facts) -> Insight | None:
 
     Left out: the time of calls during which the GPU works.
     """
-    rows = calls_of(facts.host, facts.job, "allocator")
+    rows = calls_of(facts, "allocator")
     known = {finding.id: finding for finding in facts.overview.findings}
     # a single step that waits does not show it, as it may be a warm-up
     waiting = sum(step.idle_ns.allocator > 0 for step in facts.host.steps)

@@ -31,29 +31,39 @@ def sync_bubble(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time from the moment when it has no more work, or from the start of the call, to the next work
     that is launched after the call; mean over the steps. The idle time before later launches counts, too, where few of
     them lie between two calls that wait, or where the CPU is late only because it waited: at most what the replay of a
-    step without these waits gains.
+    step without these waits gains. Where the CPU sets the pace, a wait costs time that the CPU lacks later even if the
+    GPU works meanwhile: what that replay gains at the low end of its range.
 
     Left out: idle time before the call, and waits for the loader.
     """
-    rows = calls_of(facts.host, facts.job, "plain")
+    rows = calls_of(facts, "plain")
     if not rows:
         return None
     behind = behind_waits(facts)
     op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else waiting_op(rows[0])
-    more_ns = behind.split_ns + behind.short_ns
+    more_ns = behind.total_ns
     total_ns = bubble_ns(rows) + more_ns
     words = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
-    if behind.short_ns > behind.split_ns:
+    if behind.lead_ns > behind.split_ns:
+        words = _LACKS[len(rows) > 1]
+    elif behind.short_ns > behind.split_ns:
         words = _FIRST_LATE[len(rows) > 1]
     elif behind.split_ns:
         words = _FEW_BETWEEN
-    return calls_card(facts, "sync_bubble", op.title, _why(rows[0], total_ns, words), rows, op.how, more_ns)
+    why = _why(rows[0], total_ns, words, sum(row.blocked_ns for row in rows))
+    return calls_card(facts, "sync_bubble", op.title, why, rows, op.how, more_ns)
 
 
 _FEW_BETWEEN = (
     "{op} and other calls that wait leave the GPU idle for {total} a step: between two of them the CPU launches too "
     "little to get ahead."
 )
+#: Reasons where the GPU works while the CPU waits, by whether there are several kinds of calls.
+_LACKS = {
+    True: "{op} and other calls that wait keep the CPU for {blocked} a step. It lacks that time later, when the GPU is "
+    "idle for {total}.",
+    False: "{op} keeps the CPU for {blocked} a step. It lacks that time later, when the GPU is idle for {total}.",
+}
 #: Reasons where launches after the wait are late, too, by whether there are several kinds of calls.
 _FIRST_LATE = {
     True: "{op} and other calls that wait leave the GPU idle for {total} a step: launches after them are late, too, "
@@ -98,7 +108,7 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
 
 
 def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insight | None:
-    rows = calls_of(facts.host, facts.job, where)
+    rows = calls_of(facts, where)
     if not rows:
         return None
     # the place is the line, module or op of the forward pass that the op belongs to
@@ -130,7 +140,7 @@ def synchronous_exchange(facts: Facts) -> Insight | None:
 
     Left out: the collective itself, whose exposed time is communication; idle time before the call.
     """
-    rows = calls_of(facts.host, facts.job, "exchanged")
+    rows = calls_of(facts, "exchanged")
     if not rows:
         return None
     barrier = rows[0].collective == "barrier"
@@ -146,7 +156,7 @@ _ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-
              "send and receive": "a send or receive"}  # fmt: skip
 
 
-def _why(row: BlockingRow, total_ns: int, words: str) -> Phrase:
+def _why(row: BlockingRow, total_ns: int, words: str, blocked_ns: int = 0) -> Phrase:
     """Returns the reason, without the place where that is not known, and without all such calls where there is one."""
     kind, place = row.collective or "", place_of(row)
     if place is None:
@@ -159,5 +169,6 @@ def _why(row: BlockingRow, total_ns: int, words: str) -> Phrase:
         "kind": text(_ARTICLES.get(kind, f"a {kind}")),
         "most": ns(row.bubble_ns),
         "total": ns(total_ns),
+        "blocked": ns(blocked_ns),
     }
     return filled(words, values)

@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from tb_steptime.analyses.host import HostResult
+import msgspec
+
+from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.phases.marks import without_engine
@@ -24,8 +26,11 @@ _FOLDER = expression(r"^.*[/\\]")
 CallsOf = Literal["allocator", "backward", "optimizer", "pageable", "exchanged", "plain"]
 
 
-def calls_of(host: HostResult, job: JobKind, card: CallsOf) -> list[BlockingRow]:
-    return [row for row in host.blocking if _card_of(row, job) == card]
+def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
+    """Returns the groups of a card, whose bubbles are means over the steps that are judged."""
+    rows = [row for row in facts.host.blocking if _card_of(row, facts.job) == card]
+    bubbles = [facts.in_judged_steps(row.bubble_ns, "late_ns") for row in rows]
+    return [msgspec.structs.replace(row, bubble_ns=ns) for row, ns in zip(rows, bubbles, strict=True)]
 
 
 def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:

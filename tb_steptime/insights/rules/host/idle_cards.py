@@ -34,6 +34,11 @@ _LATE_PLAIN = phrase(
     "profiler adds to a step, which the recorder timed. Waits for the data loader, blocking calls and pauses are left "
     "out."
 )
+_LATE_UNOBSERVED = phrase(
+    "GPU idle time until work launched from here reaches the GPU, mean over the steps, less its share of what a step "
+    "takes because something observes each op: record without it to measure the rest. Waits for the data loader, "
+    "blocking calls and pauses are left out."
+)
 _BUBBLES = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
     "the call, mean over the steps."
@@ -69,8 +74,9 @@ def late_card(
     """
     rows = sites_of(facts.host, sites)
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
-    plain = 1.0 if long else _left_without_profiler(facts, facts.step_ns - facts.step_ns / facts.slowed)
-    gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
+    slowed_ns = facts.step_ns - facts.step_ns / facts.slowed
+    plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
+    gain_ns = round(_worth_now(facts, id, facts.in_judged_steps(gain_ns, "late_ns")) * plain)
     return host_card(
         facts,
         id=id,
@@ -79,7 +85,7 @@ def late_card(
         how=how,
         gain_ns=gain_ns,
         sure_ns=None if long else round(gain_ns * _sure(facts)),
-        formula=_LATE if plain == 1 else _LATE_PLAIN,
+        formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
         best=Confidence.HIGH if certain else Confidence.LOW if guessed else Confidence.MEDIUM,
         why_confidence=_MEASURED if certain else _UNNAMED if guessed else PROFILING_SLOWS,
         evidence=evidence_of_sites(rows) if evidence is None else evidence,
@@ -100,11 +106,24 @@ def _sure(facts: Facts) -> float:
 
 
 def _left_without_profiler(facts: Facts, added_ns: float) -> float:
-    """Returns the share of the short waits that is left without the profiler. The profiler slows every launch and op,
-    so the time that it adds to a step (added_ns) lies in the many short waits for launches."""
-    late = model_late(facts.host)
-    all_ns = sum(late_by_site(facts.host).values()) - sum(late.long.values()) - sum(late.compiled.values())
+    """Returns the share of the short waits that is left without the profiler. The profiler, like what else observes the
+    ops, slows every launch and op, so the time that it adds to a step (added_ns) lies in the many short waits for
+    launches."""
+    all_ns = _short_ns(facts)
     return max(0.0, 1 - added_ns / all_ns) if all_ns > 0 else 1.0
+
+
+def _short_ns(facts: Facts) -> int:
+    late = model_late(facts.host)
+    return sum(late_by_site(facts.host).values()) - sum(late.long.values()) - sum(late.compiled.values())
+
+
+def _observed_ns(facts: Facts) -> float:
+    """Returns what of the short waits is the time of what observes the ops besides the profiler: all of that time where
+    the CPU sets the pace. Otherwise part of it is hidden, and the waits have its share of the step, for the CPU works
+    no longer than that."""
+    host_bound = facts.host.bound is Bound.HOST
+    return facts.observed_ns if host_bound else facts.share(facts.observed_ns) * _short_ns(facts)
 
 
 def _worth_now(facts: Facts, id: str, gain_ns: int) -> int:

@@ -27,7 +27,7 @@ def pageable_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies themselves, and waits for the loader.
     """
-    rows = calls_of(facts.host, facts.job, "pageable")
+    rows = calls_of(facts, "pageable")
     if not rows:
         return None
     title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
@@ -93,7 +93,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
 def _waits_ns(facts: Facts) -> int:
     """Returns what a replay without waits gains by copies of pageable memory to the GPU, at the low end of its range.
     It is 0 where calls make the CPU wait mostly for something else, and without a replay that can be trusted."""
-    change, rows = facts.replayed_gain("sync_bubble"), calls_of(facts.host, facts.job, "pageable")
+    change, rows = facts.replayed_gain("sync_bubble"), calls_of(facts, "pageable")
     blocked_ns = sum(row.blocked_ns for row in rows)
     waits_ns = sum(row.blocked_ns for row in facts.host.blocking if row.kind != "allocator")
     if change is None or change.low_ns is None or blocked_ns < _MOSTLY * waits_ns:

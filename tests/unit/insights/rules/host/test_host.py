@@ -253,11 +253,38 @@ def test_launches_that_are_late_only_because_of_a_wait_are_the_wait_s(
 
 def test_launches_behind_a_wait_that_is_worth_no_card_are_the_graphs():
     bubble = STEP // 100 - 1
-    rows, whatif = [blocking(bubble)], replayed(sync_bubble=300 * US)
+    rows, whatif = [blocking(bubble, blocked_ns=bubble)], replayed(sync_bubble=300 * US)
     late_site = msgspec.structs.replace(site(FORWARD, late(250), bubble=bubble), refill_ns=200 * US)
     host = host_result([late_site], blocking=rows, whatif=whatif)
     graphs = card(host, "launch_graphs")
     assert (card(host, "sync_bubble"), graphs and graphs.gain_ns) == (None, 250 * US - bubble)
+
+
+@pytest.mark.parametrize(
+    ("bound", "low_us", "blocked_us", "after_graphs_us", "waits_us", "graphs_us"),
+    [
+        (Bound.HOST, 60, 120, None, 60, 190),
+        (Bound.HOST, 60, 40, None, 40, 210),
+        (Bound.HOST, -1, 120, None, None, 245),
+        (Bound.HOST, 300, 400, None, 250, None),
+        (Bound.HOST, 60, 120, 25, 25, 225),
+        (Bound.GPU, 60, 120, None, None, 245),
+    ],
+    ids=["replayed", "no longer than they wait", "hides", "no more than is late", "graphs first", "the GPU decides"],
+)
+def test_a_cpu_that_sets_the_pace_lacks_what_it_waits_while_the_gpu_works(
+    bound: Bound, low_us: int, blocked_us: int, after_graphs_us: int | None, waits_us: int | None, graphs_us: int | None
+):
+    """The GPU is idle for 5 us in the waits, and for 245 us much later."""
+    waits_gain = Gain("sync_bubble", 300 * US, low_us * US, 300 * US, (after_graphs_us or 300) * US, ["crossing"])
+    graphs_gain = Gain("launch_graphs", 400 * US, 400 * US, 400 * US, 400 * US, [])
+    changes = [waits_gain] if after_graphs_us is None else [graphs_gain, waits_gain]
+    whatif = msgspec.structs.replace(replayed(), changes=changes)
+    rows, late_site = [blocking(5 * US, blocked_ns=blocked_us * US)], site(FORWARD, late(250), bubble=5 * US)
+    host = host_result([late_site], blocking=rows, whatif=whatif, bound=bound)
+    waits, graphs = card(host, "sync_bubble"), card(host, "launch_graphs")
+    gains = (waits and waits.gain_ns, graphs and graphs.gain_ns)
+    assert gains == (waits_us and waits_us * US, graphs_us and graphs_us * US)
 
 
 def test_late_launches_behind_waits_of_the_backward_pass_are_not_the_script_s():
