@@ -224,7 +224,7 @@ def test_several_ranks_may_decide():
 
 
 def replayed(*changes: JobChange, trusted: bool = True) -> JobReplay:
-    return JobReplay(4, 30, 100 * MS, 100 * MS, 0.0, trusted, True, list(changes))
+    return JobReplay(4, 30, 100 * MS, 100 * MS, 0.0, trusted, True, 100 * MS, list(changes))
 
 
 @pytest.mark.parametrize(
