@@ -64,9 +64,9 @@ class JobReplay(msgspec.Struct, frozen=True):
     rank on which that takes longest; a first step counts from its begin. With stages that send to each other, a step
     ends with the last of them. replayed_step_ns: the same in the replay.
     later_step_ns: replayed without one-time work and the profiler's own, as changes are.
-    unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the first
-    two lengths hardly differ, most of them comes again, and little is unexplained. by_device: whether it is made of graphs of hosts and devices, or of each
-    rank's own time between its waits.
+    unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the first two
+    lengths hardly differ, most of them comes again, and little is unexplained. by_device: whether it is made of graphs
+    of hosts and devices, or of each rank's own time between its waits.
     changes: those that shorten that later step, the largest gain first; none if the replay is not trusted.
     larger: with twice and four times as many ranks; empty, with larger_reason, where that is not known.
     """

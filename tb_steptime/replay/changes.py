@@ -158,4 +158,6 @@ def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> Ste
     last = np.flatnonzero(nodes)[-1:]
     link = edges_of(kind, last, last, period_ns)
     changed = free(step, nodes)
+    if not step.repeats:
+        return replace(changed, least_ns=max(step.least_ns, period_ns))
     return replace(changed, links=joined([changed.links, link]))

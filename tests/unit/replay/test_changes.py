@@ -138,3 +138,18 @@ def test_graphs_that_are_captured_again_are_not_launched_faster(work: str, gains
     found = what_if(trace, ["launch_graphs", "between_graphs"])
     assert found is not None
     assert [each.gain_ns for each in found.changes] == gains
+
+
+@pytest.mark.parametrize("work", [4, 6, 9])
+def test_exchanges_beside_the_work_of_the_only_step_still_take_their_time(work: int):
+    """Two exchanges of six cells; the work lasts shorter or longer than both together."""
+    trace = timeline(
+        f"""
+        runtime  | knlm{"." * (2 * work + 9)} |
+        kernel 7 | .{"k" * work}......{"l" * work}...... |
+        nccl 7   | .{"." * work}nnnnnn{"." * work}mmmmmm |""",
+        cell_ns=100_000,
+    )
+    (gain,) = what_if(trace, ["exposed_communication"]).changes
+    length, left = 2 * (work + 6), max(12, 2 * work)
+    assert gain.gain_ns == pytest.approx((length - left) * 100_000, abs=100_000)  # but for the first launch
