@@ -169,3 +169,26 @@ def test_one_time_costs_need_a_good_part_of_the_recording_for_a_card():
     assert insight.gain_ns == 0
     assert insight.evidence[0].end_ns == 60 * MS
     assert card(cold(40), "one_time") is None
+
+
+@pytest.mark.parametrize("work", [10, 16])
+@pytest.mark.parametrize("head", [10, 14])
+@pytest.mark.parametrize("later", [False, True], ids=["the first step is longer", "so is the last one"])
+def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int, later: bool):
+    """The host is ahead of a device that works all the time but for a head of the first step. If another step is as
+    long, the mean is all that is known of a steady step."""
+    works = [work, work, work, work + later * head]
+    trace = timeline(
+        f"""
+        step     | {"0" * (head + 3)}{"111222333":.<{sum(works) - 1}} |
+        runtime  | {"." * head}{"k..l..m..n":.<{sum(works) + 2}} |
+        kernel 7 | {"." * (head + 1)}{"".join(name * cells for name, cells in zip("klmn", works, strict=True))}. |""",
+        cell_ns=MS,
+    )
+    said, steps = judged(trace).verdict.text, [step.judged_ns for step in overview_of(trace).steps]
+    assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
+    length = sum(steps) / 4 if later else sum(steps[1:]) / 3
+    replayed = host_of(trace).whatif
+    assert replayed is not None
+    left = length * replayed.sensitivity.host / replayed.steady_step_ns
+    assert said.values["left"].value == pytest.approx(left, rel=0.001)
