@@ -55,6 +55,22 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert "bucket_cap_mb" in insight.how
 
 
+@pytest.mark.parametrize(
+    ("kernel", "call"),
+    [
+        ("void deep_ep::internode::combine<false, 8, __nv_bfloat16>(int4*)", "buffer.dispatch"),
+        ("void dpsk::ep::intranode::dispatch<8, 768>(int4*)", "buffer.dispatch"),
+        ("ncclDevKernel_AllToAll(ncclDevKernelArgsStorage<4096ul>)", "dist.all_to_all_single"),
+        ("void moeAllToAllKernel<8>(int4*)", "dist.all_to_all_single"),
+    ],
+)
+def test_the_code_of_an_all_to_all_is_that_of_its_library(kernel: str, call: str):
+    insight = sure(drawn(HIDDEN_HALF, names={"b": NODE, "c": kernel}), "exposed_communication")
+    assert (plain(insight.title), insight.gain_ns) == ("Overlap communication with computation", 2 * MS)
+    assert insight.how is not None
+    assert call in insight.how
+
+
 def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
     """They are launched before the backward pass begins, not during it."""
     device = """

@@ -704,6 +704,22 @@ def test_a_pageable_batch_is_pinned():
 
 
 @pytest.mark.parametrize(
+    ("counts", "each", "small"),
+    [((60, 40), 65_535, True), ((60, 39), 8, False), ((60, 40), 65_536, False), ((1003.0,), 12_500, True)],
+    ids=["of two ops", "too few", "too large", "with one image"],
+)
+def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: int, small: bool):
+    """Pinned memory shortens the transfer of bytes, and not the start of each copy."""
+    rows = [batch(50 * US, count=number, bytes=round(number * each)) for number in counts]
+    insight = card(host_result(blocking=rows), "pageable_copies")
+    assert insight is not None
+    assert insight.gain_ns == len(counts) * 50 * US
+    assert insight.how is not None
+    assert ("pin_memory" not in insight.how) is small
+    assert ("copies" in insight.why.values) is small
+
+
+@pytest.mark.parametrize(
     ("others_us", "low_us", "gain_us"),
     [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
     ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
