@@ -325,6 +325,11 @@ def sentence_of_little(facts: Facts) -> Phrase:
     )
 
 
+def _has_no_ops(facts: Facts) -> bool:
+    """Whether no op of the CPU is recorded in the steps: it may compute during exchanges, which run beside it."""
+    return facts.host.cpu is not None and facts.host.cpu.ops_ns == 0
+
+
 #: Minimum share of the step for an op to be named.
 _WORTH_NAMING = 0.05
 #: Code of torch.compile has the name of its graph, which does not describe what it computes.
@@ -340,6 +345,10 @@ def _cpu_sentence(facts: Facts) -> Phrase:
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if bound is Bound.COMMUNICATION:
         words = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        if _has_no_ops(facts):
+            words = (
+                "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not recorded."
+            )
         exchanged = facts.overview.communication
         alone_ns = exchanged.exposed_ns if exchanged else parts.communication
         return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
@@ -408,6 +417,8 @@ def _cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     bound = facts.host.bound
     if bound is Bound.INPUT:
         return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+    if bound is Bound.COMMUNICATION and _has_no_ops(facts):
+        return Confidence.LOW, phrase("No op of the CPU is recorded in the steps.")
     if bound is Bound.COMMUNICATION:
         return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
     if bound is Bound.CPU:

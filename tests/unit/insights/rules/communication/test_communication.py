@@ -10,6 +10,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.rules.communication.exchange_advice import SEE_RANKS
 from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
 from tb_steptime.metrics.communication.summary import communication
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
@@ -351,11 +352,21 @@ def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
     assert [row.wait_ns for row in found.rows] == [None]
 
 
-def test_without_ops_nobody_knows_what_they_hide():
-    trace = timeline("""
+@pytest.mark.parametrize(
+    ("ops", "level"), [("b....b....b....b....", Confidence.HIGH), ("." * 20, Confidence.LOW)], ids=["ops", "none"]
+)
+def test_without_ops_nobody_knows_what_they_hide(ops: str, level: Confidence):
+    trace = timeline(
+        f"""
         step                    | 11111222223333344444 |
-        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""")
-    assert fired(trace) == []
+        op                      | {ops} |
+        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""",
+        cell_ns=MS,
+    )
+    verdict = judged(trace).verdict
+    assert (verdict.bound, verdict.confidence) == (Bound.COMMUNICATION, level)
+    assert bool(fired(trace)) is (level is Confidence.HIGH)
+    assert ("only communicates" in verdict.text.template) is (level is Confidence.HIGH)
 
 
 def test_a_job_of_one_rank_has_no_such_card():
