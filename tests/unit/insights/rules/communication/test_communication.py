@@ -310,6 +310,42 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "long", "behind", "after", "gathers"),
+    [
+        ("AllGather", 10, 15, "", True),
+        ("AllGather", 9, 15, "", False),
+        ("AllGather", 10, 14, "", False),
+        ("AllGather", 10, 15, "cc", False),
+        ("AllReduce_Sum_f32", 10, 15, "", False),
+    ],
+    ids=["an all-gather", "not that long", "its result is as large", "not the last one", "an all-reduce"],
+)
+def test_a_last_all_gather_of_more_is_told_to_gather_less(kind: str, long: int, behind: int, after: str, gathers: bool):
+    """An exchange of 2 ms follows each of nine layers, and is read by a kernel of 3 ms; of unknown size are all."""
+    end = f"kkk{'.' * long}{'k' * behind}", f"...{'c' * long}{'.' * behind}{after}"
+    length = 66 + max(map(len, end))
+    layers = timeline(
+        f"""
+        step     | {"5" * length} |
+        op       | {"m." * 10:.<{length}} |
+        runtime  | {"k" + "y" * (length - 1)} |
+        kernel 7 | {"." + "kkk...." * 9 + end[0]:.<{length}} |
+        nccl 7   | {"." + "...cc.." * 9 + end[1]:.<{length}} |""",
+        names={"m": "aten::addmm", "k": "gemm", "c": f"ncclDevKernel_{kind}_RING_LL(ncclDevKernelArgsStorage<4096ul>)"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    insight = sure(layers, "between_layers")
+    assert insight.how is not None
+    assert ("logits" in insight.how) is gathers
+    assert insight.gain_ns == 0
+    if gathers:
+        assert {name: each.value for name, each in insight.why.values.items()} == {
+            "exposed": (18 + long) * MS, "last": long * MS, "others": 2 * MS
+        }  # fmt: skip
+
+
 def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised():
     """All exchanges have one size, so another rank came late to the long one."""
     layers = one_long_exchange(exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
