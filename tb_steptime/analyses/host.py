@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
-from tb_steptime.metrics.idle.long_gaps import LongGaps, long_gaps
+from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, long_gaps
 from tb_steptime.metrics.idle.outside_ops import OutsideRange, PythonFunction, outside_range, python_function
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, held_interpreter, python_work
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
@@ -111,8 +111,10 @@ class HostResult(msgspec.Struct, frozen=True):
     largest bubble first; more_blocking: number of rows beyond BLOCKING_ROWS. copies: the most time first.
     full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
     of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
-    launched. long_gaps: by place, gaps before which the host does one thing for a long time. with_stack: whether call
-    stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU but launch calls.
+    launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
+    summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
+    time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
+    but launch calls.
 
     Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
     outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
@@ -158,6 +160,7 @@ class HostResult(msgspec.Struct, frozen=True):
     grown: list[Grown] = []
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
+    before_graphs_ns: int | None = None
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
     python_work: list[PythonWork] = []
@@ -230,6 +233,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
         bucket_copies=copies.per_step,
         bucket_late_ns=copies.late_ns,
+        before_graphs_ns=before_graphs_ns(trace, device),
         whatif=replayed,
         recaptures=recaptures(trace),
         recurring=recurring_work(trace, device),

@@ -13,7 +13,14 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.data_quality import weighed_verdict
-from tb_steptime.insights.facts import Facts, confidence, little_is_judged, mostly_unrecorded, waits_for_queue
+from tb_steptime.insights.facts import (
+    FEW_STEPS,
+    Facts,
+    confidence,
+    little_is_judged,
+    mostly_unrecorded,
+    waits_for_queue,
+)
 from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
@@ -24,6 +31,7 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
@@ -40,7 +48,7 @@ _SENTENCES = {
     Bound.UNKNOWN: "{Gpu} is idle for {idle} of the step; the launches that would tell why are not in this trace.",
 }
 #: What is left of a step if one part of it took no time, and the same where that hardly changes it.
-_STILL, _AS_LONG = "would still leave est. {left} of {step}.", "would still leave a step of est. {step}."
+_STILL, _AS_LONG = "would still leave est. {left} of {step}.", "would still leave a step of est. {left}."
 #: Minimum share of the step that counts as the whole step.
 _AS_LONG_FRACTION = 0.98
 _WITH_INSTANT_DEVICE = f"an instant {{device}} {_STILL}"
@@ -113,7 +121,7 @@ def _of_steady_step(said: Phrase) -> Phrase:
     ['a steady step of {step}', "{left} of a steady step's {step}", '{share}']
     """
     words = said.template
-    if "{step}" not in words:
+    if "{step}" not in words and _AS_LONG not in words:
         return said
     if "a step" in words:
         return Phrase(words.replace("a step", "a steady step", 1), said.values)
@@ -130,7 +138,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
         words = _pace_template(facts.host, idle)
-        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
+        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * _steady_ns(facts)
         return words.replace(_STILL, _AS_LONG) if as_long else words
     if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
         return _COMMUNICATES
@@ -168,8 +176,24 @@ def _left_ns(facts: Facts) -> int | None:
     }
     left = parts.get(facts.host.bound, found.sensitivity.host)
     # the replay knows what of the only step comes once: the time until its first work
-    whole_ns = facts.step_ns if len(facts.overview.steps) > 1 else min(facts.step_ns, found.recorded_step_ns)
+    alone = len(facts.overview.steps) == 1
+    whole_ns = min(facts.step_ns, found.recorded_step_ns) if alone else _steady_ns(facts)
     return round(whole_ns * min(left / max(found.steady_step_ns, 1), 1.0))
+
+
+#: A first step that is longer than any other by more than this share began with an idle device, behind which the host
+#: had to get ahead.
+_FIRST_LONGER = 0.1
+
+
+def _steady_ns(facts: Facts) -> int:
+    """Returns the length of a steady step: the mean, but for a first step that is longer than all others where the
+    device sets the pace."""
+    first, *others = [step.judged_ns for step in facts.overview.steps]
+    longer = len(others) + 1 >= FEW_STEPS and first > (1 + _FIRST_LONGER) * max(others)
+    if facts.host.bound is not Bound.GPU or not longer:
+        return facts.step_ns
+    return whole_mean(sum(others), len(others))
 
 
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
@@ -307,6 +331,11 @@ def sentence_of_little(facts: Facts) -> Phrase:
     )
 
 
+def _has_no_ops(facts: Facts) -> bool:
+    """Whether no op of the CPU is recorded in the steps: it may compute during exchanges, which run beside it."""
+    return facts.host.cpu is not None and facts.host.cpu.ops_ns == 0
+
+
 #: Minimum share of the step for an op to be named.
 _WORTH_NAMING = 0.05
 #: Code of torch.compile has the name of its graph, which does not describe what it computes.
@@ -322,6 +351,10 @@ def _cpu_sentence(facts: Facts) -> Phrase:
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if bound is Bound.COMMUNICATION:
         words = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        if _has_no_ops(facts):
+            words = (
+                "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not recorded."
+            )
         exchanged = facts.overview.communication
         alone_ns = exchanged.exposed_ns if exchanged else parts.communication
         return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
@@ -390,6 +423,8 @@ def _cpu_sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     bound = facts.host.bound
     if bound is Bound.INPUT:
         return confidence(facts, Confidence.HIGH, phrase("The DataLoader marks its waits itself."))
+    if bound is Bound.COMMUNICATION and _has_no_ops(facts):
+        return Confidence.LOW, phrase("No op of the CPU is recorded in the steps.")
     if bound is Bound.COMMUNICATION:
         return confidence(facts, Confidence.HIGH, phrase("The calls of the collectives are recorded."))
     if bound is Bound.CPU:

@@ -326,7 +326,7 @@ class _Limit:
         if found.replayed is None or what_if is None or what_if.wrong_by > MOST_ERROR:
             return _Limit(ranks, path, 0, None)
         explained = np.array([unexplained(span) <= MOST_UNEXPLAINED for span in found.spans])
-        return _Limit(ranks, path, what_if.replayed_step_ns, found.replayed.alone_ns * explained[:, None])
+        return _Limit(ranks, path, what_if.later_step_ns, found.replayed.later().alone_ns * explained[:, None])
 
     def of_ranks(self, waits_ns: int, late: Sequence[int]) -> int:
         """Limits the gain if these ranks are never late: the step still takes what any other rank needs by itself."""

@@ -40,6 +40,8 @@ JobChangeId = Literal[
 MOST_ERROR = 0.05
 #: Maximum unexplained share of a recording: with more, no prediction is made.
 MOST_UNEXPLAINED = 0.2
+#: Minimum share of the recorded step that comes again: less shows little of a later step.
+LEAST_REPEATED = 0.5
 
 
 class JobChange(msgspec.Struct, frozen=True):
@@ -74,10 +76,11 @@ class JobReplay(msgspec.Struct, frozen=True):
     recorded_step_ns: from the end of a step to the end of the next one, including all work that they launch, on the
     rank on which that takes longest; a first step counts from its begin. With stages that send to each other, a step
     ends with the last of them. replayed_step_ns: the same in the replay.
-    unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the two lengths
-    hardly differ and little is unexplained. by_device: whether it is made of graphs of hosts and devices, or of each
-    rank's own time between its waits.
-    changes: those that shorten the step, the largest gain first; none if the replay is not trusted.
+    later_step_ns: replayed without one-time work and the profiler's own, as changes are.
+    unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the first two
+    lengths hardly differ, most of them comes again, and little is unexplained. by_device: whether it is made of graphs
+    of hosts and devices, or of each rank's own time between its waits.
+    changes: those that shorten that later step, the largest gain first; none if the replay is not trusted.
     larger: with twice and four times as many ranks; empty, with larger_reason, where that is not known.
     """
 
@@ -88,6 +91,7 @@ class JobReplay(msgspec.Struct, frozen=True):
     unexplained: float
     trusted: bool
     by_device: bool
+    later_step_ns: int
     changes: list[JobChange] = []
     larger: list[LargerJob] = []
     larger_reason: Reason | None = None

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 from msgspec.structs import replace
 
+from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
+from tb_steptime.metrics.excluded_time.one_time import warm_up
 from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.phases.assignment import optimizer_updates
@@ -59,12 +61,15 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 @shared
 def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
-    """When each lane is in ops, apart from those of the optimizer; at inference also when it is in modules."""
+    """When each lane is in ops, apart from those of the optimizer and those of a warm-up, which delay the device only
+    once; at inference also when it is in modules."""
     events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
     if job_kind(trace).purpose == "inference":
         ops = np.concatenate((ops, module_frames(trace)))
     called = events.thread[ops], events.start_ns[ops], events.ends(ops)
-    return {lane: when - optimizer_updates(trace) for lane, when in _by_lane(trace, *called)}
+    device = main_device(trace)
+    kept = optimizer_updates(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
+    return {lane: when - kept for lane, when in _by_lane(trace, *called)}
 
 
 def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -157,4 +162,6 @@ def _paced(step: SteadyStep, nodes: Bool, period_ns: int, kind: EdgeKind) -> Ste
     last = np.flatnonzero(nodes)[-1:]
     link = edges_of(kind, last, last, period_ns)
     changed = free(step, nodes)
+    if not step.repeats:
+        return replace(changed, least_ns=max(step.least_ns, period_ns))
     return replace(changed, links=joined([changed.links, link]))

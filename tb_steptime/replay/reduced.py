@@ -61,15 +61,17 @@ class Reduced(msgspec.Struct, frozen=True):
     whichever is larger.
     began, ended: recorded times of its steps relative to the origin, ns: the first begin on the host, and the last end
     of anything on the host or launched by the step; 0 for a step without any.
-    recorded: the paths as recorded; instant_host: with a host that takes no time; no_loader: without waits for batches;
-    uninterrupted: without the excess of single calls and kernels over all others like them. The last two are empty if
-    the recording has no such waits or excess.
+    recorded: the paths as recorded; later: without one-time work and the profiler's own, as in a later step. These are
+    also gone in the others: instant_host: with a host that takes no time; no_loader: without waits for batches;
+    uninterrupted: without the excess of single calls and kernels over all others like them. Paths that would be those
+    of a later step are empty, and so are these where they are those recorded.
     """
 
     unexplained: float = 0.0
     began: PackedColumn = PackedColumn()
     ended: PackedColumn = PackedColumn()
     recorded: Paths = Paths()
+    later: Paths = Paths()
     instant_host: Paths = Paths()
     no_loader: Paths = Paths()
     uninterrupted: Paths = Paths()
@@ -106,15 +108,18 @@ def reduced(trace: Trace) -> Reduced:
     loader = graph.role == Role.LOADER
     host = ~graph.on_device & ~loader
     waits = loader.any() and (cut.step.graph.own_ns[: len(graph)][loader].any() or EdgeKind.BATCH in graph.edges.kind)
-    interrupts = find_excess(trace).of(ExcessKind.INTERRUPTED)
+    excess, lanes = find_excess(trace), host_lanes(trace)
+    once, interrupts = excess.of(ExcessKind.ONCE, ExcessKind.PROFILER), excess.of(ExcessKind.INTERRUPTED)
+    later = replace(cut.step, graph=less_excess(cut.step.graph, once, lanes)) if len(once) else cut.step
     return Reduced(
         unexplained=max(int(graph.unexplained_ns.sum()) / max(graph.recorded_ns, 1), unlinked(graph)),
         began=packed(cut.began_ns),
         ended=packed(cut.ended_ns),
         recorded=_paths(cut, cut.step),
-        instant_host=_paths(cut, free(cut.step, cut.padded(host))),
-        no_loader=_paths(cut, without_batches(free(cut.step, cut.padded(loader)))) if waits else Paths(),
-        uninterrupted=_paths(cut, replace(cut.step, graph=less_excess(cut.step.graph, interrupts, host_lanes(trace))))
+        later=_paths(cut, later) if len(once) else Paths(),
+        instant_host=_paths(cut, free(later, cut.padded(host))),
+        no_loader=_paths(cut, without_batches(free(later, cut.padded(loader)))) if waits else Paths(),
+        uninterrupted=_paths(cut, replace(later, graph=less_excess(later.graph, interrupts, lanes)))
         if len(interrupts)
         else Paths(),
     )

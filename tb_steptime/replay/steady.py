@@ -36,12 +36,14 @@ class SteadyStep(msgspec.Struct, frozen=True, eq=False):
     repeats   whether the recording shows that steps follow each other
     links     edges from a node of a step (before) to a node of the next one (after), by `after`
     number    which step was chosen
+    least_ns  the only step takes at least so long, for what runs beside it
     """
 
     graph: Graph
     links: Edges
     repeats: bool
     number: int
+    least_ns: int = 0
 
 
 def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
@@ -177,7 +179,7 @@ def step_length(step: SteadyStep) -> int:
     began = repeated_starts(graph.own_ns, graph.release_ns, graph.edges, step.links, copies)
     ended = began[-1] + graph.own_ns
     if copies == 1:
-        return int(ended.max() - began.min())
+        return max(int(ended.max() - began.min()), step.least_ns)
     half, on_device = copies // 2, graph.on_device
     earlier = began[half - 1] + graph.own_ns
     parts = [part for part in (on_device, ~on_device) if part.any()]

@@ -25,7 +25,7 @@ WIDTH = 100
 #: Why a change gains more here than its card says: the card's gain may be added to those of other cards.
 _WHY_MORE = (
     "A gain here includes work that then runs in parallel, such as loading a batch while the GPU is busy. Cards about "
-    "the CPU and the loader count only idle time that their change removes, and none that another card counts."
+    "the CPU and the loader count only idle time that their change removes, and none twice, but for those about copies."
 )
 #: Changes with such cards.
 _OF_HOST = ("launch_graphs", "between_graphs", "sync_bubble", "input_bound", "more_workers")

@@ -109,6 +109,11 @@ def test_jobs_of_other_people_take_as_long_as_recorded(folder: str, trusted: boo
     assert (found.by_device, found.trusted, found.larger) == (True, trusted, [])
     assert found.wrong_by < 0.001
     assert trusted or not found.changes
+    # of the first, the first launches of kernels take 403 and 450 ms, and the GPUs wait for the CPU 23 and 31 ms else
+    assert [each.id for each in found.changes] == (["instant_exchanges", "instant_host"] if trusted else [])
+    assert all(each.gain_ns + each.step_ns == found.later_step_ns for each in found.changes)
+    assert not trusted or found.later_step_ns == pytest.approx(found.recorded_step_ns - 450 * MS, rel=0.01)
+    assert not trusted or 10 * MS < found.later_step_ns - step_with(found, "instant_host") < 31 * MS
 
 
 @pytest.mark.parametrize("folder", ["moe_compile_2rank_a100_before", "moe_compile_2rank_a100_after"])

@@ -25,6 +25,7 @@ from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
 from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
 from tb_steptime.insights.rules.gpu.indexed_gradients import indexed_gradients
 from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
+from tb_steptime.insights.rules.gpu.matrix_vectors import matrix_vectors
 from tb_steptime.insights.rules.gpu.optimizer_passes import optimizer_passes
 from tb_steptime.insights.rules.gpu.slow_products import slow_products
 from tb_steptime.insights.rules.gpu.small_grids import small_grids
@@ -131,6 +132,7 @@ RULES: dict[Rule, Gain] = {
     indexed_gradients: Gain.OVERLAPS,
     device_copies: Gain.OVERLAPS,
     small_grids: Gain.OVERLAPS,
+    matrix_vectors: Gain.OVERLAPS,
     layout_conversion: Gain.OVERLAPS,
     idle_gpu: Gain.OVERLAPS,
     cpu_compiles: Gain.OVERLAPS,

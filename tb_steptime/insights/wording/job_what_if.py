@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tb_steptime.insights.wording.ranks import numbers_of
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.result import MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.ranks.result import LEAST_REPEATED, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
 from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
 
 #: Phrases for each change, to follow "a step takes …".
@@ -53,6 +53,10 @@ def larger_text(larger: LargerJob) -> Phrase:
     )
 
 
+#: Maximum share of a step by which a later one may be shorter without a sentence: the changes then add up to it.
+_SAME = 0.005
+
+
 def replay_text(found: JobReplay) -> Phrase:
     """Says how well the replay gives back the recording, and what follows from it if the replay is poor."""
     said = phrase(
@@ -60,8 +64,9 @@ def replay_text(found: JobReplay) -> Phrase:
         replayed=ns(found.replayed_step_ns),
         recorded=ns(found.recorded_step_ns),
     )
+    once = phrase("A later step takes {later}, est.: one-time work is left out.", later=ns(found.later_step_ns))
     if found.trusted:
-        return said
+        return joined(said, once) if found.later_step_ns < (1 - _SAME) * found.replayed_step_ns else said
     if found.unexplained > MOST_UNEXPLAINED:
         why = phrase(
             "Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "
@@ -69,6 +74,8 @@ def replay_text(found: JobReplay) -> Phrase:
             share=fraction(found.unexplained),
         )
         return joined(said, why)
+    if found.later_step_ns < LEAST_REPEATED * found.replayed_step_ns:
+        return joined(said, phrase("Most of it is one-time work, so no change is predicted."))
     return joined(said, phrase("They differ too much for a prediction."))
 
 

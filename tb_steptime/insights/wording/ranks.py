@@ -284,7 +284,16 @@ def path_text(job: JobRanks) -> Phrase | None:
     if not late:
         return filled(said + " and {rest} of late ranks.", values)
     late += ["others {rest}"] if rest else []
-    return filled(f"{said}, and waits for late ranks: {', '.join(late)}.", values)
+    found = filled(f"{said}, and waits for late ranks: {', '.join(late)}.", values)
+    needed_ns = late_ns(path.deciders) - path.gain_ns
+    if needed_ns < _SHOWN * path.step_ns:
+        return found
+    return joined(
+        found,
+        phrase(
+            "For {needed} of these waits, the other ranks still have work of their own to do.", needed=ns(needed_ns)
+        ),
+    )
 
 
 #: Minimum share of the path for a part to be named; smaller parts count as the others.

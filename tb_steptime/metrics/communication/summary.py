@@ -193,6 +193,16 @@ class InARow(msgspec.Struct, frozen=True):
     ns_p50: int
 
 
+class LastCall(msgspec.Struct, frozen=True):
+    """The collectives of a row that are the last of their step. ns: their mean length; others_ns: that of the row's
+    others; behind_times: how many times as long the kernel behind them takes, which reads their result, as that behind
+    the others; medians, None where no kernel is behind."""
+
+    ns: int
+    others_ns: int
+    behind_times: float | None
+
+
 class CollectiveRow(msgspec.Struct, frozen=True):
     """Collectives of one kind in one group of ranks; means over the steps, per step.
 
@@ -210,6 +220,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     compute_stream_ns      on a stream that the model computes on
     forward_ns             launched by the model's forward pass, as by layers that are split over ranks
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
+
+    last                   None unless every step ends with one of these collectives, and has others of them
     """
 
     kind: str
@@ -228,6 +240,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     forward_ns: int
     in_a_row: InARow | None
     early_ns: int = 0
+    last: LastCall | None = None
 
 
 class Communication(msgspec.Struct, frozen=True):
@@ -359,6 +372,28 @@ def _row(
         forward_ns=int(shown.exposed_ns[mine[forward[mine]]].sum()) // steps,
         in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
         early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
+        last=_last(trace, found, mine),
+    )
+
+
+def _last(trace: Trace, found: Collectives, mine: Int64) -> LastCall | None:
+    steps, events = find_steps(trace), trace.events
+    step = steps.holding(found.start)
+    final = np.full(len(steps.steps), -1)
+    final[step[step >= 0]] = np.flatnonzero(step >= 0)  # the last one is written last
+    is_last = is_in(mine, final)
+    last, others = mine[is_last], mine[~is_last]
+    if len(last) < len(steps.steps) or not len(others):
+        return None
+    length, kernels = found.end - found.start, events.rows(Kind.KERNEL)
+    kernels = kernels[is_in(kernels, found.event, invert=True)]
+    place = np.searchsorted(events.start_ns[kernels], found.end)
+    behind = np.append(events.dur_ns[kernels], 0)[place]
+    known = (behind[last] > 0).all() and (behind[others] > 0).all()
+    return LastCall(
+        int(length[last].mean()),
+        int(length[others].mean()),
+        float(median(behind[last]) / median(behind[others])) if known else None,
     )
 
 

@@ -13,7 +13,8 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.metrics.gpu.utilization import busy_intervals
+from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind
@@ -23,7 +24,7 @@ from tb_steptime.metrics.steady.trials import op_of_trial, trial_intervals, tria
 from tb_steptime.trace.host_ranges import loader_intervals, loading_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.ops import op_at, places
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in
@@ -34,6 +35,13 @@ OneTimeCause = Literal["compilation", "graph_capture", "loading", "allocation", 
 
 #: Minimum share of the recorded steps: less changes no figure that anybody reads.
 LEAST_FRACTION = 0.01
+
+#: A head is a warm-up where costs fill at least this share of it: what is between them is no longer than they are.
+COLD_FRACTION = 0.5
+#: Minimum share of the device's activities behind a warm-up: what follows shows a step, and not only its end.
+WARM_FRACTION = 1 / 3
+#: Share of the time behind a warm-up for which the device may wait for launches: less is worth no card.
+AHEAD_FRACTION = 0.01
 
 
 class OneTime(msgspec.Struct, frozen=True, eq=False):
@@ -70,6 +78,43 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
 def once(trace: Trace, device: int | None) -> Intervals:
     """Returns when the host does one-time work, or the device runs what a library only tries."""
     return Intervals.joined(cost.when for cost in one_time_costs(trace, device))
+
+
+def warm_up(trace: Trace, device: int) -> Intervals:
+    """Returns the head of a recording without steps, from the first op with a cost to the end of the last cost, where
+    the device never waits for a launch any more as soon as nothing comes once. So it is the warm-up that makes launches
+    in between late. What the host waits for the device there is left out, as it may do so in every step.
+
+    host    [ load k ]llll[ first mm ]ll[load q]llllllllllllllllllllllll       behind the costs the host is ahead
+    device             k k k k        m m      qqqqqqkkkkkkkkkkkkkkkkkkkkkk
+    head    ###################################
+    """
+    costs, busy = [cost for cost in one_time_costs(trace, device) if len(cost.when)], busy_intervals(trace, device)
+    if find_steps(trace).by != "recording" or not costs or not len(busy):
+        return Intervals.empty()
+    first = min(costs, key=lambda cost: int(cost.when.start[0]))
+    op = places(trace, first.row[first.excess.start_ns.argmin()][None]).outer_op[0]
+    start, end = int(first.when.start[0]), max(int(cost.when.end[-1]) for cost in costs)
+    start = min(start, int(trace.events.start_ns[op])) if op >= 0 else start
+    cold = COLD_FRACTION * (end - start) <= Intervals.joined(cost.when for cost in costs).total_ns
+    if not cold or not _ahead_from(trace, device, end):
+        return Intervals.empty()
+    calls = blocking_calls(trace)
+    return Intervals.of((start, end)) - Intervals.of_events(trace.events, calls.row[is_in(calls.kind, WAITING)])
+
+
+def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
+    """Whether enough of the device's work comes later, and hardly waits for its launches once it has begun."""
+    events, launches, busy = trace.events, find_launches(trace), busy_intervals(trace, device)
+    rows = np.flatnonzero(events.device[launches.activity] == device)
+    started = events.start_ns[launches.activity[rows]]
+    later = started[started >= instant_ns]
+    if len(later) < max(WARM_FRACTION * len(rows), 1):
+        return False
+    gaps = busy.gaps(int(later[0]), int(busy.end[-1]))
+    call = launches.call[rows[np.searchsorted(started, gaps.end)]]
+    late_ns = np.where(call >= 0, np.minimum(events.ends(call), gaps.end) - gaps.start, 0)
+    return bool(np.maximum(late_ns, 0).sum() <= AHEAD_FRACTION * (int(busy.end[-1]) - int(later[0])))
 
 
 def _rows(trace: Trace, found: Excess) -> Int64:

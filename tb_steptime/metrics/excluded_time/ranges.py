@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.excluded_time.one_time import LEAST_FRACTION, once
+from tb_steptime.metrics.excluded_time.one_time import LEAST_FRACTION, once, warm_up
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.host.profiler_cost import observed_ops
 from tb_steptime.metrics.steady.edges import after_recording, before_recording
@@ -28,8 +28,8 @@ from tb_steptime.trace.table import Bool, Int64
 
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
     """Ranges of the recording, for one device. before_recording: it runs work that was launched earlier; once: it is
-    idle, and the host does one-time work, or it runs what a library only tries; after_recording: idle after its last
-    recorded work; profiler: idle while the profiler itself works."""
+    idle, and the host does one-time work or warms up between such work, or it runs what a library only tries;
+    after_recording: idle after its last recorded work; profiler: idle while the profiler itself works."""
 
     before_recording: Intervals
     once: Intervals
@@ -50,7 +50,8 @@ def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
-    free = once(trace, device) - (busy_intervals(trace, device) - trial_intervals(trace, device)) - own
+    at_once = once(trace, device) | (warm_up(trace, device) - loader_intervals(trace))
+    free = at_once - (busy_intervals(trace, device) - trial_intervals(trace, device)) - own
     return ExcludedTime(before, free - before - after, after - own, own)
 
 

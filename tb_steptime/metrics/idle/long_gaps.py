@@ -29,8 +29,9 @@ from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.groups import add_nearby
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, shared
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
@@ -132,6 +133,16 @@ def late_gaps(trace: Trace, device: int) -> LateGaps:
     piece = _is_one_piece(trace, device, late, compared, lasting)
     many = late[piece].sum() >= PIECES_FRACTION * late[~long].sum()
     return LateGaps(late, long | piece if many else long)
+
+
+def before_graphs_ns(trace: Trace, device: int) -> int:
+    """Returns how long the device waits in gaps that are not long until work of captured graphs is launched, ns per
+    step."""
+    launch, (late, long) = find_gaps(trace, device).launch, late_gaps(trace, device)
+    rows = np.flatnonzero((launch >= 0) & ~long)
+    call = find_launches(trace).call[launch[rows]]
+    graph = np.append(is_in(np.arange(len(trace.events)), rows_named(trace, CALL_KINDS, GRAPH_CALL.search)), False)
+    return int(late[rows[graph[call]]].sum()) // len(find_steps(trace).steps)
 
 
 def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late: Intervals) -> Bool:

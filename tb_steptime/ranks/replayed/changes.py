@@ -21,9 +21,18 @@ import numpy as np
 
 from tb_steptime.ranks.collectives import bus_factor, group_roles
 from tb_steptime.ranks.delays.causes import on_device
-from tb_steptime.ranks.replayed.graphs import RankGraph, Variant, in_place_of, rank_graphs, unexplained
+from tb_steptime.ranks.replayed.graphs import RankGraph, Variant, rank_graphs, unexplained
 from tb_steptime.ranks.replayed.joint import Joined, Meetings, Replayed, ReplayedJob
-from tb_steptime.ranks.result import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob, Role
+from tb_steptime.ranks.result import (
+    LEAST_REPEATED,
+    MOST_ERROR,
+    MOST_UNEXPLAINED,
+    JobChange,
+    JobChangeId,
+    JobReplay,
+    LargerJob,
+    Role,
+)
 from tb_steptime.replay.reduced import START, PathColumns
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct
@@ -62,14 +71,17 @@ def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | R
     if replayed is None:
         return Reason("exchanges_out_of_order")
     recorded_ns, replayed_ns = job.step_ns(job.as_recorded), job.step_ns(replayed)
-    unknown_share = max(map(unexplained, job.spans))
-    trusted = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and unknown_share <= MOST_UNEXPLAINED
+    later = job.later()
+    before = later.swept() or replayed
+    later_ns, unknown_share = min(job.step_ns(before), replayed_ns), max(map(unexplained, job.spans))
+    alike = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and later_ns >= LEAST_REPEATED * replayed_ns
+    trusted = alike and unknown_share <= MOST_UNEXPLAINED
     if not trusted:
         return JobReplay(
-            len(job.spans), len(job.steps), recorded_ns, replayed_ns, unknown_share, trusted, job.by_device
+            len(job.spans), len(job.steps), recorded_ns, replayed_ns, unknown_share, trusted, job.by_device, later_ns
         )
-    found = [_outcome(job, replayed, each) for each in _changes(job, late) if each.replayed]
-    larger, reason = larger_jobs(job, replayed_ns)
+    found = [_outcome(later, before, each) for each in _changes(later, late) if each.replayed]
+    larger, reason = larger_jobs(later, later_ns)
     return JobReplay(
         rank_count=len(job.spans),
         steps=len(job.steps),
@@ -78,7 +90,8 @@ def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | R
         unexplained=unknown_share,
         trusted=trusted,
         by_device=job.by_device,
-        changes=sorted((each for each in found if each.gain_ns >= LEAST_GAIN * replayed_ns), key=lambda e: -e.gain_ns),
+        later_step_ns=later_ns,
+        changes=sorted((each for each in found if each.gain_ns >= LEAST_GAIN * later_ns), key=lambda e: -e.gain_ns),
         larger=larger,
         larger_reason=reason,
     )
@@ -102,8 +115,7 @@ def _changes(job: ReplayedJob, late: Sequence[Sequence[int]]) -> Iterator[_Chang
         yield from _exchanged_sooner(job)
     for id, variant in _VARIANTS.items():
         if (changed := rank_graphs(job.spans, job.names, variant)) is not None:
-            graphs = [in_place_of(own, other, job.counted) for own, other in zip(job.graphs, changed, strict=True)]
-            yield _Change(id, _swept(job, [graphs]))
+            yield _Change(id, _swept(job, [job.changed(changed)]))
 
 
 def _exchanged_sooner(job: ReplayedJob) -> Iterator[_Change]:

@@ -23,7 +23,7 @@ from tb_steptime.replay.sweep import EdgeKind, edges_of
 from tb_steptime.trace.table import Bool, Int64
 
 #: A change of all ranks for which their summaries hold graphs.
-Variant = Literal["recorded", "instant_host", "no_loader", "uninterrupted"]
+Variant = Literal["recorded", "later", "instant_host", "no_loader", "uninterrupted"]
 #: Properties in which exchanges agree that two ranks may do in each other's place.
 _Alike = tuple[str, int | None, tuple[bool, bool] | None]
 #: Metric of a step's wait for its batches, where ops run on the host alone.
@@ -55,15 +55,15 @@ class RankGraph:
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
-    """Returns the graphs of all ranks with this change; None where it changes none of them, or the steps of a rank are
-    not known. Raises what reading results raises."""
+    """Returns the graphs of all ranks with this change, those that it does not change as in a later step; None where it
+    changes none of them, or the steps of a rank are not known. Raises what reading results raises."""
     on_device = by_device(spans)
     kinds: dict[_Alike, int] = {}
     paths = [_paths(span, variant, on_device=on_device) for span in spans]
     if not any(paths) or not all(span.step_names for span in spans):
         return None
     return [
-        _graph(span, names, own or _recorded_paths(span, on_device=on_device), kinds, on_device=on_device)
+        _graph(span, names, own or _later_paths(span, on_device=on_device), kinds, on_device=on_device)
         for span, own in zip(spans, paths, strict=True)
     ]
 
@@ -125,6 +125,10 @@ def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns 
 
 def _recorded_paths(span: RankSpan, *, on_device: bool) -> PathColumns:
     return paths_of(span.ranks_result.reduced.recorded) if on_device else paths_of_own_time(span)
+
+
+def _later_paths(span: RankSpan, *, on_device: bool) -> PathColumns:
+    return _paths(span, "later", on_device=on_device) or _recorded_paths(span, on_device=on_device)
 
 
 def _within(paths: PathColumns, nodes: int) -> bool:

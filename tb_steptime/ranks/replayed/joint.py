@@ -212,6 +212,18 @@ class ReplayedJob:
         steps = steps[np.array([graph.ended_ns[steps] >= 0 for graph in graphs]).all(axis=0)]
         return ReplayedJob(spans, names, matched, messages, steps, graphs, by_device(spans)) if len(steps) else None
 
+    def later(self) -> ReplayedJob:
+        """Returns the job with its counted steps as they would be later, without one-time work and the profiler's own.
+        Raises what reading results raises."""
+        graphs = rank_graphs(self.spans, self.names, "later")
+        if graphs is None:
+            return self
+        return replace(self, graphs=self.changed(graphs))
+
+    def changed(self, graphs: Sequence[RankGraph]) -> list[RankGraph]:
+        """Returns the ranks' graphs with the counted steps of these."""
+        return [in_place_of(own, other, self.counted) for own, other in zip(self.graphs, graphs, strict=True)]
+
     @cached_property
     def joined(self) -> Joined:
         return Joined.of(self.matched, self.messages, self.graphs)

@@ -11,7 +11,7 @@ from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tests.drawn.simulated_ranks import MS
 
-FOUND = JobReplay(16, 5, 99 * MS, 100 * MS, 0.0, trusted=True, by_device=True)
+FOUND = JobReplay(16, 5, 99 * MS, 100 * MS, 0.0, trusted=True, by_device=True, later_step_ns=100 * MS)
 
 
 def texts(**of: object) -> list[str]:
@@ -40,6 +40,12 @@ def test_a_change_is_a_sentence(id: JobChangeId, ranks: list[int], words: str) -
     ]
 
 
+@pytest.mark.parametrize(("later_ns", "said"), [(100 * MS, False), (99 * MS, True), (50 * MS, True)])
+def test_a_later_step_is_told_where_it_is_shorter(later_ns: int, said: bool) -> None:
+    (replayed,) = texts(later_step_ns=later_ns)
+    assert replayed.endswith(f"A later step takes {later_ns / MS:.1f} ms, est.: one-time work is left out.") is said
+
+
 def test_one_other_rank_has_no_median() -> None:
     late = JobChange("late_ranks", [1], 60 * MS, 40 * MS, 40 * MS)
     assert texts(rank_count=2, changes=[late])[1:] == [
@@ -58,6 +64,9 @@ def test_a_replay_that_is_not_to_be_trusted_says_why() -> None:
     assert texts(trusted=False, unexplained=0.4)[0].endswith(
         "Nothing recorded explains 40 % of the work of a rank, so the replay predicts no change: cards claim what "
         "ranks wait for each other."
+    )
+    assert texts(trusted=False, later_step_ns=49 * MS)[0].endswith(
+        "Most of it is one-time work, so no change is predicted."
     )
     assert texts(trusted=False, recorded_step_ns=80 * MS)[0].endswith("They differ too much for a prediction.")
     assert what_if_texts(None) == []

@@ -216,3 +216,26 @@ def test_no_card_promises_the_time_of_what_observes_each_op(op: str, observed_ns
     works_ns = overview_of(trace).works_ns
     assert (insight.id, insight.gain_ns) == ("launch_graphs", 33 * times * 1_000 - works_ns - observed_ns)
     assert judgement.headlines["overview"].card == (None if observed_ns else "launch_graphs")
+
+
+@pytest.mark.parametrize("work", [10, 16])
+@pytest.mark.parametrize("head", [10, 14])
+@pytest.mark.parametrize("later", [False, True], ids=["the first step is longer", "so is the last one"])
+def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int, later: bool):
+    """The host is ahead of a device that works all the time but for a head of the first step. If another step is as
+    long, the mean is all that is known of a steady step."""
+    works = [work, work, work, work + later * head]
+    trace = timeline(
+        f"""
+        step     | {"0" * (head + 3)}{"111222333":.<{sum(works) - 1}} |
+        runtime  | {"." * head}{"k..l..m..n":.<{sum(works) + 2}} |
+        kernel 7 | {"." * (head + 1)}{"".join(name * cells for name, cells in zip("klmn", works, strict=True))}. |""",
+        cell_ns=MS,
+    )
+    said, steps = judged(trace).verdict.text, [step.judged_ns for step in overview_of(trace).steps]
+    assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
+    length = sum(steps) / 4 if later else sum(steps[1:]) / 3
+    replayed = host_of(trace).whatif
+    assert replayed is not None
+    left = length * replayed.sensitivity.host / replayed.steady_step_ns
+    assert said.values["left"].value == pytest.approx(left, rel=0.001)

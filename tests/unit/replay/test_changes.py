@@ -174,3 +174,37 @@ def test_the_replayed_step_of_several_does_not_show_what_pauses_cost():
     found = what_if(exchanging(4, steps=3))
     assert found is not None
     assert found.pauses_alone_ns is None
+
+
+@pytest.mark.parametrize("work", [4, 6, 9])
+def test_exchanges_beside_the_work_of_the_only_step_still_take_their_time(work: int):
+    """Two exchanges of six cells; the work lasts shorter or longer than both together."""
+    trace = timeline(
+        f"""
+        runtime  | knlm{"." * (2 * work + 9)} |
+        kernel 7 | .{"k" * work}......{"l" * work}...... |
+        nccl 7   | .{"." * work}nnnnnn{"." * work}mmmmmm |""",
+        cell_ns=100_000,
+    )
+    (gain,) = what_if(trace, ["exposed_communication"]).changes
+    length, left = 2 * (work + 6), max(12, 2 * work)
+    assert gain.gain_ns == pytest.approx((length - left) * 100_000, abs=100_000)  # but for the first launch
+
+
+@pytest.mark.parametrize(("step", "gains"), [("." * 65, False), ("0" * 65, True)], ids=["a recording", "a step"])
+def test_a_graph_gains_nothing_in_a_warm_up(step: str, gains: bool):
+    """Modules are loaded twice, and an op between them makes two launches late. Behind them the host is ahead."""
+    trace = timeline(
+        f"""
+        step     | {step} |
+        op       | {"ooooooooooo.aaaa":.<65} |
+        driver   | {"..mmmmmmmm......mmmmmmmm":.<65} |
+        runtime  | {"..........a..b...........cdefg.p.q":.<65} |
+        kernel 7 | ...........a..b..........cccccccddddddeeeeeeffffffgggggggppqqqqqq |""",
+        calls={"m": "cuModuleLoadData"},
+        cell_ns=1_000_000,
+    )
+    found = what_if(trace, ["launch_graphs"])
+    assert found is not None
+    (gain,) = found.changes
+    assert (gain.gain_ns > 0) is gains

@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.metrics.communication.exchanges import packed, unpacked
+from tb_steptime.metrics.steady.device import find_excess
+from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.reduced import START, PathColumns, Paths, longest_paths, paths_of, reduced
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined, starts
@@ -16,6 +18,8 @@ from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.native.choice import reduce_function
 from tb_steptime.trace.table import Int64
 from tests.drawn.real_traces import on_real_traces, read_real
+from tests.drawn.simulated_ranks import MS
+from tests.drawn.timeline import timeline
 from tests.truth.simulate.rank_jobs import Declared, run, write
 
 built = pytest.mark.skipif(reduce_function() is None, reason="the extension is not built: setup.py build_ext --inplace")
@@ -119,6 +123,31 @@ def test_the_steps_of_a_rank_end_as_recorded(tmp_path) -> None:
     assert unpacked(found.ended).tolist() == ends == ran.step_end
     assert all(np.less_equal(in_time_order(paths_of(found.instant_host), own)[-4:], ends))
     assert (found.no_loader, found.uninterrupted, found.unexplained) == (Paths(), Paths(), pytest.approx(0, abs=0.01))
+
+
+@pytest.mark.parametrize("loads", [0, 5, 8])
+def test_a_later_step_has_no_one_time_work(loads: int) -> None:
+    """The first op loads a module for so long. Another op of its name shows that all of it comes once."""
+    trace = timeline(
+        f"""
+        step     | 0000000000000000000000111111111111111 |
+        op       | .aaaaaaaaaaaa...bb.....aa.....bb..... |
+        driver   | ..{"m" * loads:.<35} |
+        runtime  | ...........k....n......k......n...... |
+        kernel 7 | ............kk..........kk........... |
+        nccl 7   | .................nnn...........nnn... |""",
+        calls={"m": "cuModuleLoadData"},
+        cell_ns=MS,
+    )
+    found, own = reduced(trace), np.array([0, 0, 3 * MS, 3 * MS, 0, 0])
+    recorded = in_time_order(paths_of(found.recorded), own)
+    once = find_excess(trace).of(ExcessKind.ONCE).intervals().total_ns
+    assert once >= loads * MS
+    assert (found.later == Paths()) is (once == 0)
+    if once:
+        later = in_time_order(paths_of(found.later), own)
+        assert (np.array(recorded) - later).tolist() == [0, *[once] * 5]
+    assert [each // MS for each in recorded] == [0, 17, 17, 31, 20, 34]
 
 
 def in_time_order(paths: PathColumns, own_ns: Int64) -> list[int]:

@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, SEE_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.communication.summary import CollectiveRow
+from tb_steptime.metrics.communication.summary import CollectiveRow, LastCall
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
 
 #: A collective is an outlier if it takes at least this many times the mean of the others.
@@ -21,7 +21,9 @@ def between_layers(facts: Facts) -> Insight | None:
 
     Similar pattern: training, where the exchange can be hidden: `exposed_communication`. Waits for a rank that comes
     late, which a single recording shows by collectives that take far longer than others like them: where that is most
-    of the time, the card asks who is late instead.
+    of the time, the card asks who is late instead. A last all-gather of the step that takes far longer than the others:
+    if the kernel that reads its result does, too, it gathers more, as that of a split vocabulary's logits does, and the
+    card is about it. Without that it may as well wait.
 
     Needs: kernels of collectives.
 
@@ -40,12 +42,18 @@ def between_layers(facts: Facts) -> Insight | None:
     if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
+    elif (last := _gathers_more(leading)) is not None:
+        title, how = "Gather less at the end of the step", _LOGITS
+        why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return Insight(
         id="between_layers",
         title=phrase(title),
         why=why,
         how=how,
-        gain_formula=phrase("Not computed: the next layer needs the result, so nothing can hide the exchange."),
+        gain_formula=phrase(
+            "Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is needed "
+            "is not recorded."
+        ),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
         view="overview",
@@ -55,6 +63,14 @@ def between_layers(facts: Facts) -> Insight | None:
         about_ns=found.exposed_ns,
         instead=phrase("gain not computed"),
     )
+
+
+def _gathers_more(row: CollectiveRow) -> LastCall | None:
+    """Returns the last all-gathers of the steps if they take far longer than the others because they gather more."""
+    last = row.last
+    if row.kind != "all_gather" or last is None or last.behind_times is None:
+        return None
+    return last if min(last.ns / max(last.others_ns, 1), last.behind_times) >= TIMES_LONGER else None
 
 
 def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
@@ -69,4 +85,11 @@ def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
     return filled(words, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
 
 
+_GATHERS = (
+    "For {exposed} a step only collectives run: {last} in the last all-gather, {others} in each of the others. The "
+    "kernel that reads its result takes longer, too, so it gathers more."
+)
+_LOGITS = """\
+logits = model(input_ids, logits_to_keep=1).logits  # of the last token only, where it gathers logits
+# or let each rank keep its part of the vocabulary: ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)"""
 _WAITS = "For {exposed} a step only collectives run. Est. {wait} of it is waiting for other ranks."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, phrase
+from tb_steptime.text.patterns import expression
 
 #: Rate in bytes per second of the slowest link made for exchanges between GPUs, eight lanes of PCIe 3 (NVLink and
 #: Infinity Fabric are ten times as fast), and the number of bytes below which collectives do not reach their link's
@@ -42,8 +44,13 @@ _PREFETCH = """for layer, after in zip(layers, layers[1:]):
 _ASYNC = """work = dist.{call}(..., async_op=True)
 ...  # compute what does not need the result
 work.wait()"""
+_OF_DEEP_EP = """*received, event = buffer.dispatch(..., async_finish=True)  # so does buffer.combine
+...  # compute what does not need the result
+event.current_stream_wait()"""
 _TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with torch.compile
 # layers split over ranks: exchange in parts, beside their matrix products"""
+#: Kernels of DeepEP, whose buffer exchanges the tokens of experts; DeepSeek's own builds name them dpsk.
+_DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
 _NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
@@ -73,9 +80,12 @@ _TOGETHER = "# few bytes each: exchange them together, or less often"
 _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
-def overlapped(row: CollectiveRow) -> Advice:
+def overlapped(row: CollectiveRow, kernels: Iterable[str]) -> Advice:
     """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
-    pass are not those of gradients."""
+    pass are not those of gradients. kernels: names of the device's kernels; those of DeepEP exchange without
+    torch.distributed."""
+    if row.kind == "all_to_all" and any(_DEEP_EP.search(name) for name in kernels):
+        return Advice(_OVERLAP, None, _OF_DEEP_EP)
     in_forward = _is_of_split_layers(row)
     return Advice(_OVERLAP, None, how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None))
 

@@ -118,7 +118,8 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
         return BALANCED, min(found.ns, found.waits_ns + found.free_compute_ns), _BALANCE
     saved_ns = found.ns - found.waits_ns
     if found.free_compute_ns >= saved_ns / 2:
-        return overlapped(found.leading), min(saved_ns, found.free_compute_ns), _HIDE
+        names = (row.name for row in facts.kernel_split.kernels) if facts.kernel_split else ()
+        return overlapped(found.leading, names), min(saved_ns, found.free_compute_ns), _HIDE
     if facts.overview.has_device and sends_little(found.leading):
         return fewer_exchanges(found.leading), found.ns, _LITTLE
     return less_to_send(found.leading, facts.overview.has_device), saved_ns // 2, _HALVE

@@ -75,8 +75,10 @@ def between_graphs(facts: Facts) -> Insight | None:
     waits = behind_waits(facts)
     gaps, split = less(late.short, late.short, waits.not_graphs_ns), less(late.split, late.split, waits.split_ns)
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
-    script = _WHOLE_STEP if facts.job.purpose == "training" else _INPUTS
-    advice = _Advice(_SHORTEN, _BETWEEN, how_to_schedule_ahead(facts, script))
+    before_ns = facts.host.before_graphs_ns
+    eager = before_ns is not None and 2 * before_ns < sum(late.short.values()) + sum(late.split.values())
+    script = _WHOLE_STEP if facts.job.purpose == "training" else _FEWER_OPS if eager else _INPUTS
+    advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, late.launches, advice) if short else None
 
 
@@ -118,6 +120,7 @@ _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger 
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
 _INPUTS = "# prepare the next inputs while a graph runs"
+_FEWER_OPS = "# capture what runs between the graphs, too, or do it in fewer ops"
 _WHOLE_STEP = "# one graph of the whole step: forward pass, loss, backward pass and optimizer (capturable=True)"
 _LOOK = "py-spy record --pid PID -o scheduler.svg  # the next batch is scheduled ahead already"
 
@@ -132,6 +135,10 @@ _BESIDE = (
 )
 _BETWEEN = (
     "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU."
+)
+_BETWEEN_EAGER = (
+    "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU, "
+    "mostly before work outside the graphs."
 )
 
 #: Options of servers, which capture and schedule by themselves.

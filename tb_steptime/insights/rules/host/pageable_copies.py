@@ -9,14 +9,15 @@ from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, filled, nbytes, ns, phrase, text
+from tb_steptime.text import Phrase, count, filled, nbytes, ns, phrase, text
 
 
 def pageable_copies(facts: Facts) -> Insight | None:
     """Fires when copies of pageable memory to the GPU leave it idle long enough for a card.
 
     Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
-    first copy that waits for work from before the recording is left out.
+    first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
+    pinned memory, so the card asks for fewer of them.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -31,7 +32,19 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if not rows:
         return None
     title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
+    if _are_small(rows):
+        title, how = _OF_VALUES
     return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
+
+
+#: Number of copies a step from which on they are of single values or of parts, and not of a batch's tensors.
+_MANY_COPIES = 100
+
+
+def _are_small(rows: list[BlockingRow]) -> bool:
+    """Whether these are many copies whose start takes longer than their bytes."""
+    copies = sum(row.count for row in rows)
+    return copies >= _MANY_COPIES and sum(row.bytes or 0 for row in rows) < LARGE_BYTES * copies
 
 
 #: The title and the code of the advice. If no loader is recorded, the job may have none.
@@ -40,7 +53,11 @@ _OF_TENSOR = (
     "Pin the memory of the copied tensors",
     "tensor = tensor.pin_memory()  # allocated once, and reused\ntensor.to(device, non_blocking=True)",
 )
-
+_OF_VALUES = (
+    "Copy small tensors together, or create them on the GPU",
+    "torch.full((1,), value, device=x.device)  # instead of torch.tensor(value).to(device)\n"
+    "torch.tensor(values).to(device)  # once, instead of one copy for each value",
+)
 
 #: Code that lets copies run while kernels run.
 _AHEAD_OF_LOADER = "DataLoader(..., pin_memory=True)\nbatch.to(device, non_blocking=True)  # on a stream of its own"
@@ -58,12 +75,16 @@ _BACK = (
 
 def _why(rows: list[BlockingRow]) -> Phrase:
     known = [row.bytes for row in rows if row.bytes is not None]
-    return phrase(
-        "{op} copies {bytes} a step from pageable memory and blocks the CPU for {blocked}.",
-        op=text(name_of(rows[0])),
-        bytes=nbytes(sum(known) if known else None),
-        blocked=ns(sum(row.blocked_ns for row in rows)),
-    )
+    words = "{op} copies {bytes} a step from pageable memory and blocks the CPU for {blocked}."
+    if _are_small(rows):
+        words = "{op} makes {copies} copies, {bytes} a step, from pageable memory and blocks the CPU for {blocked}."
+    values = {
+        "op": text(name_of(rows[0])),
+        "copies": count(round(sum(row.count for row in rows))),
+        "bytes": nbytes(sum(known) if known else None),
+        "blocked": ns(sum(row.blocked_ns for row in rows)),
+    }
+    return filled(words, values)
 
 
 def pageable_batch_copies(facts: Facts) -> Insight | None:

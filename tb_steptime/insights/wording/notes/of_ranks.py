@@ -42,8 +42,8 @@ RANK_NOTES: dict[str, NoteWords] = {
     ),
     "collectives_stalled": NoteWords(
         "[{count}] {kind} (call takes|calls take) {beyond} longer on all ranks than the others, which take {usual}.",
-        "No rank is late for (it|them). Whether (it moves|they move) more bytes or (waits|wait) for something is not "
-        "recorded, so no card promises anything.",
+        "No rank is late for (it|them). (It moves|They move) more bytes or (waits|wait) for something, which the sizes "
+        "would show. No card promises a gain.",
     ),
     "links_not_read": NoteWords(
         "The peak rates of links in TB_STEPTIME_LINKS cannot be read.",

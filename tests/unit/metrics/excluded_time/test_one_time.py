@@ -324,3 +324,54 @@ def test_an_allocation_that_is_tried_again_comes_again():
     for runtime, found in ((short, []), (grows, [("allocation", 6)])):
         lines = "\n".join(f"{label} | {cells:.<24} |" for label, cells in (steps | runtime).items())
         assert causes_ms(timeline(lines, cell_ns=MS, **names)) == found
+
+
+# Late launches between one-time costs.
+
+#: One step without a mark: two modules are loaded, some launches between them are late, and all later ones in time.
+WARM_UP = {
+    "op": "ooooooooooo" + "." * 54,
+    "driver": "..mmmmmmmm......mmmmmmmm" + "." * 41,
+    "runtime": "..........a..b...........cdefg.p.q" + "." * 31,
+    "kernel 7": "...........a..b..........cccccccddddddeeeeeeffffffgggggggppqqqqqq",
+}
+
+
+def head_ms(cell_ns: int, **lines: str) -> float:
+    drawing = "\n".join(f"{label} | {cells} |" for label, cells in (WARM_UP | lines).items())
+    trace = timeline(drawing, calls={"m": "cuModuleLoadData", "s": "cudaStreamSynchronize"}, cell_ns=cell_ns)
+    return excluded_time(trace, 0).once.total_ns / cell_ns
+
+
+@pytest.mark.parametrize("cell_ns", [random.Random(seed).randrange(MS, 9 * MS) for seed in range(3)])
+def test_launches_are_late_between_one_time_costs_where_the_host_is_ahead_behind_them(cell_ns: int):
+    assert head_ms(cell_ns) == 24 - 2  # from the first op on, without two kernels
+
+
+@pytest.mark.parametrize(
+    ("lines", "once"),
+    [
+        ({"step": "0" * 65}, 16),
+        ({"kernel 7": WARM_UP["kernel 7"].replace("ccccccc", "c......")}, 16),
+        ({"kernel 7": WARM_UP["kernel 7"].replace("ffffffg", "......g")}, 22),
+        (
+            {
+                "runtime": "..........axb............c" + "." * 39,
+                "kernel 7": "...........axb..........." + "c" * 40,
+            },
+            16,
+        ),
+        ({"driver": "..mm...............m...." + "." * 41}, 3),
+        ({"runtime": "..........a.sb...........cdefg.p.q" + "." * 31}, 21),
+    ],
+    ids=[
+        "a step with a mark",
+        "launches are late behind the costs",
+        "work waits that was launched in time",
+        "of less than a third of the work",
+        "the costs are a small part",
+        "a wait for the device",
+    ],
+)
+def test_other_late_launches_are_no_warm_up(lines: dict[str, str], once: int):
+    assert head_ms(MS, **lines) == once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.idle.doing import LEAST_NAMED_NS, doing_in
-from tb_steptime.metrics.idle.long_gaps import KEPT, LongGap, LongGaps, WaitName, long_gaps
+from tb_steptime.metrics.idle.long_gaps import KEPT, LongGap, LongGaps, WaitName, before_graphs_ns, long_gaps
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 
@@ -28,6 +28,22 @@ def drawn(middle: str, **names: str) -> Trace:
 
 def found(trace: Trace) -> list[tuple[str, str | None, str | None, bool]]:
     return [(gap.doing, gap.name, gap.inside, gap.compiled) for row in long_gaps(trace, 0) for gap in row.longest]
+
+
+@pytest.mark.parametrize(("steps", "waits"), [(1, (2, 5)), (2, (2, 5)), (2, (4, 0)), (3, (0, 3))])
+def test_the_wait_for_work_of_graphs_is_that_before_their_launches(steps: int, waits: tuple[int, int]):
+    """In each step the device is idle for so many cells before a graph, and before a kernel. Each launch takes one of
+    them; a graph that is launched in time is no wait."""
+    graph, kernel = (("." * max(cells - 1, 0) + name, "." * cells) for name, cells in zip("gk", waits, strict=True))
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * (sum(map(len, (graph[0], kernel[0]))) + 4) for step in range(steps))} |
+        runtime  | {(graph[0] + ".." + kernel[0] + "..") * steps} |
+        kernel 7 | {(graph[1] + "g" * (3 - bool(waits[0])) + kernel[1] + "k" * (3 - bool(waits[1]))) * steps} |""",
+        calls={"g": "cudaGraphLaunch"},
+        cell_ns=10_000,
+    )
+    assert before_graphs_ns(trace, 0) == waits[0] * 10_000
 
 
 def test_a_gap_is_long_by_itself_and_compared_with_the_others():

@@ -10,6 +10,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.rules.communication.exchange_advice import SEE_RANKS
 from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
 from tb_steptime.metrics.communication.summary import communication
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import judged, said, sure
@@ -53,6 +54,22 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert insight.evidence == [Evidence(str(step), (10 * step - 4) * MS, (10 * step - 2) * MS) for step in range(1, 5)]
     assert insight.how is not None
     assert "bucket_cap_mb" in insight.how
+
+
+@pytest.mark.parametrize(
+    ("kernel", "call"),
+    [
+        ("void deep_ep::internode::combine<false, 8, __nv_bfloat16>(int4*)", "buffer.dispatch"),
+        ("void dpsk::ep::intranode::dispatch<8, 768>(int4*)", "buffer.dispatch"),
+        ("ncclDevKernel_AllToAll(ncclDevKernelArgsStorage<4096ul>)", "dist.all_to_all_single"),
+        ("void moeAllToAllKernel<8>(int4*)", "dist.all_to_all_single"),
+    ],
+)
+def test_the_code_of_an_all_to_all_is_that_of_its_library(kernel: str, call: str):
+    insight = sure(drawn(HIDDEN_HALF, names={"b": NODE, "c": kernel}), "exposed_communication")
+    assert (plain(insight.title), insight.gain_ns) == ("Overlap communication with computation", 2 * MS)
+    assert insight.how is not None
+    assert call in insight.how
 
 
 def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
@@ -293,6 +310,42 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "long", "behind", "after", "gathers"),
+    [
+        ("AllGather", 10, 15, "", True),
+        ("AllGather", 9, 15, "", False),
+        ("AllGather", 10, 14, "", False),
+        ("AllGather", 10, 15, "cc", False),
+        ("AllReduce_Sum_f32", 10, 15, "", False),
+    ],
+    ids=["an all-gather", "not that long", "its result is as large", "not the last one", "an all-reduce"],
+)
+def test_a_last_all_gather_of_more_is_told_to_gather_less(kind: str, long: int, behind: int, after: str, gathers: bool):
+    """An exchange of 2 ms follows each of nine layers, and is read by a kernel of 3 ms; of unknown size are all."""
+    end = f"kkk{'.' * long}{'k' * behind}", f"...{'c' * long}{'.' * behind}{after}"
+    length = 66 + max(map(len, end))
+    layers = timeline(
+        f"""
+        step     | {"5" * length} |
+        op       | {"m." * 10:.<{length}} |
+        runtime  | {"k" + "y" * (length - 1)} |
+        kernel 7 | {"." + "kkk...." * 9 + end[0]:.<{length}} |
+        nccl 7   | {"." + "...cc.." * 9 + end[1]:.<{length}} |""",
+        names={"m": "aten::addmm", "k": "gemm", "c": f"ncclDevKernel_{kind}_RING_LL(ncclDevKernelArgsStorage<4096ul>)"},
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    insight = sure(layers, "between_layers")
+    assert insight.how is not None
+    assert ("logits" in insight.how) is gathers
+    assert insight.gain_ns == 0
+    if gathers:
+        assert {name: each.value for name, each in insight.why.values.items()} == {
+            "exposed": (18 + long) * MS, "last": long * MS, "others": 2 * MS
+        }  # fmt: skip
+
+
 def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised():
     """All exchanges have one size, so another rank came late to the long one."""
     layers = one_long_exchange(exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
@@ -335,11 +388,21 @@ def test_without_a_gpu_a_late_rank_is_asked_for_before_fewer_bytes():
     assert [row.wait_ns for row in found.rows] == [None]
 
 
-def test_without_ops_nobody_knows_what_they_hide():
-    trace = timeline("""
+@pytest.mark.parametrize(
+    ("ops", "level"), [("b....b....b....b....", Confidence.HIGH), ("." * 20, Confidence.LOW)], ids=["ops", "none"]
+)
+def test_without_ops_nobody_knows_what_they_hide(ops: str, level: Confidence):
+    trace = timeline(
+        f"""
         step                    | 11111222223333344444 |
-        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""")
-    assert fired(trace) == []
+        op                      | {ops} |
+        user gloo:all_reduce @1 | ..ccc..ccc..ccc..ccc |""",
+        cell_ns=MS,
+    )
+    verdict = judged(trace).verdict
+    assert (verdict.bound, verdict.confidence) == (Bound.COMMUNICATION, level)
+    assert bool(fired(trace)) is (level is Confidence.HIGH)
+    assert ("only communicates" in verdict.text.template) is (level is Confidence.HIGH)
 
 
 def test_a_job_of_one_rank_has_no_such_card():

@@ -129,6 +129,66 @@ def test_inference_in_fp32_hears_of_16_bits(
     assert (left_out and left_out.value) == (others and others * US)
 
 
+GEMV = "void gemv2T_kernel_val<int, int, {type}, {type}, {type}, float, 128, 16, 4, 4, false>(int)"
+HALF_VECTORS = GEMV.format(type="__half")
+FLASH = "void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128>>(int)"
+#: The same where the launches are outside of all ops, as those of graphs.
+OUTSIDE_OPS = f"""
+    step     | 1111111111222222222233333333334444444444.... |
+    op       | {4 * "abcf......"}.... |
+    runtime  | {4 * "....klme.."}.... |
+    kernel 7 | .....kklll{3 * "mmee.kklll"}mmee |"""
+#: The same with a host that is late for each launch.
+HOST_PACED = (
+    INFERRING.replace("klme.yyyyy", "k..l..m..e")
+    .replace("abcf......", "a..b..c..f")
+    .replace(".kklllmmee", "e.kk.ll.mm")
+)
+
+
+@pytest.mark.parametrize(
+    ("drawing", "given", "fires"),
+    [
+        (INFERRING, {}, True),
+        (INFERRING, dict.fromkeys("klm", GEMV.format(type="float")), True),
+        (INFERRING, {"l": TENSOR, "m": TENSOR}, False),
+        (INFERRING, dict.fromkeys("abc", "aten::bmm"), False),
+        (INFERRING, dict.fromkeys("klm", "void kgemm_4bit_inference_naive<__half, 128, 16>(int)"), False),
+        (INFERRING, {"f": "AddBackward0", "e": f"{ADD}_backward"}, False),
+        (OUTSIDE_OPS, {}, False),
+        (OUTSIDE_OPS, {"e": FLASH}, True),
+        (HOST_PACED, {}, False),
+    ],
+    ids=[
+        "of 16 bits",
+        "of 32 bits",
+        "less than half",
+        "of attention",
+        "of 4 bits",
+        "training",
+        "of unknown ops",
+        "beside fused attention",
+        "the host sets the pace",
+    ],
+)
+def test_products_of_a_matrix_and_a_vector_read_weights_for_one_row(
+    drawing: str, given: dict[str, str], fires: bool
+) -> None:
+    names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", HALF_VECTORS), "f": "aten::add", "e": ADD}
+    insight = found("matrix_vectors", drawing, names=names | given, devices={0: A100})
+    assert (insight is not None) is fires
+    if insight is not None:
+        assert (insight.gain_ns, insight.severity, insight.why.values["count"].value) == (0, Severity.MINOR, 3)
+
+
+@pytest.mark.parametrize(("cell_ns", "fires"), [(8_571, False), (8_572, True)])
+def test_short_products_do_not_show_what_sets_their_pace(cell_ns: int, fires: bool) -> None:
+    """Three of them last for seven cells."""
+    names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", HALF_VECTORS), "f": "aten::add", "e": ADD}
+    insight = found("matrix_vectors", INFERRING, names=names, devices={0: A100}, cell_ns=cell_ns)
+    assert (insight is not None) is fires
+
+
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():
     insight = found("tensor_cores_unused", HOST_BOUND, **product(SGEMM, FITS, FLOATS))
     assert insight is not None

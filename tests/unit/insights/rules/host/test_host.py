@@ -434,6 +434,28 @@ def test_a_single_graph_launch_does_not_show_what_is_between_two(launches: int):
     assert (card(host, "between_graphs", JobKind(graph_share=0.9)) is not None) == (launches > 1)
 
 
+@pytest.mark.parametrize(
+    ("purpose", "before_us", "how"),
+    [
+        ("inference", None, "prepare the next inputs"),
+        ("inference", 50, "prepare the next inputs"),
+        ("inference", 49, "fewer ops"),
+        ("training", 50, "one graph of the whole step"),
+        ("training", 49, "one graph of the whole step"),
+    ],
+)
+def test_the_advice_between_graphs_is_by_what_the_gpu_waits_for(purpose: str, before_us: int | None, how: str):
+    """Of 100 us, the GPU waits for the work of graphs for so long, and else for other work."""
+    host = host_result([site(FORWARD, late(100), launches=100.0)])
+    host = msgspec.structs.replace(host, before_graphs_ns=before_us and before_us * US)
+    insight = card(host, "between_graphs", JobKind(graph_share=0.9, purpose=purpose))
+    assert insight is not None and insight.how is not None
+    assert how in insight.how
+    assert insight.gain_ns == 100 * US
+    assert ("outside the graphs" in insight.why.template) is (before_us == 49)
+    assert len(plain(insight.why)) <= 160
+
+
 def test_a_server_that_schedules_ahead_is_not_told_to():
     host = host_result([site(FORWARD, late(100), launches=100.0)])
     job = JobKind(graph_share=0.9, server="sglang", schedules_ahead=True)
@@ -728,6 +750,22 @@ def test_a_pageable_batch_is_pinned():
     assert "DataLoader" not in insight.how  # no loader is recorded
     assert card(host_result(blocking=[batch(9 * US)]), "pageable_copies") is None
     assert card(host_result(blocking=[batch(10 * US)]), "pageable_copies") is not None
+
+
+@pytest.mark.parametrize(
+    ("counts", "each", "small"),
+    [((60, 40), 65_535, True), ((60, 39), 8, False), ((60, 40), 65_536, False), ((1003.0,), 12_500, True)],
+    ids=["of two ops", "too few", "too large", "with one image"],
+)
+def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: int, small: bool):
+    """Pinned memory shortens the transfer of bytes, and not the start of each copy."""
+    rows = [batch(50 * US, count=number, bytes=round(number * each)) for number in counts]
+    insight = card(host_result(blocking=rows), "pageable_copies")
+    assert insight is not None
+    assert insight.gain_ns == len(counts) * 50 * US
+    assert insight.how is not None
+    assert ("pin_memory" not in insight.how) is small
+    assert ("copies" in insight.why.values) is small
 
 
 @pytest.mark.parametrize(

@@ -232,8 +232,20 @@ def test_several_ranks_may_decide():
     )
 
 
+@pytest.mark.parametrize(("gain", "said"), [(50, ""), (49, ""), (48, "2.0 ms"), (0, "50.0 ms")])
+def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, said: str):
+    """Of the waits of 50 ms for two ranks, this much is gained; the rest is what the others need by themselves."""
+    job = deciding(PathRank(0, 30 * MS, STOPS), PathRank(6, 20 * MS, STOPS), PathRank(2, MS))
+    limited = msgspec.structs.replace(job, path=msgspec.structs.replace(job.path, gain_ns=gain * MS))
+    whole, path = path_text(job), path_text(limited)
+    assert whole is not None
+    assert path is not None
+    more = f" For {said} of these waits, the other ranks still have work of their own to do." if said else ""
+    assert plain(path) == plain(whole) + more
+
+
 def replayed(*changes: JobChange, trusted: bool = True) -> JobReplay:
-    return JobReplay(4, 30, 100 * MS, 100 * MS, 0.0, trusted, True, list(changes))
+    return JobReplay(4, 30, 100 * MS, 100 * MS, 0.0, trusted, True, 100 * MS, list(changes))
 
 
 @pytest.mark.parametrize(
