@@ -335,8 +335,8 @@ def _cpu_sentence(facts: Facts) -> Phrase:
 
 
 def holds_no_work(facts: Facts) -> bool:
-    """Whether nothing at all is recorded but one step mark, as where a schedule begins again after the last batch. Steps
-    in which only Python runs are several, or have ranges or call stacks."""
+    """Whether nothing at all is recorded but one step mark, as where a schedule begins again after the last batch.
+    Where only Python runs, there are several steps, ranges or call stacks."""
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.with_stack or host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
     return len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
