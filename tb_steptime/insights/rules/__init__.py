@@ -38,7 +38,7 @@ from tb_steptime.insights.rules.host.blocking_calls import (
     sync_bubble,
     synchronous_exchange,
 )
-from tb_steptime.insights.rules.host.cpu_ops import cpu_compiles, cpu_ops, cpu_optimizer, cpu_outside
+from tb_steptime.insights.rules.host.cpu_ops import cpu_compiles, cpu_ops, cpu_optimizer, cpu_outside, sparse_gradients
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
@@ -135,6 +135,7 @@ RULES: dict[Rule, Gain] = {
     idle_gpu: Gain.OVERLAPS,
     cpu_compiles: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
+    sparse_gradients: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     cpu_outside: Gain.OVERLAPS,
     python_loop: Gain.OVERLAPS,

@@ -25,8 +25,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, exact_sums, known
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import self_times
+from tb_steptime.trace.model import Trace, are_named, rows_named
+from tb_steptime.trace.nesting import innermost, self_times
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
@@ -56,6 +56,11 @@ _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 #: The op with which Adam and Adagrad, not fused, write each parameter.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
+#: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
+#: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
+_OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
+_FILLS = expression(r"aten::(fill_|zero_)$")
+_ADDS = expression(r"aten::add_?$")
 #: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
 #: Ops of all convolutions, whose first input has two dimensions more.
@@ -139,6 +144,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     threads           number of threads that run ops
     cores             number of cores of the machine; None if no recorder states it
     double_backward   gradients are differentiated, too
+    table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
+                      lower median time; without tables that get a dense gradient from elsewhere, too
     """
 
     ops: list[CpuOpRow]
@@ -151,6 +158,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     threads: int
     cores: int | None
     double_backward: bool = False
+    table_fill_ns: int = 0
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
@@ -193,7 +201,22 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         threads=threads,
         cores=records.cores if records else None,
         double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
+        table_fill_ns=_table_fill_ns(trace, rows, own_ns),
     )
+
+
+def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
+    events, steps = trace.events, find_steps(trace)
+    nodes = rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)
+    if not len(nodes):
+        return 0
+    summed = innermost(trace, nodes, rows_named(trace, (Kind.CPU_OP,), _ADDS.match))
+    alone = nodes[~is_in(nodes, summed[summed >= 0])]
+    mine = are_named(trace, rows, _FILLS.match) & (innermost(trace, alone, rows) >= 0)
+    if not mine.any():
+        return 0
+    usual_ns = _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
+    return min(usual_ns, int(own_ns[mine].sum()) // len(steps.steps))
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:

@@ -1,5 +1,5 @@
-"""Cards about jobs that compute on the CPU: which ops to speed up first, work of torch.compile that comes again and
-again, and time in which no op runs."""
+"""Cards about jobs that compute on the CPU: which ops to speed up first, gradients that are mostly zeros, work of
+torch.compile that comes again and again, and time in which no op runs."""
 
 from __future__ import annotations
 
@@ -143,6 +143,58 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
         gain_formula=phrase(
             "Own time of the optimizer's ops (each by its lower median over the steps) and time of the Python between "
             "them, less addcdiv_, which is one pass over the parameters."
+        ),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+    )
+
+
+_SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
+torch.optim.SparseAdam(embeddings.parameters())  # SGD and Adagrad take sparse gradients, too; weight decay does not"""
+
+
+def sparse_gradients(facts: Facts) -> Insight | None:
+    """Fires when a training on the CPU fills the gradients of its embeddings with zeros for a tenth of its step.
+
+    Similar pattern: a table that is the output layer, too, or is looked up twice: the sum of its gradients is dense,
+    and the node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops:
+    each op counts with its lower median over the steps. Gradients that are set to zero instead of None: that is
+    outside of the node of an embedding.
+
+    Needs: the CPU ops of the backward pass.
+
+    Jobs: training on the CPU, eager.
+
+    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps. Where the
+    recorder timed steps without the profiler, the same share of such a step.
+
+    Left out: the optimizer, which goes through all rows of a dense gradient, and through few of a sparse one.
+    """
+    work = _on_cpu(facts)
+    gain_ns = round(work.table_fill_ns / facts.slowed) if work else 0
+    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+        return None
+    sure, why = confidence(
+        facts, Confidence.MEDIUM, phrase("The time is measured; whether the optimizer takes sparse gradients is not.")
+    )
+    return Insight(
+        id="sparse_gradients",
+        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+        title=phrase("Use sparse gradients for the embeddings"),
+        why=phrase(
+            "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
+            "({share}). Sparse ones hold the rows of the batch.",
+            time=ns(gain_ns),
+            share=fraction(facts.share(gain_ns)),
+        ),
+        how=_SPARSE,
+        gain_ns=gain_ns,
+        gain_fraction=facts.share(gain_ns),
+        gain_formula=phrase(
+            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps."
         ),
         confidence=sure,
         why_confidence=why,

@@ -375,6 +375,30 @@ def test_an_optimizer_promises_a_share_of_steps_without_the_profiler():
     assert cards(judged(slowed))["cpu_optimizer"].gain_ns == 1_500
 
 
+@pytest.mark.parametrize(
+    ("node", "inside", "gain_ns"),
+    [
+        ("EmbeddingBackward0", "..ff......", 2_000),
+        ("EmbeddingBagBackward0", "..ff......", 2_000),
+        ("EmbeddingBackward0", "..f.......", 1_000),
+        ("EmbeddingBackward0", "..ffa.....", 0),  # the sum with another gradient of the table is dense
+        ("EmbeddingBackward0", ".......ff.", 0),  # outside of the node, as zero_grad fills
+        ("EmbeddingBackward0", "..ee......", 0),
+        ("IndexBackward0", "..ff......", 0),
+    ],
+)
+def test_zeros_that_fill_the_gradient_of_a_table_are_to_be_left_out(node: str, inside: str, gain_ns: int):
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        op   | {"mmnnnnn..." * 4} |
+        op   | {inside * 4} |""",
+        names=NAMES | {"n": f"autograd::engine::evaluate_function: {node}", "f": "aten::fill_", "a": "aten::add"},
+    )
+    found = [each for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert [each.gain_ns for each in found] == ([gain_ns] if gain_ns else [])
+
+
 def test_the_closure_of_an_optimizer_is_no_update():
     """Lightning runs the model inside `Optimizer.step`: its convolutions are the model's."""
     trace = timeline(
