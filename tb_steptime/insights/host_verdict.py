@@ -336,9 +336,9 @@ def _cpu_sentence(facts: Facts) -> Phrase:
 
 def holds_no_work(facts: Facts) -> bool:
     """Whether nothing at all is recorded but one step mark, as where a schedule begins again after the last batch.
-    Where only Python runs, there are several steps, ranges or call stacks."""
+    Where only Python runs, there are several steps, ranges or functions of the user's."""
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
-    empty = not (host.with_stack or host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
+    empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
     return len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
 
 

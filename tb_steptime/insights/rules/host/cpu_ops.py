@@ -52,7 +52,8 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
-    tenths of it, and there is a setting that can do something for their inputs.
+    tenths of it, and there is a setting that can do something for their inputs. Of several kinds the one with the most
+    time counts that has such a setting.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
@@ -69,21 +70,19 @@ def cpu_ops(facts: Facts) -> Insight | None:
     Left out: everything: the card says where to begin.
     """
     work = _on_cpu(facts)
-    leading = max(work.groups, key=lambda group: group.usual_ns, default=None) if work else None
-    if work is None or leading is None or leading.id not in _KINDS:
+    if work is None:
         return None
-    if facts.share(leading.usual_ns) < LEADING_OPS_FRACTION:
+    large = [each for each in work.groups if facts.share(each.usual_ns) >= LEADING_OPS_FRACTION]
+    large.sort(key=lambda each: -each.usual_ns)
+    found = next(((each, how) for each in large if (how := _how(facts, work, each))), None)
+    if found is None:
         return None
-    if leading.id == "other" and (facts.job.execution == "compiled" or not _gains_by_compiling(work, leading)):
-        return None
-    how = _how(leading, _dtype(work, leading))
-    if how is None:
-        return None
+    group, how = found
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
     return Insight(
         id="cpu_ops",
-        title=_title(leading, first=not outside_leads(facts)),
-        why=_why(facts, leading, _dtype(work, leading)),
+        title=_title(group, first=group is large[0] and not outside_leads(facts)),
+        why=_why(facts, group, _dtype(work, group)),
         how=how,
         gain_formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
         confidence=sure,
@@ -91,8 +90,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
         view="host",
         colour="cpu",
         part="cpu_exec",
-        about_ns=leading.usual_ns,
-        row=EvidenceRow("cpu_ops", leading.op),
+        about_ns=group.usual_ns,
+        row=EvidenceRow("cpu_ops", group.op),
         instead=phrase("gain not computed"),
     )
 
@@ -224,13 +223,16 @@ def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     return not alone and not work.double_backward and reads * OPS_BETWEEN_READS <= group.calls
 
 
-def _how(group: CpuGroup, dtype: str | None) -> str | None:
+def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
     """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
-        return _COMPILE
+        gains = facts.job.execution != "compiled" and _gains_by_compiling(work, group)
+        return _COMPILE if gains else None
+    if group.id not in _KINDS:
+        return None
+    dtype, lines = _dtype(work, group), list[str]()
     if dtype == "double":
         return _FLOAT
-    lines = []
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
     if group.id == "convolution" and group.dimensions in (None, _IMAGE_DIMENSIONS):

@@ -267,6 +267,13 @@ def test_a_single_op_is_not_compiled():
     assert "cpu_ops" in cards(of_ops("mmaaaeet..")), "half of them"
 
 
+def test_of_kinds_without_a_setting_the_next_one_counts():
+    """One op takes most of the step, and no setting is for it."""
+    card = cards(of_ops("eeeeeccc.."))["cpu_ops"]
+    assert (plain(card.title), card.about_ns) == ("Speed up `aten::mkldnn_convolution`", 3_000)
+    assert "cpu_ops" not in cards(of_ops("eeeeecc..."))
+
+
 def test_gradients_of_gradients_are_not_compiled():
     steps = "".join(str(number) * 10 for number in range(4))
     for node, fires in (("TanhBackward0", True), ("TanhBackwardBackward0", False)):
