@@ -38,7 +38,14 @@ from tb_steptime.insights.rules.host.blocking_calls import (
     sync_bubble,
     synchronous_exchange,
 )
-from tb_steptime.insights.rules.host.cpu_ops import cpu_compiles, cpu_ops, cpu_optimizer, cpu_outside, sparse_gradients
+from tb_steptime.insights.rules.host.cpu_ops import (
+    cpu_compiles,
+    cpu_ops,
+    cpu_optimizer,
+    cpu_outside,
+    small_ops,
+    sparse_gradients,
+)
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
@@ -138,6 +145,7 @@ RULES: dict[Rule, Gain] = {
     sparse_gradients: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     cpu_outside: Gain.OVERLAPS,
+    small_ops: Gain.OVERLAPS,
     python_loop: Gain.OVERLAPS,
     memory_grows: Gain.OVERLAPS,
     peak_of_activations: Gain.OVERLAPS,

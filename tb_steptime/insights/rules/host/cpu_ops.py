@@ -151,6 +151,67 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     )
 
 
+#: Maximum mean own time of an op for its fixed cost to be most of it: calling an op takes 1 to 5 us, and recording it
+#: about 1 us more.
+SMALL_OP_NS = 5_000
+#: Minimum number of ops a step. Fewer are a loop that does little, whatever its ops take.
+MANY_OPS = 100
+#: Minimum share of the step that small ops take, together with as much Python between them at most as the ops may take:
+#: what is longer is no cost of calling ops.
+SMALL_OPS_FRACTION = 0.5
+_BATCHED = """# one op for a batch of samples, environments or time steps, in place of a Python loop
+torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one more dimension"""
+
+
+def small_ops(facts: Facts) -> Insight | None:
+    """Fires when a step of a job on the CPU has a hundred ops or more that usually take 5 us or less on average, and
+    these and the Python between ops, of which 5 us for each count, take half of it.
+
+    Similar pattern: a few large ops among many small ones: their mean is larger. Ops that torch.compile can fuse:
+    `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes
+    no ops: it takes longer than 5 us for each op.
+
+    Needs: the CPU ops.
+
+    Jobs: training and inference on the CPU, eager.
+
+    Gain: not computed: how many ops another form of the loop needs is not known.
+
+    Left out: that recording slows small ops most.
+    """
+    work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
+    if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
+        return None
+    update = work.optimizer
+    calls = sum(each.calls for each in work.groups) + (update.calls if update else 0)
+    usual_ns = sum(each.usual_ns for each in work.groups) + (update.usual_ns if update else 0)
+    spent_ns = usual_ns + min(outside_ops_ns(facts), SMALL_OP_NS * calls)
+    if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls or facts.share(spent_ns) < SMALL_OPS_FRACTION:
+        return None
+    if cpu_ops(facts) is not None:
+        return None
+    sure, why = confidence(facts, Confidence.MEDIUM, phrase("The ops are counted and timed; what they compute is not."))
+    return Insight(
+        id="small_ops",
+        title=phrase("Compute more in each op"),
+        why=phrase(
+            "A step calls {calls} ops, which usually take {mean} each: calling them, and the Python between them, "
+            "takes more than computing.",
+            calls=count(round(calls)),
+            mean=ns(usual_ns / calls),
+        ),
+        how=_BATCHED,
+        gain_formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+        about_ns=min(round(spent_ns), facts.step_ns),
+        instead=phrase("gain not computed"),
+    )
+
+
 _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
 torch.optim.SparseAdam(embeddings.parameters())  # SGD and Adagrad take sparse gradients, too; weight decay does not"""
 

@@ -274,6 +274,24 @@ def test_of_kinds_without_a_setting_the_next_one_counts():
     assert "cpu_ops" not in cards(of_ops("eeeeecc..."))
 
 
+@pytest.mark.parametrize(
+    ("ops", "fires"),
+    [
+        ("eqr" * 34, True),
+        ("eqr" * 33, False),  # 99 ops
+        ("e.q.r." * 34, True),  # as much Python between them
+        ("eqr" * 34 + "." * 1200, False),  # a wait, or a slow function
+        ("eqr" * 34 + "q" * 500, False),  # a large op among them
+        ("e.b.v." * 100, False),  # to be compiled
+    ],
+)
+def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "b": "aten::add", "v": "aten::sub"}
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    found = judged(timeline(f"step | {steps} |\nop | {ops * 4} |", names=names)).insights
+    assert ("small_ops" in [each.id for each in found]) is fires
+
+
 def test_gradients_of_gradients_are_not_compiled():
     steps = "".join(str(number) * 10 for number in range(4))
     for node, fires in (("TanhBackward0", True), ("TanhBackwardBackward0", False)):
