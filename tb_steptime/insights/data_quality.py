@@ -52,6 +52,7 @@ _RESTS_ON: dict[str, frozenset[Affected]] = {
             "cpu_optimizer",
             "cpu_outside",
             "cpu_compiles",
+            "slow_half",
             "small_ops",
             "sparse_gradients",
             "python_loop",

@@ -43,6 +43,7 @@ from tb_steptime.insights.rules.host.cpu_ops import (
     cpu_ops,
     cpu_optimizer,
     cpu_outside,
+    slow_half,
     small_ops,
     sparse_gradients,
 )
@@ -142,6 +143,7 @@ RULES: dict[Rule, Gain] = {
     idle_gpu: Gain.OVERLAPS,
     cpu_compiles: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
+    slow_half: Gain.OVERLAPS,
     sparse_gradients: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     cpu_outside: Gain.OVERLAPS,

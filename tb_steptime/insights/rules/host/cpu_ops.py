@@ -10,7 +10,7 @@ from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import WARNING_FRACTION, severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, code, count, fraction, ns, phrase, text
 
 #: Minimum share of the step that ops of the leading kind take. Below it, no kind of op is worth speeding up first.
 LEADING_OPS_FRACTION = 0.30
@@ -209,6 +209,65 @@ def small_ops(facts: Facts) -> Insight | None:
         part="cpu_exec",
         about_ns=min(round(spent_ns), facts.step_ns),
         instead=phrase("gain not computed"),
+    )
+
+
+_FULL = """model.float()  # and no torch.autocast("cpu")
+# 16 bits pay off on CPUs with AVX-512 BF16 or AMX"""
+
+
+def slow_half(facts: Facts) -> Insight | None:
+    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a rate that shows that
+    the CPU has no instructions for them.
+
+    Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count.
+    A CPU with AVX-512 BF16 or AMX is ten times as fast. Another process that takes the core: each op counts with its
+    lower median over the steps. Convolutions, of which the library computes some in FP32: they do not count.
+
+    Needs: shapes and types of the inputs (record_shapes=True).
+
+    Jobs: training and inference on the CPU.
+
+    Gain: time of these products less what they take at the rate of the recording's products in FP32, or at 8 GFLOP/s,
+    which one core with AVX2 exceeds. Where the recorder timed steps without the profiler, the same share of such a
+    step.
+
+    Left out: conversions between types, which FP32 does not need; that weights of 32 bits need twice the memory.
+    """
+    work = _on_cpu(facts)
+    found = work.slow_half if work else None
+    if found is None:
+        return None
+    gain_ns = round(found.usual_ns * (1 - found.rate / found.fp32_rate) / facts.slowed)
+    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+        return None
+    sure, why = confidence(
+        facts, Confidence.MEDIUM, phrase("The rate is measured; that of these products in FP32 is estimated.")
+    )
+    return Insight(
+        id="slow_half",
+        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+        title=phrase("Compute in FP32 on this CPU"),
+        why=phrase(
+            "Matrix products in {dtype} take {time} a step ({share}) at {rate} GFLOP/s: the CPU has no instructions "
+            "for them.",
+            dtype=text(found.dtype),
+            time=ns(found.usual_ns),
+            share=fraction(facts.share(found.usual_ns)),
+            rate=Quantity(round(found.rate, 1), Unit.NUMBER),
+        ),
+        how=_FULL,
+        gain_ns=gain_ns,
+        gain_fraction=facts.share(gain_ns),
+        gain_formula=phrase(
+            "Time of products of 16 bits less their operations at {rate} GFLOP/s, as in FP32 (est.).",
+            rate=Quantity(round(found.fp32_rate, 1), Unit.NUMBER),
+        ),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
     )
 
 

@@ -14,6 +14,7 @@ from tb_steptime.trace.model import Device, Job, Trace
 from tests.drawn.memory import CPU, GPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
+MS = 1_000_000
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
 
 
@@ -290,6 +291,31 @@ def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
     steps = "".join(str(number) * len(ops) for number in range(4))
     found = judged(timeline(f"step | {steps} |\nop | {ops * 4} |", names=names)).insights
     assert ("small_ops" in [each.id for each in found]) is fires
+
+
+_MM, _SMALL = "[[256,512],[512,512]]", "[[16,64],[64,64]]"  # 134 and 0.1 MFLOP
+
+
+@pytest.mark.parametrize(
+    ("ops", "shapes", "dtype", "cell_ns", "gain_ns"),
+    [
+        ("hhhhhhee..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 134_217_728 / 8),
+        ("hhhhhhee..", _MM, "c10::Half", 10 * MS, 60 * MS - 134_217_728 / 8),
+        ("hhhhhhss..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 20 * MS),  # at the rate of FP32 in this recording
+        ("hhhhhhee..", _MM, "c10::BFloat16", MS, None),  # 22 GFLOP/s
+        ("hhhhhhee..", _MM, "float", 10 * MS, None),
+        ("hhhhhhee..", _SMALL, "c10::BFloat16", 10 * MS, None),
+        ("heeee.", _MM, "c10::BFloat16", 60 * MS, 60 * MS - 134_217_728 / 8),
+        ("heeeeeee..", _MM, "c10::BFloat16", 60 * MS, None),  # 7 % of the step
+    ],
+)
+def test_products_of_16_bits_without_instructions_are_to_have_32(ops, shapes, dtype, cell_ns, gain_ns):
+    inputs = {"h": (shapes, f'["{dtype}","{dtype}"]'), "s": (_MM, '["float","float"]')}
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    drawn = f"step | {steps} |\nop | {ops * 4} |"
+    names = NAMES | {"h": "aten::mm", "s": "aten::mm"}
+    found = judged(timeline(drawn, names=names, inputs=inputs, cell_ns=cell_ns)).insights
+    assert [each.gain_ns for each in found if each.id == "slow_half"] == ([round(gain_ns)] if gain_ns else [])
 
 
 def test_gradients_of_gradients_are_not_compiled():
