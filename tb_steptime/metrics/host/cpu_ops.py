@@ -32,7 +32,17 @@ from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 CpuGroupId = Literal[
-    "compiling", "compiled", "convolution", "recurrent", "attention", "matmul", "unfused", "random", "reading", "other"
+    "compiling",
+    "compiled",
+    "convolution",
+    "pooling",
+    "recurrent",
+    "attention",
+    "matmul",
+    "unfused",
+    "random",
+    "reading",
+    "other",
 ]
 
 #: Kinds of ops, by name; the first match counts. unfused: ops that no compiler fuses, such as rows by an index,
@@ -46,6 +56,7 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
         r"|coalesce|bincount|fft_\w+)$|^quantized::"
     ),
     "convolution": expression(r"conv", re.IGNORECASE),
+    "pooling": expression(r"aten::(max|avg)_pool2d\w*$"),
     "recurrent": expression(r"mkldnn_rnn|::(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$"),
     "attention": expression(r"scaled_dot_product|flash_attention"),
     "matmul": expression(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
@@ -357,6 +368,8 @@ def group_of(op: str) -> CpuGroupId:
     """
     >>> group_of("aten::mkldnn_convolution"), group_of("aten::addmm"), group_of("aten::mul")
     ('convolution', 'matmul', 'other')
+    >>> group_of("aten::max_pool2d_with_indices_backward")
+    'pooling'
     >>> group_of("aten::_index_put_impl_"), group_of("aten::bernoulli_"), group_of("aten::mkldnn_rnn_layer_backward")
     ('unfused', 'other', 'recurrent')
     """

@@ -33,6 +33,7 @@ _FLOAT = "model = model.float()  # and its inputs"
 #: fuses.
 _KINDS: dict[CpuGroupId, tuple[str, str]] = {
     "convolution": ("Convolutions", "take"),
+    "pooling": ("Pooling", "takes"),
     "recurrent": ("Recurrent layers", "take"),
     "matmul": ("Matrix products", "take"),
     "attention": ("Attention", "takes"),
@@ -351,6 +352,8 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
     if group.id not in _KINDS:
         return None
     dtype, lines = _dtype(work, group), list[str]()
+    if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
+        return _CHANNELS_LAST
     if dtype == "double":
         return _FLOAT
     if _WITHOUT_ONEDNN in group.op:

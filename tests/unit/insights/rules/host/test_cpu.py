@@ -268,6 +268,11 @@ def test_a_single_op_is_not_compiled():
     assert "cpu_ops" in cards(of_ops("mmaaaeet..")), "half of them"
 
 
+def test_pooling_has_a_layout_that_is_faster_and_no_type():
+    card = cards(judged(timeline("step | 0000011111 |\nop | pppm.pppm. |", names=NAMES | {"p": "aten::max_pool2d"})))
+    assert card["cpu_ops"].how == "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+
+
 def test_of_kinds_without_a_setting_the_next_one_counts():
     """One op takes most of the step, and no setting is for it."""
     card = cards(of_ops("eeeeeccc.."))["cpu_ops"]
