@@ -542,6 +542,14 @@ def test_the_range_that_holds_most_of_the_time_outside_ops_is_named(ranges: str,
     assert (f" of it in {inside}." in plain(card.why)) is (inside is not None)
 
 
+@pytest.mark.parametrize(("around", "between_ns"), [("rrrrrrrr..", 3_000), ("rrrrr.....", None)])
+def test_the_bar_counts_named_ranges_that_the_verdict_does_not(around: str, between_ns: int | None):
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nuser work | {around * 4} |\nop | {'ccccc.....' * 4} |"
+    basis = judged(timeline(drawn, names=NAMES)).headlines["overview"].basis
+    assert (basis and basis.values["between"].value) == between_ns
+
+
 def test_no_op_is_first_where_more_of_the_step_is_outside_ops():
     names = NAMES | {"c": "aten::mkldnn_convolution"}
     steps = "".join(str(number) * 10 for number in range(4))
