@@ -28,6 +28,7 @@ from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, self_times
+from tb_steptime.trace.ops import in_nodes
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
@@ -68,6 +69,8 @@ _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 #: The op with which Adam and Adagrad, not fused, write each parameter.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
+#: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
+_RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
 #: Products that run no op inside them.
 _PRODUCTS = expression(r"aten::(mm|addmm|bmm|baddbmm)$")
 #: Types of 16 bits, by their names in torch without the namespace.
@@ -181,6 +184,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     threads           number of threads that run ops
     cores             number of cores of the machine; None if no recorder states it
     double_backward   gradients are differentiated, too
+    recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
@@ -196,6 +200,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     threads: int
     cores: int | None
     double_backward: bool = False
+    recurrent_share: float = 0.0
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
 
@@ -240,9 +245,19 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         threads=threads,
         cores=records.cores if records else None,
         double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
+        recurrent_share=_recurrent_share(trace, rows, own_ns),
         table_fill_ns=_table_fill_ns(trace, rows, own_ns),
         slow_half=_slow_half(trace, rows, own_ns),
     )
+
+
+def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
+    layers = rows_named(trace, (Kind.CPU_OP,), _RECURRENT_LAYER.match)
+    if not len(layers):
+        return 0.0
+    forward = are_named(trace, rows, lambda name: group_of(name) == "other") & ~in_nodes(trace, rows)
+    inside = innermost(trace, layers, rows[forward]) >= 0
+    return float(own_ns[forward][inside].sum() / max(int(own_ns[forward].sum()), 1))
 
 
 def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:

@@ -47,6 +47,9 @@ OPS_BETWEEN_READS = 50
 #: Maximum share of the time of elementwise and other ops that a single one of them takes. Above it there is little to
 #: fuse that op with, and a compiler gains little.
 SINGLE_OP_FRACTION = 0.5
+#: Share of the elementwise and other ops of the forward pass that is in recurrent layers, which torch.compile leaves as
+#: they are, from which on a compiler gains little.
+RECURRENT_FRACTION = 0.5
 #: Optimizers with a fused form for the CPU that saves most of their time.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
@@ -60,7 +63,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
     reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
-    gradients, which compiled code refuses: no card.
+    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -338,10 +341,12 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
 
 def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
-    values between them, and gradients, which are not differentiated through compiled code, are not."""
+    values between them, and gradients, which are not differentiated through compiled code, are not. Recurrent layers
+    stay as they are."""
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
-    return not alone and not work.double_backward and reads * OPS_BETWEEN_READS <= group.calls
+    left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
+    return not alone and not left and reads * OPS_BETWEEN_READS <= group.calls
 
 
 def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:

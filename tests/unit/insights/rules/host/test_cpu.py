@@ -330,6 +330,14 @@ def test_gradients_of_gradients_are_not_compiled():
         assert ("cpu_ops" in cards(judged(trace))) is fires
 
 
+@pytest.mark.parametrize(("layer", "fires"), [("llllll..", False), ("ll......", True)])
+def test_ops_of_recurrent_layers_are_not_compiled(layer: str, fires: bool):
+    names = NAMES | {"l": "aten::gru", "s": "aten::sigmoid_", "t": "aten::tanh_"}
+    steps = "".join(str(number) * 8 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {layer * 4} |\nop | {'steste..' * 4} |", names=names)
+    assert ("cpu_ops" in cards(judged(trace))) is fires
+
+
 def test_one_interruption_names_no_op():
     """A call that loses its core for a while is not where to begin, and is not said to take most."""
     ops = ["mmmeaat...", "mmmeaat...", "mmmeaa" + "t" * 34, "mmmeaat..."]
