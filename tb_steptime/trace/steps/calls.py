@@ -1,5 +1,6 @@
 """Calls that are made once in each step, for recordings without step marks: they show where a step begins or ends.
 
+    any loop    |--------------------------|profiler.step|--------------------------|profiler.step|     ends
     training    |-- forward, backward --|Optimizer.step#|-- forward, backward --|Optimizer.step#|     ends
                 |loader|--------------------------------|loader|--------------------------------      begins
     inference   |nn.Module: Net_0|...|nn.Module: Net_0|...|nn.Module: Net_0|                          begins
@@ -43,6 +44,8 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
+#: The call of `prof.step()`, which call stacks show where a profiler without a schedule writes no mark.
+_PROFILER_STEP = expression(r"(?:.*/)?torch/profiler/profiler\.py\(\d+\): step$")
 #: Ranges that are not written by the author of the loop: they do not mark steps.
 _OF_LIBRARIES = expression(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
@@ -98,6 +101,8 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     marks = (Kind.USER, Kind.CPU_OP)
     of_optimizer = rows_named(trace, marks, OPTIMIZER_STEP.match)
     of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
+    called = rows_named(trace, (Kind.PYTHON,), _PROFILER_STEP.match)
+    yield from _calls(trace, called, at_end=True, mean_steps=True)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
     yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
     yield from _calls(trace, marked_waits(trace), mean_steps=True)

@@ -295,6 +295,19 @@ def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():
     assert find_steps(trace).steps[0].host_start_ns == 2_000
 
 
+def test_a_call_of_the_profiler_ends_a_step_also_without_a_schedule():
+    """Two optimizer steps in each; the end of the recording is no step."""
+    trace = timeline(
+        """
+        op                           | aaaaa.aaaaa.aaaaa.aaaaa.aaaaa.aaaaa.a. |
+        user Optimizer.step#SGD.step | ....o.....o.....o.....o.....o.....o... |
+        python                       | ...........p...........p...........p.. |""",
+        names={"p": "/env/torch/profiler/profiler.py(1227): step"},
+    )
+    found = find_steps(trace)
+    assert (found.by, windows(trace)) == ("inferred", [("1", 0, 12_000), ("2", 12_000, 24_000), ("3", 24_000, 36_000)])
+
+
 @pytest.mark.parametrize(
     ("ops", "taken", "given", "steps"),
     [
