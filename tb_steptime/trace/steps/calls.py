@@ -242,10 +242,10 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
         return True
     if not alone:
         return False
-    return in_each(rows_named(trace, (Kind.RUNTIME,), _SYNCHRONIZE.match)) or _begin_anew(trace, first, last)
+    return in_each(rows_named(trace, (Kind.RUNTIME,), _SYNCHRONIZE.match)) or _call_the_model(trace, first, last)
 
 
-def _begin_anew(trace: Trace, first: Int64, last: Int64) -> bool:
+def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
     """Whether rounds begin with inputs of one shape, and end with a product that has another number of values. first,
     last: the rows of their first and last ops."""
     shapes = trace.events.shapes

@@ -56,8 +56,8 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
-    tenths of it, and there is a setting that can do something for their inputs. Of several kinds the one with the most
-    time counts that has such a setting.
+    tenths of it, and there is a setting that can do something for their inputs. The kind with the most time that has
+    such a setting counts.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
@@ -282,9 +282,9 @@ torch.optim.SparseAdam(embeddings.parameters())  # SGD and Adagrad take sparse g
 def sparse_gradients(facts: Facts) -> Insight | None:
     """Fires when a training on the CPU fills the gradients of its embeddings with zeros for a tenth of its step.
 
-    Similar pattern: a table that is the output layer, too, or is looked up twice: the sum of its gradients is dense,
-    and the node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops:
-    each op counts with its lower median over the steps. Gradients that are set to zero instead of None: that is
+    Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
+    node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
+    counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
     outside of the node of an embedding.
 
     Needs: the CPU ops of the backward pass.
