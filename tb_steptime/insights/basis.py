@@ -2,6 +2,8 @@
 
 mean step as recorded   |kkkkkkkkkkk.....|lllllll|    bar, legend, tiles, sidebar
 as it is judged         |kkkkkkkkkkk.....|            headline, cards: without what is left out
+
+Of a job on the CPU, CPU exec in the bar has named ranges, too, in which no op runs; sentences do not count these.
 """
 
 from __future__ import annotations
@@ -50,6 +52,9 @@ def basis_of(facts: Facts) -> Phrase | None:
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
         }))  # fmt: skip
+    if facts.share_as_recorded(facts.host.between_ops_ns) >= WARNING_FRACTION:
+        words = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
+        said.append(phrase(words, between=ns(facts.host.between_ops_ns)))
     said += _of_two_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         words = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."

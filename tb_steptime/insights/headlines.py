@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.insights.host_verdict import RECORD_LATER, judge_span
+from tb_steptime.insights.host_verdict import RECORD_LATER, holds_no_work, judge_span
 from tb_steptime.insights.largest import largest_kernels, nothing_waits
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
@@ -83,6 +83,8 @@ def _record_unobserved(facts: Facts) -> Phrase:
 def _record(facts: Facts) -> Phrase | None:
     """Says what to record if the trace lacks what would tell more; None where it lacks nothing."""
     if not facts.overview.has_device:
+        if holds_no_work(facts):
+            return _RECORD_ONCE
         known = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in known:
             return _RECORD_ITS_WORK
@@ -99,6 +101,10 @@ def _record(facts: Facts) -> Phrase | None:
 _RECORD_THE_GPU = phrase(
     "Record the GPU, too: {activities}.",
     activities=code("profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"),
+)
+_RECORD_ONCE = phrase(
+    "Record while the loop runs: without {once}, a schedule begins again after its last step, and may find none.",
+    once=code("repeat=1"),
 )
 _RECORD_ITS_WORK = phrase(
     "Record again with no other profiler attached, and call {call} before {stop}.",

@@ -346,6 +346,8 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     """Returns a sentence that says what takes most of the step, and how much."""
     step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
     bound = facts.host.bound
+    if holds_no_work(facts):
+        return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
     if bound is Bound.INPUT:
         words = "The CPU waits for input data for {wait} of a step of {step}."
         return phrase(words, step=step, wait=ns(parts.data_loader))
@@ -369,6 +371,14 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
+
+
+def holds_no_work(facts: Facts) -> bool:
+    """Whether nothing at all is recorded but one step mark, as where a schedule begins again after the last batch.
+    Where only Python runs, there are several steps, ranges or functions of the user's."""
+    host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
+    empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
+    return len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
 
 
 def _outside_ops(facts: Facts) -> Phrase:

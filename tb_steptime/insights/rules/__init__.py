@@ -39,7 +39,15 @@ from tb_steptime.insights.rules.host.blocking_calls import (
     sync_bubble,
     synchronous_exchange,
 )
-from tb_steptime.insights.rules.host.cpu_ops import cpu_compiles, cpu_ops, cpu_optimizer, cpu_outside
+from tb_steptime.insights.rules.host.cpu_ops import (
+    cpu_compiles,
+    cpu_ops,
+    cpu_optimizer,
+    cpu_outside,
+    slow_half,
+    small_ops,
+    sparse_gradients,
+)
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
@@ -137,8 +145,11 @@ RULES: dict[Rule, Gain] = {
     idle_gpu: Gain.OVERLAPS,
     cpu_compiles: Gain.OVERLAPS,
     cpu_optimizer: Gain.OVERLAPS,
+    slow_half: Gain.OVERLAPS,
+    sparse_gradients: Gain.OVERLAPS,
     cpu_ops: Gain.OVERLAPS,
     cpu_outside: Gain.OVERLAPS,
+    small_ops: Gain.OVERLAPS,
     python_loop: Gain.OVERLAPS,
     memory_grows: Gain.OVERLAPS,
     peak_of_activations: Gain.OVERLAPS,

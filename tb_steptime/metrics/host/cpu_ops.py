@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.op_flops import shapes_of
+from tb_steptime.metrics.flops.op_flops import shapes_of, work_of
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
@@ -25,13 +25,24 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, exact_sums, known
 from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace
-from tb_steptime.trace.nesting import self_times
+from tb_steptime.trace.model import Trace, are_named, rows_named
+from tb_steptime.trace.nesting import innermost, self_times
+from tb_steptime.trace.ops import in_nodes
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 CpuGroupId = Literal[
-    "compiling", "compiled", "convolution", "recurrent", "attention", "matmul", "unfused", "random", "reading", "other"
+    "compiling",
+    "compiled",
+    "convolution",
+    "pooling",
+    "recurrent",
+    "attention",
+    "matmul",
+    "unfused",
+    "random",
+    "reading",
+    "other",
 ]
 
 #: Kinds of ops, by name; the first match counts. unfused: ops that no compiler fuses, such as rows by an index,
@@ -45,6 +56,7 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
         r"|coalesce|bincount|fft_\w+)$|^quantized::"
     ),
     "convolution": expression(r"conv", re.IGNORECASE),
+    "pooling": expression(r"aten::(max|avg)_pool2d\w*$"),
     "recurrent": expression(r"mkldnn_rnn|::(lstm|gru|rnn_tanh|rnn_relu)(_cell)?$"),
     "attention": expression(r"scaled_dot_product|flash_attention"),
     "matmul": expression(r"::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|dot|matmul|linear|\w*_linear\w*)$"),
@@ -56,6 +68,24 @@ _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 #: The op with which Adam and Adagrad, not fused, write each parameter.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
+#: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
+_RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
+#: Products that run no op inside them.
+_PRODUCTS = expression(r"aten::(mm|addmm|bmm|baddbmm)$")
+#: Types of 16 bits, by their names in torch without the namespace.
+_HALF = {"c10::BFloat16": "BF16", "c10::Half": "FP16"}
+#: Minimum number of operations of a product for its fixed cost of 1 to 5 us not to show in its rate.
+LEAST_FLOPS = 4_000_000
+#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them: one
+#: core with AVX2 reaches 2 to 3. In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
+WITHOUT_INSTRUCTIONS = 4.0
+#: Rate in FP32 where the recording has no such product; one core with AVX2 exceeds it.
+FP32_RATE = 8.0
+#: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
+#: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
+_OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
+_FILLS = expression(r"aten::(fill_|zero_)$")
+_ADDS = expression(r"aten::add_?$")
 #: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
 #: Ops of all convolutions, whose first input has two dimensions more.
@@ -127,6 +157,20 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     fused: bool
 
 
+class SlowHalf(msgspec.Struct, frozen=True):
+    """Products of 16 bits on a CPU without instructions for them, in the mean step.
+
+    usual_ns    their time in a step in which each op takes its lower median time
+    rate        operations per ns of that time
+    fp32_rate   the same of the recording's products in FP32, or else one that each CPU reaches
+    """
+
+    dtype: str
+    usual_ns: int
+    rate: float
+    fp32_rate: float
+
+
 class CpuWork(msgspec.Struct, frozen=True):
     """What a CPU job computes.
 
@@ -139,6 +183,10 @@ class CpuWork(msgspec.Struct, frozen=True):
     threads           number of threads that run ops
     cores             number of cores of the machine; None if no recorder states it
     double_backward   gradients are differentiated, too
+    recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
+    table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
+                      lower median time; without tables that get a dense gradient from elsewhere, too
+    slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     """
 
     ops: list[CpuOpRow]
@@ -151,6 +199,9 @@ class CpuWork(msgspec.Struct, frozen=True):
     threads: int
     cores: int | None
     double_backward: bool = False
+    recurrent_share: float = 0.0
+    table_fill_ns: int = 0
+    slow_half: SlowHalf | None = None
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
@@ -193,7 +244,70 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         threads=threads,
         cores=records.cores if records else None,
         double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
+        recurrent_share=_recurrent_share(trace, rows, own_ns),
+        table_fill_ns=_table_fill_ns(trace, rows, own_ns),
+        slow_half=_slow_half(trace, rows, own_ns),
     )
+
+
+def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
+    layers = rows_named(trace, (Kind.CPU_OP,), _RECURRENT_LAYER.match)
+    if not len(layers):
+        return 0.0
+    forward = are_named(trace, rows, lambda name: group_of(name) == "other") & ~in_nodes(trace, rows)
+    inside = innermost(trace, layers, rows[forward]) >= 0
+    return float(own_ns[forward][inside].sum() / max(int(own_ns[forward].sum()), 1))
+
+
+def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
+    by_type = _flops_by_type(trace, rows)
+    half = max(by_type.keys() & _HALF.keys(), key=lambda dtype: by_type[dtype].sum(), default=None)
+    if half is None:
+        return None
+    at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
+    if rate > WITHOUT_INSTRUCTIONS:
+        return None
+    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else FP32_RATE
+    return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate < fp32_rate else None
+
+
+def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:
+    """The usual time of these products in the mean step, and their operations per ns of it. flops: of each row."""
+    steps, mine = find_steps(trace), flops > 0
+    usual_ns = _usual_ns(steps.start_ns, trace.events.start_ns[rows[mine]], own_ns[mine])
+    return usual_ns, float(flops.sum()) / len(steps.steps) / max(usual_ns, 1)
+
+
+def _flops_by_type(trace: Trace, rows: Int64) -> dict[str, Int64]:
+    """By the type of the first matrix, the operations of each row; 0 for all but large products."""
+    events, found = trace.events, dict[str, Int64]()
+    if events.shapes is None or events.dtypes is None:
+        return found
+    mine = np.flatnonzero(
+        are_named(trace, rows, _PRODUCTS.match) & (events.shapes[rows] >= 0) & (events.dtypes[rows] >= 0)
+    )
+    inputs = np.stack([column[rows[mine]] for column in (events.name, events.shapes, events.dtypes)], axis=1)
+    distinct, kind = np.unique(inputs, axis=0, return_inverse=True)
+    for place, (name, shapes, dtypes) in enumerate(distinct.tolist()):
+        work = work_of(trace.strings[name], trace.inputs[shapes], trace.inputs[dtypes])
+        if work is not None and work.flops >= LEAST_FLOPS:
+            flops = found.setdefault(work.dtype, np.zeros(len(rows), np.int64))
+            flops[mine[kind == place]] = work.flops
+    return found
+
+
+def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
+    events, steps = trace.events, find_steps(trace)
+    nodes = rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)
+    if not len(nodes):
+        return 0
+    summed = innermost(trace, nodes, rows_named(trace, (Kind.CPU_OP,), _ADDS.match))
+    alone = nodes[~is_in(nodes, summed[summed >= 0])]
+    mine = are_named(trace, rows, _FILLS.match) & (innermost(trace, alone, rows) >= 0)
+    if not mine.any():
+        return 0
+    usual_ns = _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
+    return min(usual_ns, int(own_ns[mine].sum()) // len(steps.steps))
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
@@ -268,6 +382,8 @@ def group_of(op: str) -> CpuGroupId:
     """
     >>> group_of("aten::mkldnn_convolution"), group_of("aten::addmm"), group_of("aten::mul")
     ('convolution', 'matmul', 'other')
+    >>> group_of("aten::max_pool2d_with_indices_backward")
+    'pooling'
     >>> group_of("aten::_index_put_impl_"), group_of("aten::bernoulli_"), group_of("aten::mkldnn_rnn_layer_backward")
     ('unfused', 'other', 'recurrent')
     """

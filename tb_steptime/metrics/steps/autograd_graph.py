@@ -20,6 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.waits import in_steps
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
+from tb_steptime.metrics.job import MANY, purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.groups import exact_sums
@@ -36,6 +37,8 @@ FEWEST_LAYERS = 2
 LEAST_SHARE = 0.1
 #: Minimum number of steps: in one, the backward pass may have been left out.
 FEWEST_STEPS = 2
+#: After every event.
+NEVER_NS = np.iinfo(np.int64).max
 #: The last steps do not suffice: in a pipeline of ranks their backward passes may come after the recording.
 LAST = 2
 #: The steps that have any agree in their number up to this factor. Where rows are lost, they differ at random.
@@ -45,7 +48,8 @@ ALIKE = 2
 class UnusedGraph(msgspec.Struct, frozen=True):
     """Nodes of the backward pass that no backward pass runs.
 
-    unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use
+    unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use;
+                       equal for an inference
     steps              names of these steps
     name               the op with the most time, among those that created the unused nodes
     ns                 time of all these ops, mean over all steps
@@ -65,7 +69,12 @@ class UnusedGraph(msgspec.Struct, frozen=True):
 
 
 def unused_graph(trace: Trace) -> UnusedGraph | None:
-    """The nodes that never run; None if there are hardly any, or if no backward pass is recorded."""
+    """The nodes that never run; None if there are hardly any.
+
+    The ops after the last node of the recording do not count: their backward pass may not be recorded. What a
+    checkpoint computes again inside a node does not count either. Of an inference all nodes count, as it has no
+    backward pass.
+    """
     created, ran = _created(trace)
     events, steps = trace.events, find_steps(trace).steps
     kept, step = in_steps(trace, events.start_ns[created])
@@ -73,14 +82,13 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
     unused, place = created[~ran], step[~ran]
     counts = np.bincount(place, minlength=len(steps))
     having = np.flatnonzero(counts)
-    if not ran.any() or len(having) < FEWEST_STEPS or having[0] >= len(steps) - LAST:
-        return None
-    if counts[having].max() > ALIKE * counts[having].min():
-        return None
     layers = int(are_named(trace, unused, _LAYER.match).sum())
-    if layers < FEWEST_LAYERS * len(having) or len(unused) < LEAST_SHARE * len(created):
+    if layers < FEWEST_LAYERS * len(having) or len(unused) < LEAST_SHARE * len(created) or not len(unused):
         return None
-    if not ran[is_in(step, having)].any():
+    if not ran.any():
+        if purpose_of(trace)[0] != "inference" or layers < MANY:
+            return None
+    elif not _are_apart(counts, having, ran[is_in(step, having)]):
         return None
     times = exact_sums(events.name[unused], events.dur_ns[unused], len(trace.strings))
     begins, ends = (
@@ -99,12 +107,19 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
     )
 
 
+def _are_apart(counts: Int64, having: Int64, ran: Bool) -> bool:
+    """Whether these steps, by their numbers of unused nodes, are enough, alike, and not only the last ones, and whether
+    other nodes of them run. ran: of each node of these steps, whether it runs."""
+    enough = len(having) >= FEWEST_STEPS and bool(having[0] < len(counts) - LAST)
+    return enough and bool(counts[having].max() <= ALIKE * counts[having].min()) and bool(ran.any())
+
+
 def _created(trace: Trace) -> tuple[Int64, Bool]:
-    """The forward ops that created a node before the last recorded node begins, and whether a node of that number runs
-    at any time, whichever thread's it is."""
+    """The forward ops that created a node before the last recorded node begins, or at any time if none is recorded, and
+    whether a node of that number runs at any time, whichever thread's it is."""
     table, events = trace.sequences, trace.events
     node = table.forward_thread > 0
-    last_ns = events.start_ns[table.event[node]].max(initial=0)
+    last_ns = events.start_ns[table.event[node]].max() if node.any() else NEVER_NS
     op = np.flatnonzero(~node & (events.kind[table.event] == Kind.CPU_OP))
     op = op[(events.start_ns[table.event[op]] < last_ns) & ~in_nodes(trace, table.event[op])]
     thread = events.thread[table.event[op]]

@@ -1,5 +1,6 @@
 """Calls that are made once in each step, for recordings without step marks: they show where a step begins or ends.
 
+    any loop    |--------------------------|profiler.step|--------------------------|profiler.step|     ends
     training    |-- forward, backward --|Optimizer.step#|-- forward, backward --|Optimizer.step#|     ends
                 |loader|--------------------------------|loader|--------------------------------      begins
     inference   |nn.Module: Net_0|...|nn.Module: Net_0|...|nn.Module: Net_0|                          begins
@@ -16,16 +17,22 @@ In loops without marking calls, names of the outermost ops of a thread repeat, s
     steps   |------|-------|-------|-------
 
 The layers of a model repeat, too, and are not steps. So each round must do something that no layer does: compute
-gradients, or fill the inputs of its products with random numbers. A round that synchronizes the device is a step only
-if nothing but the loop was recorded: code that times layers synchronizes, too, after an embedding and before a head.
+gradients, or fill the inputs of its products with random numbers. Where nothing but the loop was recorded, a round is a
+step, too, if it synchronizes the device (code that times layers does so after an embedding and before a head), or if it
+cannot take what the round before it gives:
+
+    conv2d [8,3,64,64]  ...  linear [8,512] -> [8,10]   conv2d [8,3,64,64]  ...  linear     a model that is called again
+    linear [8,512]      ...  linear [8,512] -> [8,512]  linear [8,512]      ...  linear     its layers
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
@@ -37,6 +44,8 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
 _ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
+#: The call of `prof.step()`, which call stacks show where a profiler without a schedule writes no mark.
+_PROFILER_STEP = expression(r"(?:.*/)?torch/profiler/profiler\.py\(\d+\): step$")
 #: Ranges that are not written by the author of the loop: they do not mark steps.
 _OF_LIBRARIES = expression(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
@@ -92,6 +101,8 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     marks = (Kind.USER, Kind.CPU_OP)
     of_optimizer = rows_named(trace, marks, OPTIMIZER_STEP.match)
     of_passes = rows_named(trace, (Kind.USER,), _SERVING_STEP.match)
+    called = rows_named(trace, (Kind.PYTHON,), _PROFILER_STEP.match)
+    yield from _calls(trace, called, at_end=True, mean_steps=True)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
     yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
     yield from _calls(trace, marked_waits(trace), mean_steps=True)
@@ -169,6 +180,7 @@ _TRIED = 8
 _BACKWARD = expression(r"autograd::engine::evaluate_function")
 _RANDOM = expression(r"aten::(normal_?|uniform_|random_|randn?|randint)$")
 _PRODUCT = expression(r"aten::(mm|addmm|bmm|baddbmm|convolution|_?scaled_\w*mm|_scaled_dot_product\w*)$")
+_LINEAR = expression(r"aten::linear$")
 _SYNCHRONIZE = expression(r"(cuda|cu|hip)DeviceSynchronize")
 
 
@@ -180,9 +192,12 @@ def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
         if last - first < max(MOST_OPS * len(ops), FEWEST_ROUNDS * period):
             continue
         begins = ops[first:last:period]
-        ends = np.append(trace.events.start_ns[begins[1:]], trace.events.ends(ops[last - 1 : last]))
+        after = ops[last:][:1]  # what follows the last op of all is of the last round
+        over = trace.events.start_ns[after] if len(after) else trace.events.end_ns.max(keepdims=True) + 1
+        ends = np.append(trace.events.start_ns[begins[1:]], over)
         rounds = (last - first) // period
-        if _are_steps(trace, begins[:rounds], ends[:rounds], alone=last - first == len(ops)):
+        closing = ops[first + period - 1 : last : period]
+        if _are_steps(trace, begins[:rounds], closing[:rounds], ends[:rounds], alone=last - first == len(ops)):
             yield begins
             return
 
@@ -210,8 +225,10 @@ def _longest_run(names: Int32, period: int) -> tuple[int, int]:
     return int(begin[longest]), int(end[longest]) + period
 
 
-def _are_steps(trace: Trace, start: Int64, end: Int64, *, alone: bool) -> bool:
-    """Whether each round does what the layers of a model do not. alone: nothing else was recorded."""
+def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bool) -> bool:
+    """Whether each round does what the layers of a model do not. first, last: its first and last ops; end: when it
+    ends; alone: nothing else was recorded."""
+    start = trace.events.start_ns[first]
 
     def in_each(rows: Int64) -> bool:
         begun = np.sort(trace.events.start_ns[rows])
@@ -223,5 +240,26 @@ def _are_steps(trace: Trace, start: Int64, end: Int64, *, alone: bool) -> bool:
 
     if in_each(of_ops(_BACKWARD)) or (in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT))):
         return True
-    calls = rows_named(trace, (Kind.RUNTIME,), _SYNCHRONIZE.match)
-    return alone and in_each(calls)
+    if not alone:
+        return False
+    return in_each(rows_named(trace, (Kind.RUNTIME,), _SYNCHRONIZE.match)) or _call_the_model(trace, first, last)
+
+
+def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
+    """Whether rounds begin with inputs of one shape, and end with a product that has another number of values. first,
+    last: the rows of their first and last ops."""
+    shapes = trace.events.shapes
+    if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(np.unique(shapes[first])) > 1:
+        return False
+    taken, given = (_sizes(trace.inputs[int(row)]) if row >= 0 else [] for row in (shapes[first[0]], shapes[last[0]]))
+    if not (taken and taken[0] and len(given) > 1 and given[0] and given[1]):
+        return False
+    return math.prod(taken[0]) != math.prod(given[0][:-1]) * given[1][0]
+
+
+def _sizes(shapes: str) -> list[list[int]]:
+    """The sizes of the inputs of an op; none where one of them is a list of tensors."""
+    try:
+        return msgspec.json.decode(shapes, type=list[list[int]])
+    except msgspec.MsgspecError:
+        return []

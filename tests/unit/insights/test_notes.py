@@ -75,11 +75,11 @@ def test_words_agree_with_the_count(number: int, sentences: tuple[str, str]) -> 
 
 
 def test_code_is_marked() -> None:
-    without_steps = worded(Note("no_steps"))
-    assert (
-        without_steps.more is not None
-        and plain(without_steps.more) == "In a script, call `prof.step()` after each batch."
-    )
+    more = worded(Note("no_steps")).more
+    assert more is not None and re.findall("`([^`]+)`", plain(more)) == [
+        "profile(schedule=schedule(wait=1, warmup=1, active=5, repeat=1))",
+        "prof.step()",
+    ]
     simulated = worded(Note("simulated", {"statement": text("Written by `make demo`.")}))
     assert simulated.more is not None and plain(simulated.more) == "Written by `make demo`."
 

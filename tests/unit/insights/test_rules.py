@@ -215,6 +215,23 @@ def test_without_a_gpu_the_verdict_says_so():
     assert judgement.sidebar["tensor_cores"].share is None
 
 
+@pytest.mark.parametrize(
+    ("drawing", "empty"),
+    [
+        ("step | 666 |", True),  # a schedule that began again after the last batch
+        ("step | 666777 |", False),  # steps in which no op runs
+        ("step | 666666 |\nop | a..... |", False),
+        ("step | 666666 |\nuser simulate | .uuuu. |", False),
+        ("step | 666666 |\npython | .pppp. |", False),
+        ("step | 666666 |\nloader | llllll |", False),
+    ],
+)
+def test_a_recording_of_one_mark_holds_no_work(drawing: str, empty: bool):
+    headline = judged(drawing, names={"p": "sim.py(3): simulate"}).headlines["overview"]
+    assert ("holds no work" in plain(headline.verdict)) is empty
+    assert (headline.action is not None and "`repeat=1`" in plain(headline.action)) is empty
+
+
 PREPARES = """
     step   | 0000000000111111111122222222222222 |
     python | .pppppppp..pppppppp..pppppppppppp. |

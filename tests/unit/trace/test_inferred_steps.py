@@ -295,6 +295,39 @@ def test_each_round_may_have_many_of_an_op_and_other_ops_around_the_loop():
     assert find_steps(trace).steps[0].host_start_ns == 2_000
 
 
+def test_a_call_of_the_profiler_ends_a_step_also_without_a_schedule():
+    """Two optimizer steps in each; the end of the recording is no step."""
+    trace = timeline(
+        """
+        op                           | aaaaa.aaaaa.aaaaa.aaaaa.aaaaa.aaaaa.a. |
+        user Optimizer.step#SGD.step | ....o.....o.....o.....o.....o.....o... |
+        python                       | ...........p...........p...........p.. |""",
+        names={"p": "/env/torch/profiler/profiler.py(1227): step"},
+    )
+    found = find_steps(trace)
+    assert (found.by, windows(trace)) == ("inferred", [("1", 0, 12_000), ("2", 12_000, 24_000), ("3", 24_000, 36_000)])
+
+
+@pytest.mark.parametrize(
+    ("ops", "taken", "given", "steps"),
+    [
+        ("cnl." * 5, "[[8,3,64,64],[4,3,3,3]]", "[[8,512],[10,512],[10]]", 5),  # a model that is called again
+        ("cnl." * 5, "[[8,16]]", "[[8,512],[10,512],[10]]", 5),
+        ("cnl." * 5, "[[8,512]]", "[[8,2048],[512,2048],[512]]", None),  # layers
+        ("cnl." * 5, "[[]]", "[[8,512],[10,512],[10]]", None),
+        ("cnl." * 5, "[[[8,3],[8,3]]]", "[[8,512],[10,512],[10]]", None),  # a list of tensors
+        ("cnl." * 2, "[[8,3,64,64]]", "[[8,512],[10,512],[10]]", None),  # only twice
+        ("e." + "cnl." * 5, "[[8,3,64,64]]", "[[8,512],[10,512],[10]]", None),  # not alone
+        ("clcn" * 5, "[[8,3,64,64]]", "[[8,512],[10,512],[10]]", None),  # another op ends the round
+    ],
+)
+def test_a_model_that_cannot_take_what_it_gives_is_called_again(ops: str, taken: str, given: str, steps: int | None):
+    names = NAMES | {"c": "aten::conv2d", "l": "aten::linear"}
+    inputs = {"c": (taken, "[]"), "l": (given, "[]"), "n": ("[[8,3]]", "[]"), "e": ("[[8,3]]", "[]")}
+    found = find_steps(timeline(f"op | {ops} |", names=names, inputs=inputs))
+    assert (len(found.steps) if found.by == "inferred" else None) == steps
+
+
 @pytest.mark.parametrize(
     ("ops", "others", "steps"),
     [

@@ -1,4 +1,4 @@
-"""What autograd does and nobody needs: looking for NaN in each gradient, and nodes that no backward pass uses."""
+"""What autograd does and nobody needs: looking for NaN in each gradient, and nodes that no backward pass runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.text import agreeing, code, count, ns, phrase
+from tb_steptime.text import agreeing, code, count, filled, ns, phrase
 
 _FORMULA = phrase(
     "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
@@ -57,24 +57,33 @@ _HOW = (
     "    targets = teacher(inputs)\n"
     "# or leave out what no loss uses"
 )
+_HOW_TO_INFER = (
+    "model.eval()                     # no dropout, fixed batch norm\n"
+    "with torch.inference_mode():     # or torch.no_grad()\n"
+    "    outputs = model(inputs)"
+)
 _NO_GAIN = phrase("No gain is computed: the ops stay, without their nodes and what these keep for a backward pass.")
 _COUNTED = phrase(
     "Nodes are counted as they are created and run. A trace does not tell apart an output that no loss uses."
 )
 
+_MAY_FOLLOW = phrase("Nodes are counted as they are created. A backward pass may lie outside of the recording.")
+
 
 def unused_graph(facts: Facts) -> Insight | None:
     """Fires when a tenth of the nodes that autograd creates, with two layers or more among them, run in no backward
-    pass of the recording, in two steps or more, which are not only the last two.
+    pass of the recording, in two steps or more, which are not only the last two; and when an inference creates nodes
+    for ten layers or more.
 
     Similar pattern: frozen layers, and what runs under `no_grad`, create no nodes. A graph that is used in a later
     step: its nodes run there. What a checkpoint computes again, and what the end of the recording cuts off, does not
     count. A metric of the outputs has few nodes, and no layers. A head of the model that no loss uses: the same waste,
-    and the card names this remedy as well. Inference alone: without a backward pass, it may lie outside the recording.
+    and the card names this remedy as well. A forward pass that was recorded without its backward pass: the card says
+    that none is recorded.
 
-    Needs: three steps, and the CPU ops with their sequence numbers.
+    Needs: the CPU ops with their sequence numbers; of a training three steps.
 
-    Jobs: training, on a GPU or not.
+    Jobs: training and inference, eager, on a GPU or not.
 
     Gain: none is computed: creating nodes takes a small part of an op's time. It gives memory.
 
@@ -83,22 +92,21 @@ def unused_graph(facts: Facts) -> Insight | None:
     found = facts.host.unused_graph
     if found is None:
         return None
+    infers = facts.job.purpose == "inference"
     words = (
-        "Autograd creates {all} nodes in each of {steps} steps, and never runs {unused} of them: of {name} and others."
+        "Autograd creates {all} nodes a step, of {name} and others, and no backward pass is recorded."
+        if infers
+        else "Autograd creates {all} nodes in each of {steps} steps, and never runs {unused} of them: of {name} and "
+        "others."
     )
-    sure, why = confidence(facts, Confidence.MEDIUM, _COUNTED)
+    values = {"all": count(found.all), "steps": count(len(found.steps)), "unused": count(found.unused)}
+    sure, why = confidence(facts, Confidence.MEDIUM, _MAY_FOLLOW if infers else _COUNTED)
     starts = [step.name for step in facts.host.steps if step.start_ns <= found.start_ns]
     return Insight(
         id="unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
-        why=phrase(
-            words,
-            all=count(found.all),
-            steps=count(len(found.steps)),
-            unused=count(found.unused),
-            name=code(brief(found.name)),
-        ),
-        how=_HOW,
+        why=filled(words, values | {"name": code(brief(found.name))}),
+        how=_HOW_TO_INFER if infers else _HOW,
         gain_formula=_NO_GAIN,
         confidence=sure,
         why_confidence=why,
@@ -106,6 +114,6 @@ def unused_graph(facts: Facts) -> Insight | None:
         colour="cpu",
         steps=found.steps,
         evidence=[Evidence(starts[-1], found.start_ns, found.end_ns)] if starts else [],
-        about_ns=found.ns,
+        about_ns=0 if infers else found.ns,  # all ops of an inference create nodes: that says nothing of their cost
         instead=phrase("less memory"),
     )

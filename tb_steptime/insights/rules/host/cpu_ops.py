@@ -1,5 +1,5 @@
-"""Cards about jobs that compute on the CPU: which ops to speed up first, work of torch.compile that comes again and
-again, and time in which no op runs."""
+"""Cards about jobs that compute on the CPU: which ops to speed up first, gradients that are mostly zeros, work of
+torch.compile that comes again and again, and time in which no op runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
 from tb_steptime.insights.severity import WARNING_FRACTION, severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, code, count, fraction, ns, phrase, text
 
 #: Minimum share of the step that ops of the leading kind take. Below it, no kind of op is worth speeding up first.
 LEADING_OPS_FRACTION = 0.30
@@ -33,6 +33,7 @@ _FLOAT = "model = model.float()  # and its inputs"
 #: fuses.
 _KINDS: dict[CpuGroupId, tuple[str, str]] = {
     "convolution": ("Convolutions", "take"),
+    "pooling": ("Pooling", "takes"),
     "recurrent": ("Recurrent layers", "take"),
     "matmul": ("Matrix products", "take"),
     "attention": ("Attention", "takes"),
@@ -46,19 +47,23 @@ OPS_BETWEEN_READS = 50
 #: Maximum share of the time of elementwise and other ops that a single one of them takes. Above it there is little to
 #: fuse that op with, and a compiler gains little.
 SINGLE_OP_FRACTION = 0.5
+#: Share of the elementwise and other ops of the forward pass that is in recurrent layers, which torch.compile leaves as
+#: they are, from which on a compiler gains little.
+RECURRENT_FRACTION = 0.5
 #: Optimizers with a fused form for the CPU that saves most of their time.
 _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 
 
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
-    tenths of it, and there is a setting that can do something for their inputs.
+    tenths of it, and there is a setting that can do something for their inputs. The kind with the most time that has
+    such a setting counts.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
     reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
-    gradients, which compiled code refuses: no card.
+    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -69,21 +74,19 @@ def cpu_ops(facts: Facts) -> Insight | None:
     Left out: everything: the card says where to begin.
     """
     work = _on_cpu(facts)
-    leading = max(work.groups, key=lambda group: group.usual_ns, default=None) if work else None
-    if work is None or leading is None or leading.id not in _KINDS:
+    if work is None:
         return None
-    if facts.share(leading.usual_ns) < LEADING_OPS_FRACTION:
+    large = [each for each in work.groups if facts.share(each.usual_ns) >= LEADING_OPS_FRACTION]
+    large.sort(key=lambda each: -each.usual_ns)
+    found = next(((each, how) for each in large if (how := _how(facts, work, each))), None)
+    if found is None:
         return None
-    if leading.id == "other" and (facts.job.execution == "compiled" or not _gains_by_compiling(work, leading)):
-        return None
-    how = _how(leading, _dtype(work, leading))
-    if how is None:
-        return None
+    group, how = found
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
     return Insight(
         id="cpu_ops",
-        title=_title(leading, first=not outside_leads(facts)),
-        why=_why(facts, leading, _dtype(work, leading)),
+        title=_title(group, first=group is large[0] and not outside_leads(facts)),
+        why=_why(facts, group, _dtype(work, group)),
         how=how,
         gain_formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
         confidence=sure,
@@ -91,8 +94,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
         view="host",
         colour="cpu",
         part="cpu_exec",
-        about_ns=leading.usual_ns,
-        row=EvidenceRow("cpu_ops", leading.op),
+        about_ns=group.usual_ns,
+        row=EvidenceRow("cpu_ops", group.op),
         instead=phrase("gain not computed"),
     )
 
@@ -152,6 +155,178 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     )
 
 
+#: Maximum mean own time of an op for its fixed cost to be most of it: calling an op takes 1 to 5 us, and recording it
+#: about 1 us more.
+SMALL_OP_NS = 5_000
+#: Minimum number of ops a step. Fewer are a loop that does little, whatever its ops take.
+MANY_OPS = 100
+#: Minimum share of the step that small ops take, together with as much Python between them at most as the ops may take:
+#: what is longer is no cost of calling ops.
+SMALL_OPS_FRACTION = 0.5
+_BATCHED = """# one op for a batch of samples, environments or time steps, in place of a Python loop
+torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one more dimension"""
+
+
+def small_ops(facts: Facts) -> Insight | None:
+    """Fires when a step of a job on the CPU has a hundred ops or more that usually take 5 us or less on average, and
+    these and the Python between ops, of which 5 us for each count, take half of it.
+
+    Similar pattern: a few large ops among many small ones: their mean is larger. Ops that torch.compile can fuse:
+    `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes
+    no ops: it takes longer than 5 us for each op.
+
+    Needs: the CPU ops.
+
+    Jobs: training and inference on the CPU, eager.
+
+    Gain: not computed: how many ops another form of the loop needs is not known.
+
+    Left out: that recording slows small ops most.
+    """
+    work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
+    if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
+        return None
+    update = work.optimizer
+    calls = sum(each.calls for each in work.groups) + (update.calls if update else 0)
+    usual_ns = sum(each.usual_ns for each in work.groups) + (update.usual_ns if update else 0)
+    spent_ns = usual_ns + min(outside_ops_ns(facts), SMALL_OP_NS * calls)
+    if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls or facts.share(spent_ns) < SMALL_OPS_FRACTION:
+        return None
+    if cpu_ops(facts) is not None:
+        return None
+    sure, why = confidence(facts, Confidence.MEDIUM, phrase("The ops are counted and timed; what they compute is not."))
+    return Insight(
+        id="small_ops",
+        title=phrase("Compute more in each op"),
+        why=phrase(
+            "A step calls {calls} ops, which usually take {mean} each: calling them, and the Python between them, "
+            "takes more than computing.",
+            calls=count(round(calls)),
+            mean=ns(usual_ns / calls),
+        ),
+        how=_BATCHED,
+        gain_formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+        about_ns=min(round(spent_ns), facts.step_ns),
+        instead=phrase("gain not computed"),
+    )
+
+
+_FULL = """model.float()  # and no torch.autocast("cpu")
+# 16 bits pay off on CPUs with AVX-512 BF16 or AMX"""
+
+
+def slow_half(facts: Facts) -> Insight | None:
+    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a rate that shows that
+    the CPU has no instructions for them.
+
+    Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count.
+    A CPU with AVX-512 BF16 or AMX is ten times as fast. Another process that takes the core: each op counts with its
+    lower median over the steps. Convolutions, of which the library computes some in FP32: they do not count.
+
+    Needs: shapes and types of the inputs (record_shapes=True).
+
+    Jobs: training and inference on the CPU.
+
+    Gain: time of these products less what they take at the rate of the recording's products in FP32, or at 8 GFLOP/s,
+    which one core with AVX2 exceeds. Where the recorder timed steps without the profiler, the same share of such a
+    step.
+
+    Left out: conversions between types, which FP32 does not need; that weights of 32 bits need twice the memory.
+    """
+    work = _on_cpu(facts)
+    found = work.slow_half if work else None
+    if found is None:
+        return None
+    gain_ns = round(found.usual_ns * (1 - found.rate / found.fp32_rate) / facts.slowed)
+    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+        return None
+    sure, why = confidence(
+        facts, Confidence.MEDIUM, phrase("The rate is measured; that of these products in FP32 is estimated.")
+    )
+    return Insight(
+        id="slow_half",
+        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+        title=phrase("Compute in FP32 on this CPU"),
+        why=phrase(
+            "Matrix products in {dtype} take {time} a step ({share}) at {rate} GFLOP/s: the CPU has no instructions "
+            "for them.",
+            dtype=text(found.dtype),
+            time=ns(found.usual_ns),
+            share=fraction(facts.share(found.usual_ns)),
+            rate=Quantity(round(found.rate, 1), Unit.NUMBER),
+        ),
+        how=_FULL,
+        gain_ns=gain_ns,
+        gain_fraction=facts.share(gain_ns),
+        gain_formula=phrase(
+            "Time of products of 16 bits less their operations at {rate} GFLOP/s, as in FP32 (est.).",
+            rate=Quantity(round(found.fp32_rate, 1), Unit.NUMBER),
+        ),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+    )
+
+
+_SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
+torch.optim.SparseAdam(embeddings.parameters())  # SGD and Adagrad take sparse gradients, too; weight decay does not"""
+
+
+def sparse_gradients(facts: Facts) -> Insight | None:
+    """Fires when a training on the CPU fills the gradients of its embeddings with zeros for a tenth of its step.
+
+    Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
+    node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
+    counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
+    outside of the node of an embedding.
+
+    Needs: the CPU ops of the backward pass.
+
+    Jobs: training on the CPU, eager.
+
+    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps. Where the
+    recorder timed steps without the profiler, the same share of such a step.
+
+    Left out: the optimizer, which goes through all rows of a dense gradient, and through few of a sparse one.
+    """
+    work = _on_cpu(facts)
+    gain_ns = round(work.table_fill_ns / facts.slowed) if work else 0
+    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+        return None
+    sure, why = confidence(
+        facts, Confidence.MEDIUM, phrase("The time is measured; whether the optimizer takes sparse gradients is not.")
+    )
+    return Insight(
+        id="sparse_gradients",
+        severity=severity(facts.share(gain_ns), Confidence.MEDIUM, sure),
+        title=phrase("Use sparse gradients for the embeddings"),
+        why=phrase(
+            "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
+            "({share}). Sparse ones hold the rows of the batch.",
+            time=ns(gain_ns),
+            share=fraction(facts.share(gain_ns)),
+        ),
+        how=_SPARSE,
+        gain_ns=gain_ns,
+        gain_fraction=facts.share(gain_ns),
+        gain_formula=phrase(
+            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps."
+        ),
+        confidence=sure,
+        why_confidence=why,
+        view="host",
+        colour="cpu",
+        part="cpu_exec",
+    )
+
+
 def _on_cpu(facts: Facts) -> CpuWork | None:
     return facts.host.cpu if facts.job.device == "cpu" and facts.host.bound is Bound.CPU else None
 
@@ -166,19 +341,26 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
 
 def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
-    values between them, and gradients, which are not differentiated through compiled code, are not."""
+    values between them, and gradients, which are not differentiated through compiled code, are not. Recurrent layers
+    stay as they are."""
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
-    return not alone and not work.double_backward and reads * OPS_BETWEEN_READS <= group.calls
+    left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
+    return not alone and not left and reads * OPS_BETWEEN_READS <= group.calls
 
 
-def _how(group: CpuGroup, dtype: str | None) -> str | None:
+def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
     """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
-        return _COMPILE
+        gains = facts.job.execution != "compiled" and _gains_by_compiling(work, group)
+        return _COMPILE if gains else None
+    if group.id not in _KINDS:
+        return None
+    dtype, lines = _dtype(work, group), list[str]()
+    if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
+        return _CHANNELS_LAST
     if dtype == "double":
         return _FLOAT
-    lines = []
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
     if group.id == "convolution" and group.dimensions in (None, _IMAGE_DIMENSIONS):

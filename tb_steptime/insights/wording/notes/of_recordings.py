@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import NoteWords
 
+#: `prof.step()` alone marks nothing: torch.profiler writes marks only where it has a schedule.
+_SCHEDULE = "profile(schedule=schedule(wait=1, warmup=1, active=5, repeat=1))"
+_MARK_STEPS = "In a script, pass {code}, and call `prof.step()` after each batch: without a schedule it marks no step."
+
 RECORDING_NOTES: dict[str, NoteWords] = {
     "cpu_only": NoteWords(
         "CPU only.",
@@ -33,22 +37,20 @@ RECORDING_NOTES: dict[str, NoteWords] = {
     "no_steps": NoteWords(
         "No step marks.",
         "The whole recording counts as one step.",
-        code="prof.step()",
-        more="In a script, call {code} after each batch.",
+        code=_SCHEDULE,
+        more=_MARK_STEPS,
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
         "Confidence: {confidence}.",
-        code="prof.step()",
-        more="In a script, call {code} after each batch to mark steps. The recording has no step marks. These steps "
-        "hold {share} of its work.",
+        code=_SCHEDULE,
+        more=f"The recording has no step marks. These steps hold {{share}} of its work. {_MARK_STEPS}",
     ),
     "repeats_hold_little": NoteWords(
         "No step marks.",
         "The whole recording counts as one step.",
-        code="prof.step()",
-        more="In a script, call {code} after each batch. {count} calls of {name} repeat, but hold only {share} of the "
-        "recorded work.",
+        code=_SCHEDULE,
+        more=f"{{count}} calls of {{name}} repeat, but hold only {{share}} of the recorded work. {_MARK_STEPS}",
     ),
     "outside_steps": NoteWords(
         "[{outside}] of [{total}] of GPU work is outside the steps.",

@@ -82,7 +82,9 @@ def test_an_evaluation_in_some_steps():
         ("llnnnB",) * 3,  # no layers
         ("tllB",) * 3,  # one layer: a head
         ("t" + "t" + "l" * 20 + "B",) * 3,  # a small part of all nodes
-        ("tttt",) * 3,  # no backward pass: it may lie outside of the recording
+        ("ttt",) * 3,  # no backward pass, and too few layers to show an inference
+        ("ffff",) * 3,  # an inference without gradients
+        ("nnnn",) * 3,
         ("lll", "lllB", "lllB"),  # that of the first step runs in the second one
         ("llB", "ttllB", "llB"),  # one step, in which it may have been left out
         ("llB", "llB", "lltttt"),  # the recording ends before its backward pass
@@ -95,6 +97,27 @@ def test_other_ops_are_no_such_case(steps: tuple[str, ...]):
     trace = drawn(*steps)
     assert unused_graph(trace) is None
     assert card(trace, "unused_graph") is None
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        (1, UnusedGraph(12, 12, ["0"], "aten::addmm", 24_000, 0, 24_000)),
+        (3, UnusedGraph(13, 13, ["0", "1", "2"], "aten::addmm", 25_333, 0, 26_000)),
+    ],
+)
+def test_an_inference_with_a_graph(steps: int, found: UnusedGraph):
+    """Of the last op only a further one would show that it creates a node."""
+    assert unused_graph(drawn(*["tttttnttttttt"] * steps)) == found
+
+
+def test_the_card_of_an_inference_names_no_teacher():
+    insight = sure(drawn(*["tttttnttttttt"] * 3), "unused_graph")
+    assert (insight.severity.value, insight.gain_ns, insight.about_ns) == ("minor", 0, 0)
+    assert said(insight) == (
+        "Autograd creates 13 nodes a step, of `aten::addmm` and others, and no backward pass is recorded."
+    )
+    assert insight.how.splitlines()[1].startswith("with torch.inference_mode():")
 
 
 def test_a_trace_without_sequence_numbers_says_nothing():

@@ -14,6 +14,7 @@ from tb_steptime.trace.model import Device, Job, Trace
 from tests.drawn.memory import CPU, GPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
+MS = 1_000_000
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
 
 
@@ -267,11 +268,74 @@ def test_a_single_op_is_not_compiled():
     assert "cpu_ops" in cards(of_ops("mmaaaeet..")), "half of them"
 
 
+def test_pooling_has_a_layout_that_is_faster_and_no_type():
+    card = cards(judged(timeline("step | 0000011111 |\nop | pppm.pppm. |", names=NAMES | {"p": "aten::max_pool2d"})))
+    assert card["cpu_ops"].how == "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+
+
+def test_of_kinds_without_a_setting_the_next_one_counts():
+    """One op takes most of the step, and no setting is for it."""
+    card = cards(of_ops("eeeeeccc.."))["cpu_ops"]
+    assert (plain(card.title), card.about_ns) == ("Speed up `aten::mkldnn_convolution`", 3_000)
+    assert "cpu_ops" not in cards(of_ops("eeeeecc..."))
+
+
+@pytest.mark.parametrize(
+    ("ops", "fires"),
+    [
+        ("eqr" * 34, True),
+        ("eqr" * 33, False),  # 99 ops
+        ("e.q.r." * 34, True),  # as much Python between them
+        ("eqr" * 34 + "." * 1200, False),  # a wait, or a slow function
+        ("eqr" * 34 + "q" * 500, False),  # a large op among them
+        ("e.b.v." * 100, False),  # to be compiled
+    ],
+)
+def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "b": "aten::add", "v": "aten::sub"}
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    found = judged(timeline(f"step | {steps} |\nop | {ops * 4} |", names=names)).insights
+    assert ("small_ops" in [each.id for each in found]) is fires
+
+
+_MM, _SMALL = "[[256,512],[512,512]]", "[[16,64],[64,64]]"  # 134 and 0.1 MFLOP
+
+
+@pytest.mark.parametrize(
+    ("ops", "shapes", "dtype", "cell_ns", "gain_ns"),
+    [
+        ("hhhhhhee..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 134_217_728 / 8),
+        ("hhhhhhee..", _MM, "c10::Half", 10 * MS, 60 * MS - 134_217_728 / 8),
+        ("hhhhhhss..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 20 * MS),  # at the rate of FP32 in this recording
+        ("hhhhhhee..", _MM, "c10::BFloat16", MS, None),  # 22 GFLOP/s
+        ("hhhhhhee..", _MM, "float", 10 * MS, None),
+        ("hhhhhhee..", _SMALL, "c10::BFloat16", 10 * MS, None),
+        ("heeee.", _MM, "c10::BFloat16", 60 * MS, 60 * MS - 134_217_728 / 8),
+        ("heeeeeee..", _MM, "c10::BFloat16", 60 * MS, None),  # 7 % of the step
+    ],
+)
+def test_products_of_16_bits_without_instructions_are_to_have_32(ops, shapes, dtype, cell_ns, gain_ns):
+    inputs = {"h": (shapes, f'["{dtype}","{dtype}"]'), "s": (_MM, '["float","float"]')}
+    steps = "".join(str(number) * len(ops) for number in range(4))
+    drawn = f"step | {steps} |\nop | {ops * 4} |"
+    names = NAMES | {"h": "aten::mm", "s": "aten::mm"}
+    found = judged(timeline(drawn, names=names, inputs=inputs, cell_ns=cell_ns)).insights
+    assert [each.gain_ns for each in found if each.id == "slow_half"] == ([round(gain_ns)] if gain_ns else [])
+
+
 def test_gradients_of_gradients_are_not_compiled():
     steps = "".join(str(number) * 10 for number in range(4))
     for node, fires in (("TanhBackward0", True), ("TanhBackwardBackward0", False)):
         trace = timeline(f"step | {steps} |\nop | {'mmeeaadd..' * 4} |", names=NAMES | {"d": node, "a": "aten::tanh"})
         assert ("cpu_ops" in cards(judged(trace))) is fires
+
+
+@pytest.mark.parametrize(("layer", "fires"), [("llllll..", False), ("ll......", True)])
+def test_ops_of_recurrent_layers_are_not_compiled(layer: str, fires: bool):
+    names = NAMES | {"l": "aten::gru", "s": "aten::sigmoid_", "t": "aten::tanh_"}
+    steps = "".join(str(number) * 8 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {layer * 4} |\nop | {'steste..' * 4} |", names=names)
+    assert ("cpu_ops" in cards(judged(trace))) is fires
 
 
 def test_one_interruption_names_no_op():
@@ -375,6 +439,30 @@ def test_an_optimizer_promises_a_share_of_steps_without_the_profiler():
     assert cards(judged(slowed))["cpu_optimizer"].gain_ns == 1_500
 
 
+@pytest.mark.parametrize(
+    ("node", "inside", "gain_ns"),
+    [
+        ("EmbeddingBackward0", "..ff......", 2_000),
+        ("EmbeddingBagBackward0", "..ff......", 2_000),
+        ("EmbeddingBackward0", "..f.......", 1_000),
+        ("EmbeddingBackward0", "..ffa.....", 0),  # the sum with another gradient of the table is dense
+        ("EmbeddingBackward0", ".......ff.", 0),  # outside of the node, as zero_grad fills
+        ("EmbeddingBackward0", "..ee......", 0),
+        ("IndexBackward0", "..ff......", 0),
+    ],
+)
+def test_zeros_that_fill_the_gradient_of_a_table_are_to_be_left_out(node: str, inside: str, gain_ns: int):
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        op   | {"mmnnnnn..." * 4} |
+        op   | {inside * 4} |""",
+        names=NAMES | {"n": f"autograd::engine::evaluate_function: {node}", "f": "aten::fill_", "a": "aten::add"},
+    )
+    found = [each for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert [each.gain_ns for each in found] == ([gain_ns] if gain_ns else [])
+
+
 def test_the_closure_of_an_optimizer_is_no_update():
     """Lightning runs the model inside `Optimizer.step`: its convolutions are the model's."""
     trace = timeline(
@@ -460,6 +548,14 @@ def test_the_range_that_holds_most_of_the_time_outside_ops_is_named(ranges: str,
     drawn = f"step | {steps} |\nuser u | {outer * 3}{outer[:9]}. |\nuser v | {inner * 4} |\nop | {'mm........' * 4} |"
     card = cards(judged(timeline(drawn, names=NAMES)))["cpu_outside"]
     assert (f" of it in {inside}." in plain(card.why)) is (inside is not None)
+
+
+@pytest.mark.parametrize(("around", "between_ns"), [("rrrrrrrr..", 3_000), ("rrrrr.....", None)])
+def test_the_bar_counts_named_ranges_that_the_verdict_does_not(around: str, between_ns: int | None):
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nuser work | {around * 4} |\nop | {'ccccc.....' * 4} |"
+    basis = judged(timeline(drawn, names=NAMES)).headlines["overview"].basis
+    assert (basis and basis.values["between"].value) == between_ns
 
 
 def test_no_op_is_first_where_more_of_the_step_is_outside_ops():
