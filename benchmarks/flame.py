@@ -30,7 +30,7 @@ from playwright.sync_api import Browser, Locator, Route
 
 from benchmarks.browsing import DRAWN_MS, Visit, go_to, row, visit
 from benchmarks.tab import ALONE
-from tb_steptime.metrics.flame.prefixes import FrameKind
+from tb_steptime.metrics.flame import FrameKind
 from tb_steptime.timeline.flame import FlamePage, column_text, numbers_of
 from tools import chromium
 from tools.serve import TensorBoard

@@ -23,9 +23,8 @@ import torch
 from msgspec import structs
 from torch.utils.data import DataLoader, Dataset
 
-from tb_steptime.ingest.recorder_files.decoding import read_all
-from tb_steptime.ingest.recorder_files.reading import read_line_samples
-from tb_steptime.metrics.data_loading.recorded.lines import line_shares
+from tb_steptime.ingest.recorder_files.reading import read_all, read_line_samples
+from tb_steptime.metrics.data_loading.lines import line_shares
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.trace.loader_records import LineSamples
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from benchmarks.many_spans import write_spans
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.listing import COARSE_NS
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tools.serve import TensorBoard
 
 ALONE = "tools.tensorboard_with_ours"

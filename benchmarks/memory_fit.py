@@ -29,13 +29,11 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
 
 from tb_steptime.ingest.measure import read_file
-from tb_steptime.metrics.memory.allocations import allocations
-from tb_steptime.metrics.memory.devices import Place, memory_devices
+from tb_steptime.metrics.memory.allocations import Place, allocations, memory_devices
 from tb_steptime.metrics.memory.fit.checkpoints import Checkpoint, checkpoints
-from tb_steptime.metrics.memory.fit.fit import MemoryFit, memory_fit
-from tb_steptime.metrics.memory.fit.growing import peak_at
+from tb_steptime.metrics.memory.fit.fit import MemoryFit, memory_fit, peak_at
+from tb_steptime.metrics.memory.fit.predictions import settings
 from tb_steptime.metrics.memory.fit.scaled import LENGTHS
-from tb_steptime.metrics.memory.fit.settings import settings
 from tb_steptime.metrics.memory.peak import step_peaks
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Float64

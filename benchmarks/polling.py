@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.generate import write_trace
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.serve import directory, reading
 from tb_steptime.serve.served import SpanNames
 from tb_steptime.serve.store import Store

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.generate import size_of, write_trace
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.serve.served import SpanNames
 from tb_steptime.serve.store import Store
 from tools.serve import TensorBoard

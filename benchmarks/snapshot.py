@@ -18,8 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tb_steptime.metrics.memory.fit.predictions import size_of
+from tb_steptime.snapshots.model import usage
 from tb_steptime.snapshots.reading import read_snapshot
-from tb_steptime.snapshots.usage import usage
 
 #: As in snapshots of one step of a transformer: the number of frames, and how many there are in a stack.
 FRAMES, DEPTH = 600, 52

@@ -28,8 +28,8 @@ from playwright.sync_api import Browser, Locator
 from benchmarks.browsing import Visit, go_to, row, visit
 from benchmarks.generate import size_of, write_trace
 from benchmarks.tab_timeline import MOVES, timeline
-from tb_steptime.ingest.places import Place
-from tb_steptime.serve.http.bundle import STATIC
+from tb_steptime.ingest.names import Place
+from tb_steptime.serve.bundle import STATIC
 from tb_steptime.serve.store import Store
 from tools import chromium
 from tools.serve import TensorBoard

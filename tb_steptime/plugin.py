@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorboard.plugins import base_plugin
 
-from tb_steptime.serve.http.responses import (
+from tb_steptime.serve.responses import (
     WORK_HEADER,
     Answer,
     BadRequest,
@@ -54,7 +54,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     @functools.cached_property
     def store(self) -> Store:
-        from tb_steptime.ingest.places import parse_places
+        from tb_steptime.ingest.names import parse_places
         from tb_steptime.serve.store import Store
 
         spec = getattr(self._context.flags, "logdir_spec", "") or ""
@@ -232,7 +232,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _report(self, request: Request) -> Answer:
         if not may_work(request):
             return _without_header()
-        from tb_steptime.serve.report import report_file
+        from tb_steptime.serve.report.page import report_file
         from tb_steptime.serve.scalars import JobScalars
 
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
@@ -244,7 +244,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         return Answer(self.store.retry(request.args.get("span", "")), 202)
 
     def _bundle(self, request: Request) -> Answer:
-        from tb_steptime.serve.http.bundle import entry
+        from tb_steptime.serve.bundle import entry
 
         return Answer(entry(self._opening_at_hand()))
 
@@ -259,7 +259,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
     def _part(self, request: Request) -> Answer:
         """Serves a part of the tab. Its name holds the hash of its content, so a cached copy is valid for ever."""
-        from tb_steptime.serve.http.bundle import FONT_SUFFIX, PARTS, part
+        from tb_steptime.serve.bundle import FONT_SUFFIX, PARTS, part
 
         name = request.path.partition(f"/{self.plugin_name}/{PARTS}/")[2]
         content = part(name)

@@ -4257,7 +4257,7 @@ export interface SlowJobStep {
 }
 
 /**
- * A slow step (`metrics.outliers`), and the part that grew most over the part's median.
+ * A slow step (`metrics.means`), and the part that grew most over the part's median.
  * longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
  * part has no events of its own.
  */

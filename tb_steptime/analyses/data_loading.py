@@ -6,19 +6,27 @@ import msgspec
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, measure
-from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, find_epoch_starts
+from tb_steptime.metrics.data_loading.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
-from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS, LoaderRow, loader_table, waited_for
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.bursts import Burst, find_burst
-from tb_steptime.metrics.data_loading.scaling.throughput import (
+from tb_steptime.metrics.data_loading.loaders import (
+    MOST_LOADERS,
+    EpochStarts,
+    LoaderRow,
+    find_epoch_starts,
+    loader_table,
+    waited_for,
+)
+from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.throughput import (
+    MeanStep,
+    WorkerCurve,
     consumer_ns,
     find_throughput,
     production_ns,
     recorded_of_main,
     why_unknown,
+    worker_curve,
 )
-from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import (
     Jitter,
     Overhead,

@@ -7,8 +7,7 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
-from tb_steptime.metrics.communication.exposure import exposure, holding_ops
-from tb_steptime.metrics.communication.waits import waited_collectives
+from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
 from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns, whole_steps
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
@@ -25,21 +24,50 @@ from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, he
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.job.kind import job_kind
-from tb_steptime.metrics.launches.queue import QueueLevel, full_queue_ns, queue_levels, queue_per_step
-from tb_steptime.metrics.launches.recaptures import Recaptures, recaptures
-from tb_steptime.metrics.launches.run_ahead import LaunchFigures, launch_figures
-from tb_steptime.metrics.memory.recomputed import Recomputed, recomputed
+from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.launches import (
+    LaunchFigures,
+    QueueLevel,
+    full_queue_ns,
+    launch_figures,
+    queue_levels,
+    queue_per_step,
+)
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_labels, phase_spans
 from tb_steptime.metrics.steps.autograd_graph import GrowingGraph, UnusedGraph, growing_graph, unused_graph
-from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
-from tb_steptime.metrics.steps.host_figures import host_figures
+from tb_steptime.metrics.steps.host_pace import (
+    DeviceLevel,
+    PhaseRow,
+    SiteRow,
+    device_levels,
+    host_figures,
+    host_phase_rows,
+    phase_rows,
+    site_rows,
+)
 from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
-from tb_steptime.metrics.steps.mean_step import StepAggregates, mean_host_ns, step_aggregates
-from tb_steptime.metrics.steps.parts import between_ops_ns, mean_duration_ns, mean_parts, step_breakdown
-from tb_steptime.metrics.steps.segments import Grown, Segment, segments, slow_steps, slow_steps_of_host
-from tb_steptime.metrics.steps.sites import PhaseRow, SiteRow, host_phase_rows, phase_rows, site_rows
-from tb_steptime.metrics.steps.without_cache import WithoutCache, without_cache
+from tb_steptime.metrics.steps.parts import (
+    Grown,
+    Segment,
+    StepAggregates,
+    between_ops_ns,
+    mean_duration_ns,
+    mean_host_ns,
+    mean_parts,
+    segments,
+    slow_steps,
+    slow_steps_of_host,
+    step_aggregates,
+    step_breakdown,
+)
+from tb_steptime.metrics.steps.repeated_work import (
+    Recaptures,
+    Recomputed,
+    WithoutCache,
+    recaptures,
+    recomputed,
+    without_cache,
+)
 from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace

@@ -6,9 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
-from tb_steptime.metrics.memory.at_an_instant import INCONSISTENT, AllocationRow, CategoryBytes, by_category, largest
-from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
-from tb_steptime.metrics.memory.devices import (
+from tb_steptime.metrics.memory.allocations import (
     CPU,
     NO_TOTALS,
     NOT_RECORDED,
@@ -19,9 +17,23 @@ from tb_steptime.metrics.memory.devices import (
     memory_devices,
     memory_name,
 )
+from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
-from tb_steptime.metrics.memory.growth import Growth, Maker, growth, leak_makers
-from tb_steptime.metrics.memory.peak import MemoryPeak, allocated_peak, reserved_peak, step_peaks
+from tb_steptime.metrics.memory.peak import (
+    INCONSISTENT,
+    AllocationRow,
+    CategoryBytes,
+    Growth,
+    Maker,
+    MemoryPeak,
+    allocated_peak,
+    by_category,
+    growth,
+    largest,
+    leak_makers,
+    reserved_peak,
+    step_peaks,
+)
 from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression

@@ -11,8 +11,7 @@ from tb_steptime.metrics.operators.keys import By, OpsRecorded, recorded
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, find_lines, sums_of
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
-from tb_steptime.metrics.operators.op_costs import outside_ops
-from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import (
     OperatorDetail,
     OperatorRow,

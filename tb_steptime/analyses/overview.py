@@ -12,19 +12,18 @@ from tb_steptime.metrics.communication.summary import Communication, communicati
 from tb_steptime.metrics.data_loading.waits import device_busy
 from tb_steptime.metrics.excluded_time.ranges import excluded_time, findings, judged_ns
 from tb_steptime.metrics.gpu.occupancy import EST_ACHIEVED_OCCUPANCY, KINETO_ACHIEVED_OCCUPANCY
-from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, GPU_UTILIZATION, has_device_activity
+from tb_steptime.metrics.gpu.utilization import (
+    EST_SM_EFFICIENCY,
+    GPU_UTILIZATION,
+    collective_kernels,
+    has_device_activity,
+)
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.job.kind import JobKind, job_kind
-from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.job import JobKind, job_kind
+from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.steady.shown import ExcessNs, ExcessRow, excess_rows, steady_step_ns, step_excess
 from tb_steptime.metrics.steady.step import steady_ns
-from tb_steptime.metrics.steps.parts import (
-    Parts,
-    collective_kernels,
-    mean_duration_ns,
-    mean_parts,
-    step_breakdown,
-)
+from tb_steptime.metrics.steps.parts import Parts, mean_duration_ns, mean_parts, step_breakdown
 from tb_steptime.text import Finding, Reason
 from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Trace, is_cut_short

@@ -130,7 +130,8 @@ def _unknown(trace: Trace, devices: list[DeviceSplit]) -> Reason | None:
 
 
 def _device(trace: Trace, device: int) -> DeviceSplit:
-    total, steps = split_kernel_time(trace, device)
+    splits = split_kernel_time(trace, device)
+    total, steps = splits.total, splits.steps
     has = device_has_tensor_cores(trace, device)
     tab = profiler_tab(trace, device)
     rows = _kernel_table(trace, device, total.kernel_ns)

@@ -10,7 +10,7 @@ from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids
 from tb_steptime.metrics.idle.reasons import devices_by_activity
-from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import Step, find_steps
@@ -46,7 +46,7 @@ class MetricBins(msgspec.Struct, frozen=True):
 
 
 class SlowStep(msgspec.Struct, frozen=True):
-    """A slow step (`metrics.outliers`), and the part that grew most over the part's median.
+    """A slow step (`metrics.means`), and the part that grew most over the part's median.
 
     longest_event: the longest event of that part that starts in the step, where to look in the trace; None where the
     part has no events of its own.

@@ -14,9 +14,9 @@ from typing import Literal
 
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.comparison.sides import Side
-from tb_steptime.metrics.data_loading.scaling.bursts import Burst
+from tb_steptime.metrics.data_loading.bursts import Burst
+from tb_steptime.metrics.host.blocking_calls import BlockingPlace
 from tb_steptime.metrics.host.copies import CopyPlace
-from tb_steptime.metrics.host.sync_groups import BlockingPlace
 from tb_steptime.metrics.kernel_names.work_kinds import (
     FUSED_ATTENTION_KERNEL,
     FUSED_OPTIMIZER_KERNEL,

@@ -18,12 +18,11 @@ from tb_steptime.comparison.changes import ChangeId, KnownChange, changes_made
 from tb_steptime.comparison.fairness import OTHER_WORK, does_other_work, unfair
 from tb_steptime.comparison.figures import FigureChange, figure_changes
 from tb_steptime.comparison.intervals import Change, change_between, change_of_mean
-from tb_steptime.comparison.row_changes import ChangeTable
+from tb_steptime.comparison.row_changes import ChangeTable, tables
 from tb_steptime.comparison.sides import ExpectedGain, Side
-from tb_steptime.comparison.tables import tables
 from tb_steptime.comparison.waterfall import Waterfall, by_part, mean_step_ns, waterfalls
+from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.steps.parts import Parts
-from tb_steptime.metrics.whole_means import whole_means
 from tb_steptime.text import Note
 
 

@@ -18,8 +18,7 @@ from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, numbered, span_id, spans_of_files
 from tb_steptime.ingest.listing import Entry, Files, Listing, LocalFiles, RemoteFiles
-from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, snapshot_name, trace_name
-from tb_steptime.ingest.places import NamePlaces, Place
+from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME, NamePlaces, Place, snapshot_name, trace_name
 from tb_steptime.ingest.states import Problem
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.record.file.format import SUFFIX as RECORD_SUFFIX
@@ -262,10 +261,12 @@ def _folder_hint(error: OSError, folder: AnyPath) -> str:
     return f"Give the user that runs TensorBoard the right to read it: chmod u+rx {folder}"
 
 
-_RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
-    "torch.profiler.tensorboard_trace_handler(folder) writes them."
-)
+def no_traces(folder: AnyPath) -> Problem:
+    hint = (
+        "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
+        "torch.profiler.tensorboard_trace_handler(folder) writes them."
+    )
+    return Problem("There are no traces in this folder", str(folder), hint)
 
 
 def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[FoundSpan]:
@@ -276,7 +277,7 @@ def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[Fo
         found = Discovery([Place("", folder, str(folder))]).scan()
         problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
         if not found.spans and not found.problems:
-            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
+            problems.append(no_traces(folder))
         spans = found.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in found.spans]
         yield from (replace(span, beside=_others(paths, folder)) for span in spans)
     for span in spans_of_files([path for path in paths if path not in folders]):

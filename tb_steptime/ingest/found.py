@@ -10,9 +10,15 @@ import msgspec
 from msgspec.structs import replace
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.ingest.names import SnapshotName, TraceName, natural_order, trace_name
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place, SnapshotName, TraceName, natural_order, trace_name
 from tb_steptime.ingest.summaries.layout import SUFFIX
+
+#: A recording whose times begin earlier than this (2001) counts them from another origin, such as the start of the
+#: machine, and not from the epoch.
+EARLIEST_NS = 10**18
+#: File names hold the time in ms, or in ns since PyTorch 2.2. A number below _MS_BELOW is taken as ms, since as ns it
+#: would be in the year 1973. A number below _EARLIEST_MS, which is September 2001 in ms, is not a time.
+_MS_BELOW, _EARLIEST_MS = 10**17, 10**12
 
 
 class FoundSpan(msgspec.Struct, frozen=True):
@@ -68,6 +74,18 @@ class FoundSpan(msgspec.Struct, frozen=True):
     def folder(self) -> str:
         """The name of the log directory; for a file that the user named, the name of its folder."""
         return self.log_directory.absolute().name if self.log_directory else ""
+
+    @property
+    def run_name(self) -> str:
+        """The name of the run, or that of its folder where the run is the log directory itself."""
+        return self.run if self.run != "." else self.folder
+
+    @property
+    def named_ns(self) -> int | None:
+        """The epoch time in the file's name; None where the name has none, as in a folder `iteration_N`."""
+        if self.time < _EARLIEST_MS:
+            return None
+        return self.time * 10**6 if self.time < _MS_BELOW else self.time
 
     @property
     def stamp(self) -> tuple[bool, int, int, int]:

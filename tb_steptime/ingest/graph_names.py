@@ -24,13 +24,12 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, any_path, is_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
-from tb_steptime.ingest.names import TRACE_NAME, TraceName, passed_on_workers, trace_name
-from tb_steptime.ingest.places import NamePlaces, Place
+from tb_steptime.ingest.names import TRACE_NAME, NamePlaces, Place, TraceName, passed_on_workers, trace_name
 from tb_steptime.ingest.recorder_files.finding import digest_of
 from tb_steptime.ingest.summaries.layout import named_by, stamp
 from tb_steptime.ingest.summaries.reading import DamagedSummary, summary_of
 from tb_steptime.ingest.summaries.writing import places_for
-from tb_steptime.metrics.replays.naming import LEAST_NAMED_FRACTION, graph_time
+from tb_steptime.metrics.job import LEAST_NAMED_FRACTION, graph_time
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.model import NamedFrom, Trace
 from tb_steptime.trace.ops import graph_kernels

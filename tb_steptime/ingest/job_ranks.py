@@ -37,12 +37,15 @@ class RecordedRank(msgspec.Struct, frozen=True):
 
 def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
     """Returns the ranks of the spans for which one is known. Reads only the heads of summaries."""
-    known = [(found, measured, _rank(found, measured.facts)) for found, measured in spans]
+    known = [(found, measured, rank_of(found, measured)) for found, measured in spans]
     return [RecordedRank(found, measured, rank) for found, measured, rank in known if rank is not None]
 
 
-def _rank(found: FoundSpan, facts: SpanFacts) -> int | None:
-    return facts.rank if facts.rank is not None else rank_in_name(found.worker)
+def rank_of(found: FoundSpan, measured: MeasuredSpan | None) -> int | None:
+    """Returns the rank that the trace states, else the one in the worker's name."""
+    if measured is not None and measured.facts.rank is not None:
+        return measured.facts.rank
+    return rank_in_name(found.worker)
 
 
 def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:

@@ -47,8 +47,7 @@ import msgspec
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.files.problems import RemoteMissing, RemoteProblem, said_plainly
-from tb_steptime.files.remote import RemotePath, RemoteStat
-from tb_steptime.files.systems import limit, system_of
+from tb_steptime.files.remote import RemotePath, RemoteStat, limit, system_of
 from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
 from tb_steptime.ingest.summaries.reading import fetch_all

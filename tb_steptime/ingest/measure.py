@@ -12,7 +12,7 @@ import msgspec
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.ingest.analysing import analyse
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan, SpanFacts
-from tb_steptime.ingest.places import NamePlaces
+from tb_steptime.ingest.names import NamePlaces
 from tb_steptime.ingest.private_paths import without_private_paths
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.text import Note, text

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import msgspec
 
-from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath, any_path
+from tb_steptime.files.temporary import OwnFolder
 from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.cores import cores, share_of
 from tb_steptime.ingest.read_one import Done, Refused

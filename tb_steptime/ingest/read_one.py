@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tb_steptime.files.paths import AnyPath, address, any_path
-from tb_steptime.ingest.places import NamePlaces
+from tb_steptime.ingest.names import NamePlaces
 
 if TYPE_CHECKING:
     from tb_steptime.trace.reading import ReadProgress

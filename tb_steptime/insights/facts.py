@@ -19,8 +19,8 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.excluded_time.ranges import WHOLE_FRACTION
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.metrics.whole_means import whole_mean, whole_means
+from tb_steptime.metrics.job import JobKind
+from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 

@@ -21,7 +21,7 @@ from tb_steptime.insights.wording.vendors import matrix_units, processors_short
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
-from tb_steptime.metrics.job.machine import Vendor
+from tb_steptime.metrics.job import Vendor
 from tb_steptime.text import Phrase, closed, code, filled, fraction, joined, label, ns, phrase, text
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tb_steptime.insights.facts import FEW_STEPS, WORTH_FRACTION, Facts, confide
 from tb_steptime.insights.severity import severity, severity_of_gain
 from tb_steptime.insights.wording.card_text import fitted, later_title
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
-from tb_steptime.metrics.steps.sites import SiteRow
+from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.text import Phrase, joined, phrase
 
 #: Time ranges that a card links to: the longest one first, the others confirm it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tb_steptime.metrics import launches
 from tb_steptime.metrics.base import Figure, Metric, Series, unknown
 from tb_steptime.metrics.data_loading import figures as data_loading
 from tb_steptime.metrics.gpu import counters, occupancy
@@ -12,7 +13,6 @@ from tb_steptime.metrics.idle import figures as idle
 from tb_steptime.metrics.idle import host_floor
 from tb_steptime.metrics.idle import sums as idle_sums
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, HOST_LATE, devices_by_activity
-from tb_steptime.metrics.launches import run_ahead as launches
 from tb_steptime.metrics.memory import peak as memory
 from tb_steptime.metrics.roofline import utilization as roofline
 from tb_steptime.metrics.steady import host as steady_host
@@ -69,12 +69,12 @@ _DEVICE_FIGURES: tuple[tuple[Metric, DeviceMeasure], ...] = (
     (occupancy.EST_ACHIEVED_OCCUPANCY, occupancy.est_achieved_occupancy),
     (occupancy.KINETO_ACHIEVED_OCCUPANCY, occupancy.kineto_achieved_occupancy),
     *((metric, counters.measuring(metric.id)) for metric in counters.COUNTER_METRICS),
-    (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.tensor_core_share),
-    (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.tensor_core_share_high),
-    (tensor_cores.KERNEL_SUM_TIME, tensor_cores.kernel_sum_time),
-    (tensor_cores.TENSOR_CORE_TIME, tensor_cores.tensor_core_time),
-    (tensor_cores.MATMUL_LIKE_TIME, tensor_cores.matmul_like_time),
-    (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.unknown_kernel_time),
+    (tensor_cores.TENSOR_CORE_SHARE, tensor_cores.share_of("share_low")),
+    (tensor_cores.TENSOR_CORE_SHARE_HIGH, tensor_cores.share_of("share_high")),
+    (tensor_cores.KERNEL_SUM_TIME, tensor_cores.time_of("kernel_ns")),
+    (tensor_cores.TENSOR_CORE_TIME, tensor_cores.time_of("tensor_core_ns")),
+    (tensor_cores.MATMUL_LIKE_TIME, tensor_cores.time_of("matmul_like_ns")),
+    (tensor_cores.UNKNOWN_KERNEL_TIME, tensor_cores.time_of("unknown_ns")),
     (roofline.MFU, roofline.mfu),
     (roofline.HFU, roofline.hfu),
     (roofline.MODEL_FLOPS, roofline.model_gflop),

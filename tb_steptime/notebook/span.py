@@ -69,7 +69,7 @@ class Span:
     @property
     def run(self) -> str:
         """The name of the run; that of its folder where the folder itself was opened."""
-        return self.found.run if self.found.run != "." else self.found.folder
+        return self.found.run_name
 
     @property
     def worker(self) -> str:

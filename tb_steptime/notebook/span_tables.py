@@ -23,13 +23,11 @@ from tb_steptime.metrics.operators.module_tree import ModuleRow, paths_of_rows
 from tb_steptime.notebook.tables import Table
 from tb_steptime.tables.base import Kind, Surface, kinds_of
 from tb_steptime.tables.base import Table as Declared
-from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
-from tb_steptime.tables.host import COPIES
+from tb_steptime.tables.host import BLOCKING, COPIES
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
-from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.tables.steps import IDLE, STEPS, idle_lines, step_lines
+from tb_steptime.tables.operators import LINES, OPERATORS
+from tb_steptime.tables.recordings import IDLE, STEPS, idle_lines, step_lines
 from tb_steptime.trace import table as trace_table
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64, UInt8, distinct

@@ -23,7 +23,7 @@ from tb_steptime.tables.recordings import WHICH
 from tb_steptime.text import did_you_mean
 
 if TYPE_CHECKING:
-    from tb_steptime.ranks.what_if import JobReplay
+    from tb_steptime.ranks.result import JobReplay
 
 _NAMES = WHICH.kinds_on(Surface.ROWS)
 

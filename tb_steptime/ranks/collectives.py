@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
 from tb_steptime.ranks.arrivals import Arrivals
 from tb_steptime.ranks.matching import Matched, bytes_of
 from tb_steptime.ranks.messages import Links

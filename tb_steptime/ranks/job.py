@@ -23,21 +23,23 @@ from tb_steptime.ranks.delays.late import (
     late_group,
     late_ranks,
 )
-from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, instances_of
-from tb_steptime.ranks.matching import Matched, Matching, match
+from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, Matched, Matching, instances_of, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.pipeline.xray import pipeline
 from tb_steptime.ranks.replayed.changes import job_replay
 from tb_steptime.ranks.replayed.graphs import unexplained
-from tb_steptime.ranks.replayed.job import ReplayedJob
+from tb_steptime.ranks.replayed.joint import ReplayedJob
 from tb_steptime.ranks.result import (
+    MOST_ERROR,
+    MOST_UNEXPLAINED,
     Cause,
     Clocks,
     DecidingPath,
     JobCollective,
     JobRanks,
+    JobReplay,
     JobStep,
     LateGroup,
     LateRank,
@@ -48,7 +50,6 @@ from tb_steptime.ranks.result import (
 from tb_steptime.ranks.routing import of_rank, routed_tokens, with_tokens
 from tb_steptime.ranks.spans import Members, RankSpan, members, step_names
 from tb_steptime.ranks.step_lanes import StepLanes, step_lanes
-from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobReplay
 from tb_steptime.text import Note, Reason, count, ns, text
 from tb_steptime.trace.table import Float64, Int64, distinct
 

@@ -37,8 +37,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.instances import GroupKey, Instances
-from tb_steptime.ranks.matching import Matched, bytes_of
+from tb_steptime.ranks.matching import GroupKey, Instances, Matched, bytes_of
 from tb_steptime.ranks.result import MessagePair, Messages
 from tb_steptime.trace.table import Bool, Int64, distinct
 

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.instances import FEWEST_STEPS
+from tb_steptime.ranks.matching import FEWEST_STEPS
 from tb_steptime.ranks.result import DecidingPath, JobRanks
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.deciding_path import PathPiece, path_of_step
 from tb_steptime.ranks.matching import Matched

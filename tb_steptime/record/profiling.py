@@ -38,8 +38,7 @@ from tb_steptime.record.memory import TIMES, MemorySnapshots, When
 from tb_steptime.record.recorder import LoaderRecorder
 from tb_steptime.record.recordings import describe_process
 from tb_steptime.record.sources import SourceSnapshot
-from tb_steptime.record.steps.clock import StepClock, said
-from tb_steptime.record.steps.trigger import Trigger, What
+from tb_steptime.record.steps import StepClock, Trigger, What, said
 
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")

@@ -11,11 +11,10 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
-from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.job.kind import job_kind
-from tb_steptime.metrics.launches.recaptures import recaptures
-from tb_steptime.metrics.memory.recomputed import again_activities, checkpointed
+from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.phases.assignment import optimizer_updates
+from tb_steptime.metrics.steps.repeated_work import again_activities, checkpointed, recaptures
 from tb_steptime.metrics.tensor_cores.eligibility import eligibility
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.sensitivity import exchanges, free, sooner, without_batches, without_calls

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.collectives import find_collectives
-from tb_steptime.metrics.communication.waits import longer_than_best_ns
+from tb_steptime.metrics.communication.exposure import longer_than_best_ns
 from tb_steptime.replay.graph import Graph
 from tb_steptime.replay.steady import COPIES, SteadyStep
 from tb_steptime.replay.sweep import EdgeKind, edges_of, joined, repeated_starts

@@ -1,19 +1,22 @@
-"""The server's answers about all runs of a log directory, about compared runs, and about memory snapshots."""
+"""The server's answers about the runs of a log directory, compared runs, the ranks of a job, and memory snapshots."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import msgspec
 
 from tb_steptime.comparison.changes import ChangeId
 from tb_steptime.comparison.comparison import ChainLink, Comparison
-from tb_steptime.insights.base import Headline, NoteText
+from tb_steptime.insights.base import Headline, Insight, NoteText
 from tb_steptime.metrics.idle.bottleneck import Bound
-from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
-from tb_steptime.metrics.memory.devices import MemoryBins
+from tb_steptime.metrics.memory.allocations import MemoryBins
+from tb_steptime.metrics.memory.peak import CategoryBytes
 from tb_steptime.metrics.steps.parts import Parts
+from tb_steptime.ranks.result import JobRanks
 from tb_steptime.snapshots.lines import DeviceGrowth, Strip
 from tb_steptime.snapshots.summary import SnapshotSummary
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, Reason
 from tb_steptime.timeline.flame import FlamePage
 
 
@@ -132,3 +135,110 @@ class SnapshotPage(msgspec.Struct, frozen=True):
     strips: list[Strip]
     more_strips: int
     growth: DeviceGrowth | None
+
+
+#: In JSON a plain string; in TypeScript a union of the ids that exist.
+RanksTitleId = Annotated[str, msgspec.Meta(title="RanksTitleId")]
+
+
+class WhatIfTexts(msgspec.Struct, frozen=True):
+    """The texts of a `JobReplay`. replay: how well the replay reproduces the recording; changes, larger: one sentence
+    for each item of the field of that name; remark: why there is no estimate for more ranks, else None."""
+
+    replay: Phrase
+    changes: list[Phrase]
+    larger: list[Phrase]
+    remark: Phrase | None
+
+
+class RanksPage(msgspec.Struct, frozen=True):
+    """The ranks of the job that a span is of.
+
+    job: None where fewer than two ranks are read; its step_time has no values, which a RankMap has. caused_ns: of each
+    of its ranks, what each of the others waits for it and no computation hides, a step, as a mean; empty where nothing
+    is matched. spans: ids of the spans that the page is of, in the order of the ranks; read, found: how many of its
+    ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
+    which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
+    which one the ranks are, None for none. experts: why the tokens of its experts are not known, a sentence each.
+    what_if: job.what_if in words. do_first: what the first of the insights says to do and what it gains, None without
+    insights. simulated: what a simulator says of it.
+    """
+
+    headline: Headline
+    job: JobRanks | None
+    caused_ns: list[int]
+    spans: list[str]
+    read: int
+    found: int
+    titles: dict[RanksTitleId, Phrase]
+    causes: list[Phrase]
+    turns: list[Phrase]
+    path: Phrase | None
+    pipeline: Phrase | None
+    experts: list[Phrase]
+    what_if: WhatIfTexts | None
+    notes: list[NoteText]
+    insights: list[Insight]
+    do_first: Phrase | None
+    simulated: str | None
+
+
+class LanePiece(msgspec.Struct, frozen=True):
+    """row: of the picture; times from its begin, ns."""
+
+    row: int
+    from_ns: int
+    to_ns: int
+
+
+class LaneArrivals(msgspec.Struct, frozen=True):
+    """A collective: who arrives when. last: the row that arrives last; wait_ns: of the row that waits longest; end_ns:
+    when it ends. rows, arrived_ns: of each of its ranks, in the same order."""
+
+    label: str
+    last: int
+    wait_ns: int
+    end_ns: int
+    rows: list[int]
+    arrived_ns: list[int]
+
+
+class JobTimeline(msgspec.Struct, frozen=True):
+    """A step of a job on one clock, [from_ns, to_ns) of [0, length_ns) in bins of equal length.
+
+    steps: those that can be shown. spans, ranks: of the rows; shift_ns: added to a time of the picture to have one from
+    the origin of the row's span. cells: base64 of bytes: a zero, then row by row for each bin what the rank does most
+    of it: 0 nothing of this step, 1 its own time, 2 it waits for other ranks, 3 it transfers. path: what decides the
+    step, in time order, without what is shorter than a bin. arrivals: of the collectives on it, those in the window
+    that others wait for longest.
+    """
+
+    steps: list[str]
+    step: str
+    spans: list[str]
+    ranks: list[int]
+    shift_ns: list[int]
+    length_ns: int
+    from_ns: int
+    to_ns: int
+    bins: int
+    cells: bytes
+    path: list[LanePiece]
+    arrivals: list[LaneArrivals]
+
+
+class RankMap(msgspec.Struct, frozen=True):
+    """One metric of a job by rank and step.
+
+    spans: a row each, the span of a rank; steps: a column each. values: base64 of 32-bit floats, little endian: a zero,
+    so that no text begins like a path (`ingest.private_paths`), then row by row; NaN where a rank has no such step or
+    the metric is not known in it. least_high: the colours reach at least so far up, so that what is small looks small;
+    0: as far as the values. reason: why none of them is known.
+    """
+
+    metric: str
+    spans: list[str]
+    steps: list[str]
+    values: bytes
+    least_high: float
+    reason: Reason | None

@@ -16,8 +16,7 @@ from tb_steptime.insights.wording.terms import TERMS, Term
 from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
-from tb_steptime.metrics.data_loading.recorded.lanes import PRODUCTION_PARTS
-from tb_steptime.metrics.data_loading.recorded.workers import LIMIT_WORDS
+from tb_steptime.metrics.data_loading.recorded_workers import LIMIT_WORDS, PRODUCTION_PARTS
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
@@ -25,7 +24,7 @@ from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
 from tb_steptime.metrics.memory.categories import MEMORY_PARTS
 from tb_steptime.metrics.phases.assignment import PHASE_LABELS
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.metrics.steps.host_figures import HOST_FIGURES
+from tb_steptime.metrics.steps.host_pace import HOST_FIGURES
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.metrics.tensor_cores.usage import KERNEL_BINS, BinMeaning
 from tb_steptime.ranks.result import Role

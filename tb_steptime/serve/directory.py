@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from tb_steptime.files.at_once import answers
+from tb_steptime.files.paths import answers
 from tb_steptime.ingest.discovery import Discovery, Found
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, file_of
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.serve.served import ServedSpan, open_span
 
 logger = logging.getLogger(__name__)

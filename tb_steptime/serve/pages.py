@@ -160,14 +160,15 @@ _BYTES_PER_JSON = 4
 
 @dataclass(eq=False)
 class Bounded(Generic[T]):
-    """A least-recently-used cache of at most max_bytes, by name. All methods may be called from any thread."""
+    """A least-recently-used cache by name, of at most max_bytes, or of so many values where `get` is told no size. All
+    methods may be called from any thread."""
 
     max_bytes: int
     bytes: int = 0
     _kept: OrderedDict[Hashable, tuple[object, T, int]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, name: Hashable, of: object, make: Callable[[], T], size: Callable[[T], int]) -> T:
+    def get(self, name: Hashable, of: object, make: Callable[[], T], size: Callable[[T], int] = lambda _: 1) -> T:
         """Returns the value that is cached under the name if it was made of this very object (`of`), else the result
         of `make`, which is then cached. Raises what `make` raises."""
         known = self.known(name, of)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from tb_steptime.ingest.discovery import Found
-from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.found import EARLIEST_NS, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.served import ServedSpan
@@ -20,10 +20,6 @@ from tb_steptime.serve.wire import Index, RunEntry, SpanEntry, WorkerEntry, enco
 
 #: The queue places of the spans that wait or are being read, by span id.
 QueuePlaces = Mapping[str, QueuePlace]
-
-#: File names hold the time in ms, or in ns since PyTorch 2.2. A number below _MS_BELOW is taken as ms, since as ns it
-#: would be in the year 1973. A number below _EARLIEST_MS, which is September 2001 in ms, is not a time.
-_MS_BELOW, _EARLIEST_MS = 10**17, 10**12
 
 
 class _State(NamedTuple):
@@ -113,13 +109,5 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
 
 def _recorded_ns(origin_ns: int, found: FoundSpan) -> int:
     """Returns an epoch time. A converted trace may count time from another origin; then this is when the file was
-    written."""
-    return origin_ns if origin_ns >= _EARLIEST_MS * 10**6 else _written_ns(found)
-
-
-def _written_ns(found: FoundSpan) -> int:
-    """Returns an epoch time: from the file's name where that holds one, which it does not in a folder `iteration_N`,
-    else the modification time of the file."""
-    if found.time < _EARLIEST_MS:
-        return found.mtime_ns
-    return found.time * 10**6 if found.time < _MS_BELOW else found.time
+    written: as its name has it, else its modification time."""
+    return origin_ns if origin_ns >= EARLIEST_NS else found.named_ns or found.mtime_ns

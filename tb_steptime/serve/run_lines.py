@@ -22,8 +22,8 @@ from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, r
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
+from tb_steptime.serve.jobs import Jobs, find_job
 from tb_steptime.serve.pages import KeptResults
-from tb_steptime.serve.ranks.jobs import Jobs, find_job
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.ingest.job_ranks import rank_of
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.pool import QueuePlace
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import fresh_summary, read_summary
 from tb_steptime.ingest.summaries.layout import names_are_current, names_stamp
-from tb_steptime.trace.file_names import rank_in_name
 
 #: Maximum number of spans that a sparkline shows on either side of the current one.
 NEIGHBOUR_SPANS = 32
@@ -47,10 +47,7 @@ class ServedSpan:
 
     @property
     def rank(self) -> int | None:
-        """Returns the rank that the trace states, else the one in the worker's name."""
-        if self.measured and self.measured.facts.rank is not None:
-            return self.measured.facts.rank
-        return rank_in_name(self.found.worker)
+        return rank_of(self.found, self.measured)
 
     def state(self, place: QueuePlace | None) -> SpanState:
         """place: its place in the queue of spans that wait or are being read; None: it is not queued."""

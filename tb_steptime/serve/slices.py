@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from tb_steptime.files.own_folder import OwnFolder
 from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.temporary import OwnFolder
 from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem

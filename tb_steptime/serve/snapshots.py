@@ -13,15 +13,14 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.found import FoundSnapshot
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.insights.wording.snapshots import out_of_memory_text, snapshot_headline
-from tb_steptime.metrics.flame.prefixes import FrameKind
-from tb_steptime.metrics.memory.devices import Curve, MemoryBins, memory_bins
+from tb_steptime.metrics.flame import FrameKind
+from tb_steptime.metrics.memory.allocations import Curve, MemoryBins, memory_bins
 from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.lines import SMALLEST, UNKNOWN, Node, Strip, growth, stack_tree, strips
-from tb_steptime.snapshots.model import Snapshot
+from tb_steptime.snapshots.model import Allocations, Snapshot, Usage, allocations, usage
 from tb_steptime.snapshots.reading import kept_snapshot
 from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
-from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.flame import FlamePage, column_text
 from tb_steptime.trace.table import Int64, UInt8

@@ -21,16 +21,17 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.errors import TraceError
-from tb_steptime.files.own_folder import remove_left_folders
-from tb_steptime.ingest.places import Place
+from tb_steptime.files.temporary import remove_left_folders
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.sources import SourceText, source_text, user_folders
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import DamagedSummary
@@ -65,10 +66,13 @@ from tb_steptime.text.frames import source_line
 from tb_steptime.timeline.answers import BusyBins, EventDetail, SearchPage, TimelinePage
 from tb_steptime.timeline.bins import busy_bins
 from tb_steptime.timeline.detail import event_detail
+from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.flame import FlamePage, flame_page
 from tb_steptime.timeline.memory import MemoryPage, MemoryRequest, memory_page
 from tb_steptime.timeline.page import timeline_page
 from tb_steptime.timeline.search import Search, search_page
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -242,20 +246,17 @@ class Store:
         self, id: str, window: tuple[int, int], detail_ns: int, *, folded: bool = False, work: bool
     ) -> TimelinePage | Waiting:
         """Returns the events of a window [start_ns, end_ns). Raises UnknownSpan, SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        return events if isinstance(events, Waiting) else timeline_page(events, *window, detail_ns, folded=folded)
+        return self._of_events(id, lambda events: timeline_page(events, *window, detail_ns, folded=folded), work)
 
     def busy(self, id: str, start_ns: int, end_ns: int, bins: int, *, work: bool) -> BusyBins | Waiting:
         """Returns how busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        return events if isinstance(events, Waiting) else busy_bins(events, start_ns, end_ns, bins)
+        return self._of_events(id, lambda events: busy_bins(events, start_ns, end_ns, bins), work)
 
     def memory(self, id: str, asked: MemoryRequest, *, work: bool) -> MemoryPage | Waiting:
         """Returns how much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        if isinstance(events, Waiting):
-            return events
-        page = memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns)
+        page = self._of_events(
+            id, lambda events: memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns), work
+        )
         if page is None:
             raise UnknownDevice(asked.device)
         return page
@@ -278,10 +279,7 @@ class Store:
 
     def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
         """Returns the call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        if isinstance(events, Waiting):
-            return events
-        page = flame_page(events, by, where)
+        page = self._of_events(id, lambda events: flame_page(events, by, where), work)
         if page is None:
             raise UnknownEvent(by, where)
         return page
@@ -302,18 +300,14 @@ class Store:
 
     def event(self, id: str, number: int, *, folded: bool = False, work: bool) -> EventDetail | Waiting:
         """Everything about one event. Raises UnknownSpan, UnknownEvent, SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        if isinstance(events, Waiting):
-            return events
-        detail = event_detail(events, number, folded=folded)
+        detail = self._of_events(id, lambda events: event_detail(events, number, folded=folded), work)
         if detail is None:
             raise UnknownEvent(number)
         return detail
 
     def search(self, id: str, wanted: Search, *, work: bool) -> SearchPage | Waiting:
         """Returns the events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
-        events = self.reader.event_file(self._find(id), work=work)
-        return events if isinstance(events, Waiting) else search_page(events, wanted)
+        return self._of_events(id, lambda events: search_page(events, wanted), work)
 
     def step_slice(self, id: str, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
         """Returns the steps from the first to the last as a trace of their own. Raises UnknownSpan, SpanFailed."""
@@ -330,6 +324,11 @@ class Store:
 
     def close(self) -> None:
         self.reader.close()
+
+    def _of_events(self, id: str, answer: Callable[[EventFile], T], work: bool) -> T | Waiting:
+        """Answers with the single events of a span, once they are at hand. Raises UnknownSpan, SpanFailed."""
+        events = self.reader.event_file(self._find(id), work=work)
+        return events if isinstance(events, Waiting) else answer(events)
 
     def _find(self, id: str) -> ServedSpan:
         span = self.directory.find(id)

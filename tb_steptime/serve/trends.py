@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge_trends
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kernels, Spans, find_changes
-from tb_steptime.serve.pages import KeptResults
+from tb_steptime.serve.pages import Bounded, KeptResults
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import TrendSeries, TrendsPage, TrendSpan
@@ -60,14 +59,13 @@ class TrendsPages:
     """All methods may be called from any thread."""
 
     kept: KeptResults
-    _said: dict[bytes, _TrendsTexts] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _said: Bounded[_TrendsTexts] = field(default_factory=lambda: Bounded(MAX_SAID))
 
     def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsRequest) -> TrendsPage:
         """places: the places in the queue, by span id."""
         shown = _newest(spans)
         rows = [_Row(span, self.kept.trends(span)) for span in shown]
-        said = self._what_is_said(rows, asked.focus)
+        said = self._said.get(_key(rows, asked.focus), None, lambda: _say(rows, asked.focus))
         striped = _longest(rows, asked)
         spans_shown = [
             _trend_span(row, places, row.columns.result(asked.metrics, strips=row.span.found.id in striped))
@@ -89,22 +87,9 @@ class TrendsPages:
             reasons={id: series.reason for id, series in found.items() if series.reason},
         )
 
-    def _what_is_said(self, rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
-        """Returns the texts about the spans, from the cache where the spans and their measurements are the same."""
-        key = _key(rows, focus)
-        with self._lock:
-            if key in self._said:
-                self._said[key] = self._said.pop(key)
-                return self._said[key]
-        said = _say(rows, focus)
-        with self._lock:
-            self._said[key] = said
-            while len(self._said) > MAX_SAID:
-                del self._said[next(iter(self._said))]
-        return said
-
 
 def _key(rows: Sequence[_Row], focus: str | None) -> bytes:
+    """Returns what stays the same while the spans and their measurements do."""
     found = [(row.span.found.id, row.span.found.number, row.span.found.stamp, row.columns is None) for row in rows]
     return hashlib.blake2b(repr((focus, found)).encode("utf-8", "surrogateescape"), digest_size=16).digest()
 

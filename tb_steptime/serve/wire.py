@@ -75,10 +75,18 @@ from tb_steptime.insights.base import (
 )
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.insights.wording.title_ids import RANKS_TITLES, SPAN_TITLES, TRENDS_TITLES
-from tb_steptime.serve.answers import ChainPage, ComparePage, RunsPage, SnapshotEntry, SnapshotPage
+from tb_steptime.serve.answers import (
+    ChainPage,
+    ComparePage,
+    JobTimeline,
+    RankMap,
+    RanksPage,
+    RunsPage,
+    SnapshotEntry,
+    SnapshotPage,
+)
 from tb_steptime.serve.catalogue import Catalogue
 from tb_steptime.serve.job_steps import JobSteps
-from tb_steptime.serve.rank_answers import JobTimeline, RankMap, RanksPage
 from tb_steptime.serve.scalars import Scalars
 from tb_steptime.tables.base import derived_schemas
 from tb_steptime.tables.heads import TABLES

@@ -1,14 +1,10 @@
 """Snapshots of GPU memory, as `torch.cuda.memory._dump_snapshot` writes them, read without unpickling anything.
 
-model      the columns of a snapshot: trace entries, segments, blocks, stacks
+model      the columns of a snapshot: trace entries, segments, blocks, stacks; what is in use when
 reading    a file -> its columns
-usage      columns -> bytes in use and reserved over time, and which allocations are alive when
-lines      allocations by line of code: at the peak, at the end, and how long they live
-growth     how much more each line holds than in an earlier snapshot
+lines      allocations by line of code: at the peak, at the end, and how long they live; growth since another snapshot
+categories what each allocation is for
 summary    the results of a snapshot: peaks by line, free memory by what keeps it, why memory ran out
-strips     the blocks inside segments
-stacks     the stacks of what is in use as a tree, by bytes
-kept       columns as files, which the tab opens again
 
 Decisions and their reasons:
 

@@ -19,11 +19,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from tb_steptime.metrics.memory.at_an_instant import CategoryBytes, parts_of
 from tb_steptime.metrics.memory.categories import CATEGORIES, MODULE_STATE, CategoryId
+from tb_steptime.metrics.memory.peak import CategoryBytes, parts_of
 from tb_steptime.snapshots.lines import is_python
-from tb_steptime.snapshots.model import Action, Snapshot
-from tb_steptime.snapshots.usage import Allocations, Usage
+from tb_steptime.snapshots.model import Action, Allocations, Snapshot, Usage
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, is_in
 

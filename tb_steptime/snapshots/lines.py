@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.record.frames import is_of_user
-from tb_steptime.snapshots.model import Frame, Snapshot, State
-from tb_steptime.snapshots.usage import Allocations, Usage, allocations, usage
+from tb_steptime.snapshots.model import Allocations, Frame, Snapshot, State, Usage, allocations, usage
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import short_frame
 from tb_steptime.trace.table import Int64

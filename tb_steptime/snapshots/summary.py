@@ -9,11 +9,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.at_an_instant import CategoryBytes
+from tb_steptime.metrics.memory.peak import CategoryBytes
 from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.lines import DeviceGrowth, LineRow, Lines, by_line, growth
-from tb_steptime.snapshots.model import Action, Snapshot, State
-from tb_steptime.snapshots.usage import Usage, allocations, usage
+from tb_steptime.snapshots.model import Action, Snapshot, State, Usage, allocations, usage
 from tb_steptime.trace.table import Int64, distinct
 
 #: Expandable segments release memory in whole pages of this size.

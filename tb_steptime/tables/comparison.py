@@ -12,9 +12,8 @@ from tb_steptime.comparison.changes import ChangeId
 from tb_steptime.comparison.comparison import Comparison, Prediction
 from tb_steptime.comparison.gates import GateResult
 from tb_steptime.comparison.intervals import Status
-from tb_steptime.comparison.row_changes import MatchedBy, TableId
+from tb_steptime.comparison.row_changes import MatchedBy, TableId, table_of
 from tb_steptime.comparison.sides import Side
-from tb_steptime.comparison.tables import table_of
 from tb_steptime.comparison.waterfall import By, mean_step_ns
 from tb_steptime.ingest.compared import WorkerOfRun
 from tb_steptime.insights.wording.compare import comparison_headline, warning_texts

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.data_loading.lines import Activity
+from tb_steptime.metrics.data_loading.lines import Activity, RecordedLine
 from tb_steptime.metrics.data_loading.loaders import LoaderRow
-from tb_steptime.metrics.data_loading.recorded.lines import RecordedLine
-from tb_steptime.metrics.data_loading.recorded.workers import RecordedWorker, SlowBatch
+from tb_steptime.metrics.data_loading.recorded_workers import RecordedWorker, SlowBatch
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.tables.base import Table, head
 from tb_steptime.text import Unit

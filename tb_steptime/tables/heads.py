@@ -7,13 +7,10 @@ from typing import Any
 from tb_steptime.metrics.base import Metric
 from tb_steptime.tables import collectives, data_loading, host, memory, ranks, tensor_cores
 from tb_steptime.tables.base import Table
-from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
-from tb_steptime.tables.modules import MODULES
-from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.operators import LINES, MODULES, OPERATORS
 
-_LISTED = (KERNELS, OPERATORS, LINES, MODULES, BLOCKING)
+_LISTED = (KERNELS, OPERATORS, LINES, MODULES)
 _ROOMS = (tensor_cores, host, data_loading, collectives, memory, ranks)
 
 #: Tables whose rows are types of results.

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.memory.at_an_instant import AllocationRow
 from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory
-from tb_steptime.metrics.memory.fit.predictions import BatchFit, ModuleBytes
-from tb_steptime.metrics.memory.fit.settings import FitSetting
-from tb_steptime.metrics.memory.growth import Maker
+from tb_steptime.metrics.memory.fit.predictions import BatchFit, FitSetting, ModuleBytes
+from tb_steptime.metrics.memory.peak import AllocationRow, Maker
 from tb_steptime.tables.base import Column, Surface, Table, head
 from tb_steptime.text import Unit
 

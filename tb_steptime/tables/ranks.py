@@ -8,7 +8,7 @@ import msgspec
 
 from tb_steptime.insights.wording.pipeline import CAUSE_LABELS, CAUSE_MEANINGS
 from tb_steptime.metrics.base import Metric
-from tb_steptime.metrics.communication.kinds import KIND_LABELS
+from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.ranks.pipeline.result import CAUSES, StageRow
 from tb_steptime.ranks.result import JobCollective, JobRanks, MessagePair, Role
 from tb_steptime.tables.base import Column, Surface, Table, head, report_of

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from tb_steptime.comparison.comparison import Comparison
 from tb_steptime.comparison.figures import FigureChange
 from tb_steptime.comparison.gates import GATED, LENGTHENED, Gate, GateResult
-from tb_steptime.comparison.row_changes import RowChange, TableId
-from tb_steptime.comparison.tables import table_of
+from tb_steptime.comparison.row_changes import RowChange, TableId, table_of
 from tb_steptime.comparison.waterfall import By, Contribution
 from tb_steptime.insights.wording.compare import (
     CHANGE_LABELS,

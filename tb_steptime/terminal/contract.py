@@ -11,9 +11,7 @@ from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.execution import ExecutionId
-from tb_steptime.metrics.job.kind import Purpose
-from tb_steptime.metrics.job.machine import DeviceKind, Ranks, Vendor
+from tb_steptime.metrics.job import DeviceKind, ExecutionId, Purpose, Ranks, Vendor
 from tb_steptime.metrics.steady.shown import ExcessName, ExcessNs
 from tb_steptime.metrics.steps.parts import Parts
 from tb_steptime.tables.notes import NoteReport

@@ -15,13 +15,12 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.at_once import answers
-from tb_steptime.files.paths import AnyPath, identity, is_file
+from tb_steptime.files.paths import AnyPath, answers, identity, is_file
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.ingest import pool
 from tb_steptime.ingest.found import FoundSpan, file_of
 from tb_steptime.ingest.measured import MeasuredSpan
-from tb_steptime.ingest.places import NamePlaces
+from tb_steptime.ingest.names import NamePlaces
 from tb_steptime.ingest.pool import ReadingQueue
 from tb_steptime.ingest.reader_process import REPORT, Job
 from tb_steptime.ingest.states import Problem

@@ -6,7 +6,7 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -43,7 +43,7 @@ def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
     return SpanKernels(*span_names(found), by, kernel_table(trace, by))
 
 
-def csv_lines(spans: Iterator[SpanKernels]) -> Iterator[str]:
+def csv_lines(spans: Iterable[SpanKernels]) -> Iterator[str]:
     return csv_table(KERNELS, ((span, span.kernels) for span in spans))
 
 

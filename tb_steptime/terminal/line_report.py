@@ -6,7 +6,7 @@ holds those with most time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -19,8 +19,8 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, LineOf, Lines, find_lines, sums_of
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.tables.base import Surface, Table, report_of
-from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.tables.operators import LINES
 from tb_steptime.terminal.output import OfSpan, aligned, csv_table, shortened, span_heading, span_names, text_cell
 from tb_steptime.text.frames import source_line
 from tb_steptime.text.printer import GAP, counted, duration, plain, printable
@@ -104,7 +104,7 @@ def _row(row: CodeLine, text: str | None) -> LineReportRow:
     return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
 
 
-def csv_lines(spans: Iterator[SpanLines]) -> Iterator[str]:
+def csv_lines(spans: Iterable[SpanLines]) -> Iterator[str]:
     return csv_table(REPORT_LINES, ((span, span.lines) for span in spans))
 
 

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.ingest import pool
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.discovery import no_traces
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import Index, SpanEntry
@@ -17,11 +18,6 @@ from tb_steptime.terminal.progress_bar import StatusLine
 from tb_steptime.text.printer import counted, nbytes
 
 _SECONDS_BETWEEN_LOOKS = 0.1
-
-_RECORD_ONE = (
-    "Traces are files named *.pt.trace.json[.gz] or *.pftrace[.gz]; "
-    "torch.profiler.tensorboard_trace_handler(folder) writes them."
-)
 
 
 @contextmanager
@@ -38,7 +34,7 @@ def opened_store(folder: AnyPath, problems: list[Problem]) -> Iterator[Store]:
             if span.error
         ]
         if not index.spans_total and not index.problems:
-            problems.append(Problem("There are no traces in this folder", str(folder), _RECORD_ONE))
+            problems.append(no_traces(folder))
         yield store
     finally:
         store.close()

@@ -11,7 +11,7 @@ BertModel                3  40 ms
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -22,8 +22,7 @@ from tb_steptime.ingest.found import FoundSpan
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.metrics.operators.module_tree import ModuleRow, depths_of, each_ns, module_rows, paths_of_rows
 from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
-from tb_steptime.metrics.operators.op_costs import outside_ops
-from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.tables.base import Surface, Table, report_of
 from tb_steptime.tables.notes import ErrorReport
@@ -170,7 +169,7 @@ def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     return outermost
 
 
-def csv_lines(spans: Iterator[SpanOperators]) -> Iterator[str]:
+def csv_lines(spans: Iterable[SpanOperators]) -> Iterator[str]:
     return csv_table(OPERATOR_LINES, ((span, span.operators) for span in spans))
 
 

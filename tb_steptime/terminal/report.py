@@ -16,12 +16,12 @@ from tb_steptime.insights.excess import sentence
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.kind import JobKind
+from tb_steptime.metrics.job import JobKind
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
-from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.tables.base import report_of
 from tb_steptime.tables.notes import note_report
 from tb_steptime.terminal.contract import (

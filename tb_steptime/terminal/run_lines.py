@@ -30,7 +30,6 @@ from tb_steptime.insights.wording.run_advice import agreement, first_card_words
 from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
 from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.output import shortened
-from tb_steptime.terminal.summary_table import run_name
 from tb_steptime.text.printer import GAP, UNKNOWN, duration, printable
 
 if TYPE_CHECKING:
@@ -152,12 +151,12 @@ class Runs:
         cards of the job cover."""
         for key, (found, spans) in self.found.items():
             if self._is_one_of_several(key) and key[1] == self._numbers[key[0]][0]:
-                yield printable(f"{run_name(found)} holds jobs that do different work: {self._jobs_of(key)}.")
+                yield printable(f"{found.run_name} holds jobs that do different work: {self._jobs_of(key)}.")
             if len({span.worker for span in spans}) > 1:
                 continue
             advice = self._advice(key)
             if agreement(advice):
-                yield printable(f"First card of {run_name(self._named(key))}: {_in_words(advice)}")
+                yield printable(f"First card of {self._named(key).run_name}: {_in_words(advice)}")
 
     def reports(self) -> list[RunReport]:
         """Returns the reports of runs with several spans; of a run of several works one for each of these."""
@@ -179,7 +178,7 @@ class Runs:
         found, spans = self.found[key]
         if not self._is_one_of_several(key):
             return found
-        return replace(found, run=f"{run_name(found)}, {_some(_workers(spans))}")
+        return replace(found, run=f"{found.run_name}, {_some(_workers(spans))}")
 
     def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
@@ -243,7 +242,7 @@ def _report(run: str, advice: RunAdvice, workers: list[str]) -> RunReport:
 
 def _name(found: FoundSpan, simulated: bool) -> str:
     """Returns the name of a run, marked as simulated where the name itself does not say so."""
-    name = shortened(run_name(found), _NAME)
+    name = shortened(found.run_name, _NAME)
     return f"{name} (simulated)" if simulated and "simulated" not in name else name
 
 

@@ -90,7 +90,7 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
 
 def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
     rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
-    name = printable(f"{run_name(found)} · {found.worker}{rank} · span {found.number}")
+    name = printable(f"{found.run_name} · {found.worker}{rank} · span {found.number}")
     steps = counted(facts.step_count, _STEP_WORDS[facts.steps_by])
     size = f"{steps}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
@@ -117,11 +117,6 @@ def _quality(judgement: Judgement, width: int, ink: Ink) -> Iterator[str]:
     """Yields what is wrong with the recording, one finding per paragraph, if there is any."""
     for line in judgement.quality:
         yield from wrapped(_stressed(as_one(line), ink), width, "  ")
-
-
-def run_name(found: FoundSpan) -> str:
-    """Returns the name of the run, or that of its folder where the run is the log directory itself."""
-    return found.run if found.run != "." else found.folder
 
 
 def _stressed(phrase: Phrase, ink: Ink) -> str:

@@ -16,9 +16,9 @@ from tb_steptime.timeline.bins import write_busy, write_queue
 from tb_steptime.timeline.event_file import Columns, EventFile, Head
 from tb_steptime.timeline.flame import write_flames
 from tb_steptime.timeline.memory import write_memory
+from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows, write_shown_names
 from tb_steptime.timeline.ties import write_ties
-from tb_steptime.timeline.tracks.order import Table, TrackEvents, event_colours, tracks_of
-from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows, write_shown_names
+from tb_steptime.timeline.tracks import Table, TrackEvents, event_colours, tracks_of
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Int32, Int64
 

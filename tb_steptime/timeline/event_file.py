@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tb_steptime.files.decoders import decoder
-from tb_steptime.files.own_folder import OwnFolder
+from tb_steptime.files.temporary import OwnFolder
 from tb_steptime.timeline.answers import Track
 from tb_steptime.timeline.bars import Bars
 from tb_steptime.trace.table import Int32, Int64, UInt8

@@ -10,8 +10,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flame.costs import MEASURES, SMALLEST, Measure, flame_tree
-from tb_steptime.metrics.flame.prefixes import FRAME_KINDS, FlameBy, FrameKind, Labels
+from tb_steptime.metrics.flame import FRAME_KINDS, MEASURES, SMALLEST, FlameBy, FrameKind, Labels, Measure, flame_tree
 from tb_steptime.metrics.operators.keys import OpsRecorded, recorded
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.timeline.event_file import Columns, EventFile

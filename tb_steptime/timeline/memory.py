@@ -12,17 +12,22 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, allocations, births, ends_ns, makers, sizes
-from tb_steptime.metrics.memory.at_an_instant import (
-    INCONSISTENT,
-    MOST_ROWS,
-    AllocationRow,
-    CategoryBytes,
-    later_steps,
-    parts_of,
+from tb_steptime.metrics.memory.allocations import (
+    NEVER,
+    NO_TOTALS,
+    Curve,
+    MemoryBins,
+    allocations,
+    births,
+    curve,
+    ends_ns,
+    makers,
+    memory_bins,
+    memory_devices,
+    sizes,
 )
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.devices import NO_TOTALS, Curve, MemoryBins, curve, memory_bins, memory_devices
+from tb_steptime.metrics.memory.peak import INCONSISTENT, MOST_ROWS, AllocationRow, CategoryBytes, later_steps, parts_of
 from tb_steptime.metrics.phases.assignment import PHASES
 from tb_steptime.metrics.phases.marks import without_engine
 from tb_steptime.text import Reason

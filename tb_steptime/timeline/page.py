@@ -11,7 +11,7 @@ from tb_steptime.timeline.answers import Boxes, TimelinePage
 from tb_steptime.timeline.bars import Bars, join_alike, merge
 from tb_steptime.timeline.bins import queue_depth
 from tb_steptime.timeline.event_file import EventFile
-from tb_steptime.timeline.tracks.order import COLOURS
+from tb_steptime.timeline.tracks import COLOURS
 
 #: Maximum number of columns: no screen is wider, and a finer detail would only cost time.
 MAX_COLUMNS = 1 << 13

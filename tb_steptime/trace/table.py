@@ -70,8 +70,9 @@ class StringTable:
 
 #: Rows that are processed together, so that temporary columns cover only a part of a large trace.
 _AT_ONCE = 1 << 18
-#: An event table with fewer rows caches what measurements need again and again: its ends, and its rows by kind.
-KEPT_ROWS = 1_000_000
+#: An event table with fewer rows caches what measurements need again and again: its ends, and its rows by kind. A
+#: larger one caches only the rows of kinds with a small part of all events, such as kernels and calls beside frames.
+KEPT_ROWS, _KEPT_PART = 1_000_000, 16
 
 
 def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
@@ -222,9 +223,10 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def rows(self, *kinds: Kind) -> Int64:
         """Row numbers of the events of these kinds, in time order. Not to be changed."""
-        if len(self) < KEPT_ROWS:
-            found = [rows for kind in kinds if len(rows := self._kept_rows[kind])]
-            return found[0] if len(found) == 1 else _merged(found)
+        found = [self._kept_rows[kind] for kind in kinds]
+        kept = [rows for rows in found if rows is not None]
+        if len(kept) == len(found):
+            return kept[0] if len(kept) == 1 else _merged(kept)
         wanted = self.kind == kinds[0]  # comparing bytes is many times faster than np.isin, and than a look-up
         for kind in kinds[1:]:
             wanted |= self.kind == kind
@@ -235,11 +237,23 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
         return self.end_ns
 
     @cached_property
-    def _kept_rows(self) -> list[Int64]:
-        """By kind."""
-        order = np.argsort(self.kind, kind="stable")  # for bytes this takes as long as a few comparisons of all
-        order.flags.writeable = False
-        return np.split(order, np.cumsum(np.bincount(self.kind, minlength=len(Kind)))[:-1])
+    def _kept_rows(self) -> list[Int64 | None]:
+        """By kind; None for those that are not kept."""
+        blocks = range(0, len(self), _AT_ONCE)
+        count = np.zeros(len(Kind), np.int64)
+        for first in blocks:
+            count += np.bincount(self.kind[first : first + _AT_ONCE], minlength=len(Kind))
+        kept = count <= (len(self) if len(self) < KEPT_ROWS else len(self) // _KEPT_PART)
+        rows = np.concatenate(
+            [
+                np.empty(0, np.int64),
+                *(first + np.flatnonzero(kept[self.kind[first : first + _AT_ONCE]]) for first in blocks),
+            ]
+        )
+        rows = rows[np.argsort(self.kind[rows], kind="stable")]  # for bytes this takes as long as a few comparisons
+        rows.flags.writeable = False
+        of_kinds = np.split(rows, np.cumsum(np.where(kept, count, 0))[:-1])
+        return [mine if is_kept else None for mine, is_kept in zip(of_kinds, kept.tolist(), strict=True)]
 
     @cached_property
     def names_by_kind(self) -> Bool:

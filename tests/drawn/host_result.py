@@ -19,11 +19,11 @@ from tb_steptime.metrics.idle.bottleneck import Pace
 from tb_steptime.metrics.idle.bottleneck import judge as bound_of
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.job.kind import JobKind
-from tb_steptime.metrics.launches.run_ahead import LaunchFigures
+from tb_steptime.metrics.job import JobKind
+from tb_steptime.metrics.launches import LaunchFigures
 from tb_steptime.metrics.phases.assignment import SITES
-from tb_steptime.metrics.steps.segments import Segment
-from tb_steptime.metrics.steps.sites import SiteRow
+from tb_steptime.metrics.steps.host_pace import SiteRow
+from tb_steptime.metrics.steps.parts import Segment
 from tb_steptime.text import Finding
 from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.timeline import timeline

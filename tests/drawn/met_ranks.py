@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.ranks.instances import GroupKey
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import GroupKey, Matched
 from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.exchanging_ranks import rank
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.data_loading.scaling import throughput
+from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.reading import read_trace
 from tools.real_traces import FETCHED, rows

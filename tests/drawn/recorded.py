@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tb_steptime.ingest.recorder_files.decoding import RecorderFile, decode
+from tb_steptime.ingest.recorder_files.reading import RecorderFile, decode
 from tb_steptime.record.file.format import NO_WORKER, PRODUCED, RECEIVED, SUFFIX, TIMES, VALUES
 from tb_steptime.record.file.header import UnfinishedError
 from tb_steptime.trace.loader_records import UNKNOWN_TIME

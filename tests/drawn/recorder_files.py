@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, what_is_recorded
+from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
 from tb_steptime.record.file.format import (
     BEGAN,
     CLOCK,

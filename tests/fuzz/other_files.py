@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_steptime.analyses import ANALYSES
-from tb_steptime.ingest.places import Place
-from tb_steptime.ingest.recorder_files.decoding import read_all
-from tb_steptime.ingest.recorder_files.reading import batches_between, begun_between, read_line_samples
+from tb_steptime.ingest.names import Place
+from tb_steptime.ingest.recorder_files.reading import batches_between, begun_between, read_all, read_line_samples
 from tb_steptime.ingest.summaries.layout import member
 from tb_steptime.serve.served import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store

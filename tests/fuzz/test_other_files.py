@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import fresh_summary, summary_of

@@ -17,7 +17,7 @@ from tb_steptime import cli
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.module_tree import ModuleRow
 from tb_steptime.serve.scalars import JobScalars

@@ -9,7 +9,7 @@ from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.scaled import SMALL
 from tb_steptime.metrics.memory.fit.states import NO_STATE, NO_TIME
-from tb_steptime.terminal.fit_report import NOT_RECORDED, SpanFit, fit_text
+from tb_steptime.terminal.memory_report import NOT_RECORDED, SpanFit, fit_text
 from tb_steptime.text.printer import plain
 from tests.drawn.batched_training import training as with_memory
 from tests.drawn.memory import GPU

@@ -23,7 +23,7 @@ from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.reading import fresh_summary
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.insights import RULES, judge
-from tb_steptime.serve.http import bundle
+from tb_steptime.serve import bundle
 from tb_steptime.serve.store import SpanNames
 from tb_steptime.serve.wire import encode
 from tb_steptime.terminal.agent import answers

@@ -14,10 +14,10 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.metrics.memory.devices import NOT_RECORDED
+from tb_steptime.metrics.memory.allocations import NOT_RECORDED
+from tb_steptime.terminal.agent.answers import memory_fit
 from tb_steptime.terminal.agent.logs import Which
-from tb_steptime.terminal.agent.tables import memory_fit
-from tb_steptime.terminal.fit_report import NOT_RECORDED as NO_ALLOCATIONS
+from tb_steptime.terminal.memory_report import NOT_RECORDED as NO_ALLOCATIONS
 from tb_steptime.text.printer import plain
 from tests.drawn.module_training import training
 from tests.drawn.small_trace import write_trace

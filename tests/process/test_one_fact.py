@@ -21,14 +21,14 @@ from tb_steptime.analyses.memory import MemoryResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import TrendsResult
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.insights.wording.card_text import as_one
 from tb_steptime.notebook.span import Span
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import SpanPage
-from tb_steptime.terminal.agent import answers, tables
+from tb_steptime.terminal.agent import answers
+from tb_steptime.terminal.agent.contract import mb, ms
 from tb_steptime.terminal.agent.logs import Logs, Which
-from tb_steptime.terminal.agent.numbers import mb, ms
 from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import is_real_trace_there, real_trace
 from tests.drawn.small_trace import small_trace, with_allocations
@@ -108,7 +108,7 @@ def test_kernel_time(recording: Recording, capsys: pytest.CaptureFixture[str]):
     assert int(recording.span.kernels["total_ns"].sum()) == kernels
     (printed,) = recording.json(capsys, "kernels")["spans"]
     assert sum(row["total_ns"] for row in printed["kernels"]) == kernels
-    told = tables.kernels(recording.logs, Which(), ALL)
+    told = answers.kernels(recording.logs, Which(), ALL)
     assert [row["total_ms"] for row in told.kernels] == [ms(ns) for ns in recording.span.kernels["total_ns"].tolist()]
 
 
@@ -135,7 +135,7 @@ def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[s
     printed = recording.json(capsys, "operators")["spans"][0]
     assert printed["outside_ops"]["device_ns"] == result.outside.device_ns
     by_name = {row.name: row.device_self_ns for row in table.rows}
-    told = tables.operators(recording.logs, Which(), "name", ALL).operators
+    told = answers.operators(recording.logs, Which(), "name", ALL).operators
     assert {row["op"]: row.get("gpu_self_ms") for row in told} == {
         name: None if ns is None else ms(ns) for name, ns in by_name.items()
     }
@@ -169,7 +169,7 @@ def test_figures(recording: Recording):
 def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: pytest.CaptureFixture[str]):
     host, span = recording.span.result("host", HostResult), recording.span
     assert span.blocking_calls["bubble_ns"].tolist() == [row.bubble_ns for row in host.blocking]
-    told = tables.blocking_calls(recording.logs, Which(), ALL).blocking_calls
+    told = answers.blocking_calls(recording.logs, Which(), ALL).blocking_calls
     assert [(row["call"], row["bubble_ms"], row["blocked_ms"]) for row in told] == [
         (row.call, ms(row.bubble_ns), ms(row.blocked_ns)) for row in host.blocking
     ]
@@ -187,7 +187,7 @@ def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: p
 
 def test_the_peak_of_memory(recording: Recording):
     memory, figure = recording.span.result("memory", MemoryResult), recording.span.figures["peak_allocated"]
-    told = tables.memory(recording.logs, Which(), ALL).devices
+    told = answers.memory(recording.logs, Which(), ALL).devices
     assert [device.peak_mb for device in told] == [mb(device.peak.allocated_bytes) for device in memory.devices]
     whole = [device.peak.allocated_bytes for device in memory.devices if device.whole][:1]
     assert ([] if figure.value is None else [figure.value]) == whole

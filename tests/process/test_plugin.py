@@ -14,8 +14,7 @@ from tensorboard.plugins import base_plugin
 
 from tb_steptime import cli
 from tb_steptime.plugin import StepTimePlugin
-from tb_steptime.serve import store
-from tb_steptime.serve.http import bundle, responses
+from tb_steptime.serve import bundle, responses, store
 from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
 from tests.drawn.demo import measure_all

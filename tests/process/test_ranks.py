@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tb_steptime import cli
-from tb_steptime.ingest.places import parse_places
-from tb_steptime.serve.ranks import figures
-from tb_steptime.serve.ranks.figures import job_figures
-from tb_steptime.serve.report import recorded
+from tb_steptime.ingest.names import parse_places
+from tb_steptime.serve import ranks
+from tb_steptime.serve.ranks import job_figures
+from tb_steptime.serve.report.recorded import recorded
 from tb_steptime.serve.served import UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.text.printer import duration, percent, plain
@@ -101,14 +101,14 @@ def test_a_metric_has_a_row_for_each_rank_and_a_column_for_each_step(store):
 def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_after(logs, store, monkeypatch):
     span = spans_of(store, "job")[0]
     expected = {metric: store.ranks.map(span, metric) for metric in ("kernel_time", "step_time", "mfu")}
-    monkeypatch.setattr(figures, "FEW_RANKS", 2)
+    monkeypatch.setattr(ranks, "FEW_RANKS", 2)
     made = Store(parse_places(str(logs), ""))
     spans_of(made, "job")
     assert made.ranks.map(span, "kernel_time") == expected["kernel_time"]
     until = time.monotonic() + 10
     while not made.ranks.figures._kept.bytes and time.monotonic() < until:
         time.sleep(0.01)
-    monkeypatch.setattr(figures, "job_figures", None)  # from here on nothing can be computed
+    monkeypatch.setattr(ranks, "job_figures", None)  # from here on nothing can be computed
     assert {metric: made.ranks.map(span, metric) for metric in expected} == expected
     made.close()
 
@@ -116,7 +116,7 @@ def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_af
 def test_who_asks_for_another_metric_while_all_are_read_waits_for_them(logs, store, monkeypatch):
     span = spans_of(store, "job")[0]
     expected = store.ranks.map(span, "step_time")
-    monkeypatch.setattr(figures, "FEW_RANKS", 2)
+    monkeypatch.setattr(ranks, "FEW_RANKS", 2)
     made = Store(parse_places(str(logs), ""))
     spans_of(made, "job")
     go_on, read = threading.Event(), []
@@ -126,7 +126,7 @@ def test_who_asks_for_another_metric_while_all_are_read_waits_for_them(logs, sto
         assert metrics or go_on.wait(10)
         return job_figures(spans, metrics)
 
-    monkeypatch.setattr(figures, "job_figures", counted)
+    monkeypatch.setattr(ranks, "job_figures", counted)
     made.ranks.map(span, "kernel_time")
     threading.Timer(0.1, go_on.set).start()
     assert made.ranks.map(span, "step_time") == expected

@@ -25,7 +25,7 @@ from torch.utils.data import DataLoader
 from tb_steptime.record import LoaderRecorder
 from tb_steptime.record import recorder as recorder_module
 from tb_steptime.record import recordings as recordings_module
-from tb_steptime.record.file import rationed
+from tb_steptime.record.file import journal
 from tb_steptime.record.file.format import ENDED, FAILED, PRODUCED, RECEIVED
 from tests.drawn.recorded import Stamped, recordings, rows
 
@@ -55,7 +55,7 @@ def test_files_that_cannot_be_opened_end_the_recording_with_one_line(tmp_path, m
     def refuse(path: Path) -> int:
         raise OSError(code, os.strerror(code), str(path))
 
-    monkeypatch.setattr(rationed, "_open_file", refuse)
+    monkeypatch.setattr(journal, "_open_file", refuse)
     assert train(LoaderRecorder(tmp_path)) == 8
     assert [record.message for record in caplog.records] == [
         f"DataLoaders are not recorded in {tmp_path}: {os.strerror(code)}. Training continues."
@@ -63,7 +63,7 @@ def test_files_that_cannot_be_opened_end_the_recording_with_one_line(tmp_path, m
 
 
 def test_a_device_that_is_full_ends_the_recording_with_one_line(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(rationed, "_open_file", lambda path: os.open("/dev/full", os.O_RDWR))
+    monkeypatch.setattr(journal, "_open_file", lambda path: os.open("/dev/full", os.O_RDWR))
     assert train(LoaderRecorder(tmp_path)) == 8
     assert [record.message.split(": ")[1] for record in caplog.records] == [
         f"{os.strerror(errno.ENOSPC)}. Training continues."
@@ -208,10 +208,10 @@ def test_a_killed_training_leaves_what_it_recorded(tmp_path):
     script = f"""
         import os, signal
         from torch.utils.data import DataLoader
-        from tb_steptime.record.file import rationed
+        from tb_steptime.record.file import journal
         from tb_steptime.record import LoaderRecorder
         from tests.drawn.recorded import Stamped
-        rationed.REST = 0  # however slow the machine's disk is just now
+        journal.REST = 0  # however slow the machine's disk is just now
         recorder = LoaderRecorder({str(tmp_path)!r})
         loader = DataLoader(Stamped(400, 5), 4, num_workers=2, multiprocessing_context="fork")
         for number, _ in enumerate(recorder.watch(loader)):

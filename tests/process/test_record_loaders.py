@@ -21,8 +21,7 @@ torch = pytest.importorskip("torch", reason="torch is needed only to record; it 
 
 from torch.utils.data import DataLoader, IterableDataset, _utils, dataloader, get_worker_info  # noqa: E402
 
-from tb_steptime.ingest.recorder_files.decoding import read_all  # noqa: E402
-from tb_steptime.ingest.recorder_files.reading import read_line_samples  # noqa: E402
+from tb_steptime.ingest.recorder_files.reading import read_all, read_line_samples  # noqa: E402
 from tb_steptime.record import LoaderRecorder  # noqa: E402
 from tb_steptime.record.file import clock, journal  # noqa: E402
 from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, PRODUCED, RECEIVED  # noqa: E402

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch", reason="torch is needed only to record; it 
 from tb_steptime.ingest.measure import measure_file  # noqa: E402
 from tb_steptime.ingest.recorder_files.steps import TimedSteps, read_steps  # noqa: E402
 from tb_steptime.record import profile_steps, profiling  # noqa: E402
-from tb_steptime.record.file import rationed  # noqa: E402
+from tb_steptime.record.file import journal  # noqa: E402
 from tb_steptime.record.file.steps import AFTER_SPAN, RECORDED, UNKNOWN, WARMING_UP, StepFile  # noqa: E402
 from tb_steptime.trace.kineto import read_trace  # noqa: E402
 from tb_steptime.trace.steps import find_steps  # noqa: E402
@@ -34,7 +34,7 @@ SPAN = 1 + 1 + 1 + 3
 def written_at_once(monkeypatch):
     """Write after every step, and not only once a second."""
     monkeypatch.setattr(StepFile, "rest_ns", 1)
-    monkeypatch.setattr(rationed, "REST", 0)
+    monkeypatch.setattr(journal, "REST", 0)
 
 
 def timed(folder: Path) -> TimedSteps:

@@ -14,9 +14,9 @@ import urllib.request
 import pytest
 
 from tb_steptime import cli
-from tb_steptime.files import reading
+from tb_steptime.files import remote
 from tb_steptime.files.paths import any_path
-from tb_steptime.ingest.places import parse_places
+from tb_steptime.ingest.names import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
 from tb_steptime.serve.store import Store
 from tests.drawn.bucket import empty_bucket, put, s3_server
@@ -83,8 +83,8 @@ class Cut(http.server.BaseHTTPRequestHandler):
 
 
 def test_a_connection_that_is_cut_is_one_error_with_the_way_out(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(reading, "WAITS_SECONDS", (0.0, 0.0))
-    monkeypatch.setattr(reading, "FIRST_BYTES", 1000)
+    monkeypatch.setattr(remote, "WAITS_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(remote, "FIRST_BYTES", 1000)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     Cut.content = write_trace(tmp_path / "host.1.pt.trace.json").read_bytes()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cut)

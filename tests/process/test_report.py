@@ -11,7 +11,7 @@ import pytest
 
 from tb_steptime import cli
 from tb_steptime.ingest.summaries import SUFFIX
-from tb_steptime.serve.http import bundle
+from tb_steptime.serve import bundle
 from tb_steptime.serve.report import besides
 from tb_steptime.serve.report.page import pack
 from tb_steptime.serve.report.recorded import thinned

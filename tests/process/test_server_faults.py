@@ -20,7 +20,7 @@ import pytest
 
 from benchmarks.load import measured
 from benchmarks.polling import copies, polled, slope_bytes
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.serve.served import SpanFailed

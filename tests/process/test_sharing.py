@@ -16,7 +16,7 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.ingest.measure import measure_file
 from tb_steptime.ingest.summaries import SUFFIX
-from tb_steptime.serve.http import bundle
+from tb_steptime.serve import bundle
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is needed only to record; it is not installed"

@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from tb_steptime.ingest.discovery import Discovery
-from tb_steptime.ingest.names import SnapshotName, snapshot_name
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place, SnapshotName, snapshot_name
 from tb_steptime.serve.wire import Index
 from tests.drawn.snapshots import Allocator
 from tests.process.boards import PREFIX, WORK, tensorboard

@@ -18,7 +18,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.ingest import reader_process
 from tb_steptime.ingest.measure import measure_file
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.ingest.states import SpanState
 from tb_steptime.ingest.summaries import SUFFIX, DamagedSummary
 from tb_steptime.ingest.summaries.layout import stamp

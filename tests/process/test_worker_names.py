@@ -11,8 +11,8 @@ import pytest
 import tb_steptime
 from tb_steptime import cli
 from tb_steptime.files.paths import any_path
-from tb_steptime.serve.report import recorded
 from tb_steptime.serve.report.page import without_machine
+from tb_steptime.serve.report.recorded import recorded
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs
 from tb_steptime.terminal.opened import opened_store

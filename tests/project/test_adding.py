@@ -135,7 +135,7 @@ def test_the_tests_that_the_page_asks_for_pass(grown: Copy) -> None:
 SERVED = """
 import json, sys, time
 from pathlib import Path
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 from tb_steptime.serve import reading
 from tb_steptime.serve.served import SpanNames
 from tb_steptime.serve.store import Store
@@ -191,12 +191,12 @@ from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.wire import encode
 from tb_steptime.tables.base import with_derived
 from tb_steptime.tables.heads import TABLES
-from tb_steptime.terminal.agent import tables
+from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs, Which
 
 (span,) = tb_steptime.open(sys.argv[1])
 result = span.result("gpu", GpuResult)
-agent = tables.kernels(Logs(any_path(sys.argv[1])), Which(None, None, None), 5)
+agent = answers.kernels(Logs(any_path(sys.argv[1])), Which(None, None, None), 5)
 print(json.dumps({
     "tab": json.loads(encode(with_derived(result, *TABLES)))["devices"][0]["tables"][0]["rows"][0],
     "head": [(each.label, each.unit.value) for each in catalogue().figures if each.id == "spread_ns"],

@@ -21,7 +21,7 @@ DANGEROUS = {"pickle", "marshal", "shelve", "dill", "joblib", "yaml", "code", "c
 MESSAGES = {
     *(f"tb_steptime/trace/kineto/parts/{name}.py" for name in ("team", "worker", "unpacking")),
     "tb_steptime/ingest/analysing.py",
-    "tb_steptime/terminal/cluster/there.py",
+    "tb_steptime/terminal/cluster.py",
 }
 
 

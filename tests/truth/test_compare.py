@@ -15,8 +15,8 @@ import pytest
 
 from tb_steptime.comparison.comparison import Comparison, compare
 from tb_steptime.comparison.gates import judge_gate, parse_gate
+from tb_steptime.comparison.row_changes import table_of
 from tb_steptime.comparison.sides import ExpectedGain, Side
-from tb_steptime.comparison.tables import table_of
 from tb_steptime.trace.model import Trace
 from tests.truth.simulate.causes import Call, Section, Training
 from tests.truth.simulate.demo import simulate

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.ranks.pipeline.result import Pipeline
-from tb_steptime.ranks.result import JobRanks
-from tb_steptime.ranks.what_if import JobReplay
+from tb_steptime.ranks.result import JobRanks, JobReplay
 from tb_steptime.text import Reason
 from tests import PROJECT
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe, in_turns

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tb_steptime.ranks.what_if import JobReplay
+from tb_steptime.ranks.result import JobReplay
 from tests import PROJECT
 from tests.drawn.recorded_jobs import job_in, real_job
 from tests.drawn.simulated_ranks import MS, job_of

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.metrics.memory.at_an_instant import by_category
+from tb_steptime.metrics.memory.peak import by_category
 from tb_steptime.snapshots.categories import by_category as snapshot_by_category
 from tb_steptime.snapshots.categories import categories
+from tb_steptime.snapshots.model import allocations, usage
 from tb_steptime.snapshots.reading import read_snapshot
-from tb_steptime.snapshots.usage import allocations, usage
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.snapshots import Allocator
 

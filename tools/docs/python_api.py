@@ -14,7 +14,7 @@ from tb_steptime.metrics.operators.table import OperatorRow
 from tb_steptime.notebook import span_tables
 from tb_steptime.tables.base import Kind, Surface, kinds_of
 from tb_steptime.tables.cards import CARDS
-from tb_steptime.tables.steps import IDLE, STEPS
+from tb_steptime.tables.recordings import IDLE, STEPS
 from tools.docs.markdown import code, paragraphs, plain
 
 #: By attribute: the function that makes it, and the type of its rows, or its columns where they have none.

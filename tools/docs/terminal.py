@@ -12,25 +12,23 @@ from msgspec import inspect as types
 
 from tb_steptime import cli
 from tb_steptime.tables.base import Surface, Table
-from tb_steptime.tables.blocking import BLOCKING
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.comparison import ComparisonReport
+from tb_steptime.tables.host import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
 from tb_steptime.tables.memory import ALLOCATIONS
-from tb_steptime.tables.operators import OPERATORS
+from tb_steptime.tables.operators import LINES, OPERATORS
 from tb_steptime.tables.recordings import WHICH
 from tb_steptime.terminal.agent import contract as agent
-from tb_steptime.terminal.agent.numbers import name_of
+from tb_steptime.terminal.agent.contract import name_of
 from tb_steptime.terminal.explanation import Explanations
 from tb_steptime.terminal.export.tables import TABLES
-from tb_steptime.terminal.fit_report import FitReport
 from tb_steptime.terminal.hang_report import HangReport
 from tb_steptime.terminal.kernel_report import KernelReport
 from tb_steptime.terminal.line_report import LineReport
+from tb_steptime.terminal.memory_report import FitReport, SnapshotReport
 from tb_steptime.terminal.operator_report import OperatorReport
 from tb_steptime.terminal.ranks.contract import JobsReport, Report
-from tb_steptime.terminal.snapshot_report import SnapshotReport
 from tb_steptime.terminal.whatif_report import WhatIfReport
 from tools.docs.markdown import code, paragraphs, plain, table
 

@@ -57,7 +57,7 @@ function named({ run, worker, span, steps }: Address, view: ViewId): Record<stri
 
 /** What the server sent along with the script: the answer to the request that most visits begin with. */
 declare global {
-  /** JSON of an Opening; absent where the server had none ready. Written by `serve/http/bundle.py`. */
+  /** JSON of an Opening; absent where the server had none ready. Written by `serve/bundle.py`. */
   var stepInsightsOpening: string | undefined;
 }
 

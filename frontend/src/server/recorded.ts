@@ -249,7 +249,7 @@ function binsOf(events: readonly EventDetail[], from_ns: number, to_ns: number):
 }
 
 /** A metric of all ranks of a job, from what a report contains of each span. */
-/** Uses the spans of the same run and number as this one, like `tb_steptime/serve/ranks/asked.py`. */
+/** Uses the spans of the same run and number as this one, like `tb_steptime/serve/ranks.py`. */
 function rankMapOf(rows: readonly TrendSpan[], span: string, metric: string): RankMap {
   const chosen = rows.find(({ id }) => id === span);
   const ranks = rows.filter(({ run, number }) => run === chosen?.run && number === chosen.number);

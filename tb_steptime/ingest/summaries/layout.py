@@ -12,7 +12,6 @@ definitions, the trace's own file and the recorder's files next to it.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import zlib
@@ -96,6 +95,8 @@ class SummaryHead(msgspec.Struct, frozen=True):
 
 
 def member(line: bytes) -> bytes:
+    import gzip  # slow to import, and only writing a summary needs it
+
     return gzip.compress(line + b"\n", compresslevel=_LEVEL, mtime=0)
 
 

@@ -19,12 +19,11 @@ from typing import NamedTuple
 import msgspec
 
 from tb_steptime.errors import TraceError
-from tb_steptime.files.at_once import answers
 from tb_steptime.files.decoders import decoder
-from tb_steptime.files.own_folder import OwnFolder
-from tb_steptime.files.paths import AnyPath, identity, open_regular, write_whole
+from tb_steptime.files.paths import AnyPath, answers, identity, open_regular, write_whole
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
+from tb_steptime.files.temporary import OwnFolder
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import (
     FORMAT,

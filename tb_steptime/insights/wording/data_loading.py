@@ -5,10 +5,10 @@ from __future__ import annotations
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.metrics.data_loading.bursts import BLOCKED_FRACTION
 from tb_steptime.metrics.data_loading.lines import Activity
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BLOCKED_FRACTION
-from tb_steptime.metrics.data_loading.scaling.worker_curve import WorkerCurve
+from tb_steptime.metrics.data_loading.recorded import Recorded
+from tb_steptime.metrics.data_loading.throughput import WorkerCurve
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.text import Phrase, agreeing, code, count, filled, fraction, joined, label, ns, phrase, text
 

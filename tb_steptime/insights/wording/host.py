@@ -16,7 +16,7 @@ from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
-from tb_steptime.metrics.steps.sites import PhaseRow
+from tb_steptime.metrics.steps.host_pace import PhaseRow
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, label, ns, phrase, text
 
 #: Minimum share of the step for a cause to be mentioned.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tb_steptime.insights.wording.ranks import numbers_of
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.ranks.what_if import MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.ranks.result import MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
 from tb_steptime.text import Phrase, count, fraction, joined, ns, phrase, text
 
 #: Phrases for each change, to follow "a step takes …".

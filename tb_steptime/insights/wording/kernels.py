@@ -11,8 +11,8 @@ import msgspec
 
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.wording.vendors import matrix_units
-from tb_steptime.metrics.gpu.kernel_site import KernelSite
-from tb_steptime.metrics.job.machine import Vendor
+from tb_steptime.metrics.gpu.activities import KernelSite
+from tb_steptime.metrics.job import Vendor
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text import Phrase, closed, filled, fraction, joined, ns, phrase, text
 

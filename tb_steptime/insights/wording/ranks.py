@@ -10,9 +10,8 @@ from tb_steptime.insights.wording.card_text import listed
 from tb_steptime.insights.wording.pipeline import pipeline_headline
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
-from tb_steptime.ranks.result import DECIDES, Cause, CauseId, JobRanks, LateGroup, LateRank, PathRank, Role
+from tb_steptime.ranks.result import DECIDES, Cause, CauseId, JobRanks, JobReplay, LateGroup, LateRank, PathRank, Role
 from tb_steptime.ranks.scaling import Scaling
-from tb_steptime.ranks.what_if import JobReplay
 from tb_steptime.text import Phrase, Quantity, agreeing, closed, code, count, filled, fraction, joined, ns, phrase, text
 
 #: Labels for the role of a process group, as tables show them.

@@ -10,7 +10,7 @@ from tb_steptime.insights.base import Headline
 from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.metrics.outliers import OUTLIER_Z, SLOW_FRACTION
+from tb_steptime.metrics.means import OUTLIER_Z, SLOW_FRACTION
 from tb_steptime.text import Phrase, Quantity, Unit, agreeing, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.printer import quantity
 

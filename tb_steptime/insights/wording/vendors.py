@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.job.machine import Vendor
+from tb_steptime.metrics.job import Vendor
 from tb_steptime.text import Quantity, text
 
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.kinds import KINDS, UNKNOWN_KIND, kind_of
-from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_kernels, collective_names, has_device_activity
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import is_host_range
@@ -44,6 +44,59 @@ from tb_steptime.trace.table import (
     places_in,
     values_at,
 )
+
+# The kind of a collective, read from any of its names: of its arguments, its op, its mark, its kernel.
+#
+# "allreduce"  "nccl:all_reduce"  "c10d::allreduce_"  "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)"   ->   all_reduce
+
+#: Every kind with its name in PyTorch's documentation.
+KIND_LABELS = {
+    "all_reduce": "all-reduce",
+    "reduce_scatter": "reduce-scatter",
+    "all_gather": "all-gather",
+    "all_to_all": "all-to-all",
+    "broadcast": "broadcast",
+    "send_receive": "send and receive",
+    "barrier": "barrier",
+    "gather": "gather",
+    "scatter": "scatter",
+    "reduce": "reduce",
+    "unknown": "collective",
+}
+KINDS = tuple(KIND_LABELS)
+UNKNOWN_KIND = KINDS.index("unknown")
+
+#: Words in names in lower case without underscores; the first kind with one of them counts. "reduce" is part of three
+#: others, "gather" of one.
+_WORDS = {
+    "all_reduce": ("allreduce", "crossdevicereduce", "lamport"),
+    "reduce_scatter": ("reducescatter",),
+    "all_gather": ("allgather",),
+    "all_to_all": ("alltoall", "moea2a", "dispatch", "combine", "notify"),
+    "broadcast": ("broadcast",),
+    "send_receive": ("sendrecv",),
+    "barrier": ("barrier",),
+    "gather": ("gather",),
+    "scatter": ("scatter",),
+    "reduce": ("reduce",),
+}
+#: A send or a receive alone is a word of its own.
+_MESSAGE = expression(r"(?<![a-z])(?:i?send|i?recv)")
+
+
+@lru_cache(maxsize=1024)
+def kind_of(name: str) -> int:
+    """The place in KINDS of a collective with this name; that of "unknown" if the name does not show it.
+
+    >>> KINDS[kind_of("nccl:_all_gather_base")], KINDS[kind_of("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)")]
+    ('all_gather', 'unknown')
+    """
+    squashed = name.replace("(anonymous namespace)", "").partition("(")[0].lower().replace("_", "")
+    for kind, words in _WORDS.items():
+        if any(word in squashed for word in words) or (kind == "send_receive" and _MESSAGE.search(squashed)):
+            return KINDS.index(kind)
+    return UNKNOWN_KIND
+
 
 #: Backends that run on the host: the mark of a collective lasts as long as the collective.
 _HOST_BACKEND = expression(r"(?:gloo|mpi):")
@@ -95,7 +148,7 @@ def find_collectives(trace: Trace) -> Collectives:
     """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
     MPI."""
     on_device = has_device_activity(trace)
-    event = _kernels(trace) if on_device else _host_marks(trace)
+    event = collective_kernels(trace) if on_device else _host_marks(trace)
     call = find_launches(trace).calls_of(event) if on_device else event
     mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
@@ -121,11 +174,6 @@ def find_collectives(trace: Trace) -> Collectives:
         batched=np.zeros(len(event), bool),
     )
     return _with_batches(trace, found, call, op_row) if on_device else found
-
-
-def _kernels(trace: Trace) -> Int64:
-    kernels = trace.events.rows(Kind.KERNEL)
-    return kernels[collective_names(trace)[trace.events.name[kernels]]]
 
 
 def _host_marks(trace: Trace) -> Int64:

@@ -13,12 +13,11 @@ tokens. A loop over the neighbours of points looks similar: each of its products
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import Shape, shapes_of
+from tb_steptime.metrics.flops.op_flops import Shape, shapes_of
 from tb_steptime.text import Reason
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.intervals import Intervals
@@ -78,7 +77,7 @@ def expert_rows(trace: Trace) -> ExpertRows | Reason | None:
     return ExpertRows(mean.round(1).tolist(), float(mean[0] / mean.mean()), chosen, len(of_kind), share)
 
 
-class _Product(NamedTuple):
+class _Product(msgspec.Struct, frozen=True):
     rows: int
     inner: int
     outer: int

@@ -11,15 +11,11 @@ Forward 1      forward of micro-batch 1 on a rank with one stage
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.communication.collectives import find_collectives, launching_calls
-from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, whole_steps
-from tb_steptime.metrics.communication.kinds import KINDS
-from tb_steptime.metrics.communication.packed import PackedColumn, packed
+from tb_steptime.metrics.communication.collectives import KINDS, find_collectives, launching_calls
+from tb_steptime.metrics.communication.exchanges import START_UNIT_NS, PackedColumn, packed, whole_steps
 from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.text.patterns import expression
@@ -55,7 +51,7 @@ class Passes(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
-class _Work(NamedTuple):
+class _Work(msgspec.Struct, frozen=True, eq=False):
     """Computing work in the order of launches. instant: when the host launches it, ns; start, end: when it runs, ns;
     kind: place in PASS_KINDS, -1 for work outside any pass."""
 
@@ -65,7 +61,7 @@ class _Work(NamedTuple):
     kind: Int64
 
 
-class _Labels(NamedTuple):
+class _Labels(msgspec.Struct, frozen=True, eq=False):
     """Ranges of the host that name a pass, by start."""
 
     start: Int64

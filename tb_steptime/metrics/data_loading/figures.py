@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from tb_steptime.metrics.base import NO_TIME, Figure, Metric, mean_figure, share_of_step, unknown
 from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
-from tb_steptime.metrics.data_loading.recorded.loading import what_is_recorded
-from tb_steptime.metrics.data_loading.scaling.throughput import find_throughput, production_ns
+from tb_steptime.metrics.data_loading.recorded import what_is_recorded
+from tb_steptime.metrics.data_loading.throughput import find_throughput, production_ns
 from tb_steptime.metrics.data_loading.waits import LoaderWaits, loader_waits
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.model import Trace

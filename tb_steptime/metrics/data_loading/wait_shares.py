@@ -15,18 +15,18 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
+from tb_steptime.metrics.data_loading.bursts import Burst
 from tb_steptime.metrics.data_loading.loaders import (
+    EpochStarts,
     find_batches,
     most_waited,
     short_wait_ns,
     unavoidable_ns,
     waited_for,
 )
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded, late_waits
-from tb_steptime.metrics.data_loading.scaling.bursts import Burst
+from tb_steptime.metrics.data_loading.recorded import Recorded, late_waits
 from tb_steptime.metrics.data_loading.waits import exposed_waits
-from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.means import slow
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps

@@ -24,19 +24,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import NamedTuple
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
+import msgspec
+
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Call, Shape, Work, settings_of, shapes_of, types_of
 
 
-class CallTraffic(NamedTuple):
+class CallTraffic(msgspec.Struct, frozen=True):
     """Bytes and operations of one call."""
 
     bytes: int
     flops: int
 
 
-class Tensors(NamedTuple):
+class Tensors(msgspec.Struct, frozen=True):
     """The inputs of a call. sizes: bytes per element of each, 0 if an input is not a tensor."""
 
     call: Call
@@ -99,12 +100,14 @@ def _common(shapes: list[Shape]) -> Shape | None:
     return longest if fit and shapes else None
 
 
-def _fill(tensors: Tensors) -> CallTraffic | None:
-    return CallTraffic(tensors.read(0), 0)
+def _reading(*read: int, counted: tuple[int, ...] = ()) -> Formula:
+    """Formula for an op that moves the tensors at these places: an operation for each element of the largest of those
+    that are counted."""
 
+    def measure(tensors: Tensors) -> CallTraffic | None:
+        return CallTraffic(tensors.read(*read), max((prod(tensors.call.shapes[at]) for at in counted), default=0))
 
-def _copy(tensors: Tensors) -> CallTraffic | None:
-    return CallTraffic(tensors.read(0, 1), 0)
+    return measure
 
 
 def _norm(*read: int, operations: int = 8) -> Formula:
@@ -113,13 +116,6 @@ def _norm(*read: int, operations: int = 8) -> Formula:
     def measure(tensors: Tensors) -> CallTraffic | None:
         elements = prod(tensors.call.shapes[0])
         return CallTraffic(tensors.read(*read, 0), operations * elements) if tensors.call.shapes[0] else None
-
-    return measure
-
-
-def _reduction(*read: int) -> Formula:
-    def measure(tensors: Tensors) -> CallTraffic | None:
-        return CallTraffic(tensors.read(*read), max(prod(tensors.call.shapes[place]) for place in read))
 
     return measure
 
@@ -134,11 +130,6 @@ def _max_pool(tensors: Tensors) -> CallTraffic | None:
     lengths = zip(source[-count:], window, stride or window, padding, dilation, strict=True)
     results = prod(source[:-count]) * prod((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in lengths)
     return CallTraffic(tensors.read(0) + results * (tensors.sizes[0] + 8), prod(source))
-
-
-def _pool_backward(tensors: Tensors) -> CallTraffic | None:
-    """Reads the gradient of the result and the indices of the maxima, and writes the gradient of the input."""
-    return CallTraffic(tensors.read(0, 1, 7), prod(tensors.call.shapes[0]))
 
 
 def _rows(places: int) -> Formula:
@@ -184,8 +175,8 @@ _FORMULAS: dict[str, Formula] = {
     ),
     **_each(2, "eq ne lt le gt ge logical_and logical_or", out_bytes=1),
     **_each(3, "where addcmul addcdiv lerp"),
-    **_named(_fill, "fill zero normal uniform bernoulli random exponential", "_"),
-    "aten::copy_": _copy,
+    **_named(_reading(0), "fill zero normal uniform bernoulli random exponential", "_"),
+    "aten::copy_": _reading(0, 1),
     **_named(_elementwise(1, 5), "_softmax _log_softmax"),
     **_named(_elementwise(2, 4), "_softmax_backward_data _log_softmax_backward_data"),
     "aten::native_layer_norm": _norm(0, 2, 3),
@@ -201,11 +192,14 @@ _FORMULAS: dict[str, Formula] = {
         ("aten::native_batch_norm_backward", "aten::cudnn_batch_norm_backward", "aten::miopen_batch_norm_backward"),
         _norm(0, 1, 2, operations=12),
     ),
-    **_named(_reduction(0), "sum mean amax amin max min argmax argmin all any norm linalg_vector_norm var std prod"),
-    "aten::mse_loss": _reduction(0, 1),
+    **_named(
+        _reading(0, counted=(0,)),
+        "sum mean amax amin max min argmax argmin all any norm linalg_vector_norm var std prod",
+    ),
+    "aten::mse_loss": _reading(0, 1, counted=(0, 1)),
     "aten::max_pool2d_with_indices": _max_pool,
-    "aten::max_pool2d_with_indices_backward": _pool_backward,
-    "aten::avg_pool2d_backward": _pool_backward,
+    # the gradient of the result and the places of the maxima are read, the gradient of the input is written
+    **_named(_reading(0, 1, 7, counted=(0,)), "max_pool2d_with_indices_backward avg_pool2d_backward"),
     "aten::embedding": _rows(1),
     "aten::index_select": _rows(2),
     "aten::embedding_dense_backward": _embedding_backward,

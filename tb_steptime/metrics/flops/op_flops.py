@@ -10,21 +10,289 @@ is None, never a guess. Which kernels did the work is measured by `usage`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from math import prod
-from typing import NamedTuple
 
-from tb_steptime.metrics.flops import convolutions
-from tb_steptime.metrics.flops.calls import (
-    TYPE_BYTES,
-    Call,
-    Outputs,
-    Shape,
-    Work,
-    settings_of,
-    shapes_of,
-    types_of,
-)
+import msgspec
+from msgspec.structs import replace
+
+# What one call of an op computes, and the call as a trace records it: shapes, types and settings of its inputs.
+#
+# aten::conv2d   shapes    [[8,3,32,32],[16,3,3,3],[16],[],[],[],[]]
+#                settings  ["","","","[2, 2]","[1, 1]","[1, 1]","1"]     what is no tensor, as text
+
+#: Bytes of an element by the type's name as the profiler writes it: C++ names, shorter or longer by version.
+TYPE_BYTES = {
+    "double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2, "long": 8, "long int": 8, "int": 4, "short": 2,
+    "signed char": 1, "unsigned char": 1, "c10::Float8_e4m3fn": 1, "c10::Float8_e5m2": 1, "c10::Float8_e4m3fnuz": 1,
+    "c10::Float8_e5m2fnuz": 1, "c10::complex<float>": 8, "c10::complex<double>": 16,
+    "bool": 1, "short int": 2,
+}  # fmt: skip
+
+Shape = tuple[int, ...]
+
+#: Output sizes of convolutions by the shapes of input and weight, learned from the backward ones of the same trace.
+Outputs = Mapping[tuple[Shape, Shape], Shape]
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What one call of an op computes.
+
+    flops         operations as written out, including those above the diagonal of causal attention; for a convolution's
+                  backward, those of the requested gradients (both, if not recorded)
+    least_flops   fewest that any kernel for it executes: Winograd's transforms halve a convolution's multiplications in
+                  each dimension of a kernel of 2 or 3 (Lavin and Gray 2015, F(4, 3)), Fourier transforms save more on
+                  larger ones (then 0), a causal mask leaves out what is above the diagonal, and only one gradient may
+                  be requested from a backward
+    least_bytes   inputs and outputs once each, in the recorded type; None if a size or the type is not recorded
+    lengths       sizes that must fit the units of tensor cores: m, n, k; channels of a convolution; head size
+    dtype         type of the first operand; empty where not recorded
+    depthwise     a convolution whose channels do not mix: it multiplies no matrices
+    batch         products of matrices in one call of bmm and similar ops; 1 for all others
+    causal        of attention, whether the mask is causal; None where that is not recorded, and for all others
+    """
+
+    flops: int
+    least_flops: int
+    least_bytes: int | None
+    lengths: Shape
+    dtype: str = ""
+    depthwise: bool = False
+    batch: int = 1
+    causal: bool | None = None
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One call of an op: shape and setting of each input; () and "" if it has none, or it is not recorded.
+
+    gradients: for a convolution's backward, how many the ops inside compute; None: no op inside shows it.
+    """
+
+    shapes: tuple[Shape, ...]
+    settings: tuple[str, ...] = ()
+    outputs: Outputs | None = None
+    gradients: int | None = None
+
+    def sizes(self, place: int, count: int) -> Shape | None:
+        """A setting of integers, one for each of `count` dimensions; None if not recorded.
+
+        >>> Call((), ("", "[2]")).sizes(1, 2)
+        (2, 2)
+        """
+        try:
+            found = msgspec.json.decode(self.setting(place), type=tuple[int, ...])
+        except msgspec.MsgspecError:
+            return None
+        return found * count if len(found) == 1 else found if len(found) == count else None
+
+    def flag(self, place: int) -> bool | None:
+        """A setting that is on or off; None where not recorded."""
+        return {"True": True, "true": True, "1": True, "False": False, "false": False, "0": False}.get(
+            self.setting(place)
+        )
+
+    def setting(self, place: int) -> str:
+        return self.settings[place] if place < len(self.settings) else ""
+
+
+@lru_cache(maxsize=4096)
+def shapes_of(text: str) -> tuple[Shape, ...] | None:
+    """One shape per input, () for an input that is not a tensor; None if the text is not a list. Lists of tensors count
+    as no tensor."""
+    try:
+        inputs = msgspec.json.decode(text, type=list[msgspec.Raw])
+    except msgspec.MsgspecError:
+        return None
+    return tuple(_shape(each) for each in inputs)
+
+
+def _shape(text: msgspec.Raw) -> Shape:
+    try:
+        shape = msgspec.json.decode(text, type=tuple[int, ...])
+    except msgspec.MsgspecError:
+        return ()
+    return shape if min(shape, default=0) >= 0 else ()
+
+
+@lru_cache(maxsize=4096)
+def types_of(text: str) -> tuple[str, ...]:
+    """The name of each input's type; empty if the text is not a list of names."""
+    try:
+        return msgspec.json.decode(text or "[]", type=tuple[str, ...])
+    except msgspec.MsgspecError:
+        return ()
+
+
+@lru_cache(maxsize=4096)
+def settings_of(text: str) -> tuple[str, ...]:
+    """The setting of each input, "" for a tensor; empty if the text is not a list of texts."""
+    return types_of(text)
+
+
+# What convolutions compute. The output size depends on settings, which are not among the shapes.
+#
+#     conv2d   input [8, 3, 32, 32], weight [16, 3, 3, 3], stride 2, padding 1     ->  output [8, 16, 16, 16]
+#
+# If the trace does not record the settings, the backward convolution of the same input and weight may show the size.
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Where a forward convolution's settings stand among its inputs; None: it has no such setting, and 1 or 0
+    applies."""
+
+    stride: int
+    padding: int
+    dilation: int | None = None
+    transposed: int | None = None
+    output_padding: int | None = None
+    groups: int | None = None
+    always_transposed: bool = False
+
+
+_CONVND = Places(3, 4, 5)
+_CONVOLUTION = Places(3, 4, 5, 6, 7, 8)
+_MIOPEN = Places(4, 3, 5)
+_CUDNN = Places(3, 2, 4)
+_SLOW = Places(4, 5)
+_DEPTHWISE = Places(4, 5, 6)
+
+#: By forward op.
+FORWARD_CONVOLUTIONS: dict[str, Places] = {
+    **dict.fromkeys(("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::cudnn_convolution_relu"), _CONVND),
+    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _CONVOLUTION),
+    **dict.fromkeys(
+        ("aten::miopen_convolution", "aten::miopen_depthwise_convolution", "aten::mkldnn_convolution"), _MIOPEN
+    ),
+    "aten::cudnn_convolution": _CUDNN,
+    **dict.fromkeys(("aten::thnn_conv2d", "aten::_slow_conv2d_forward"), _SLOW),
+    **dict.fromkeys(("aten::_conv_depthwise2d", "aten::conv_depthwise3d"), _DEPTHWISE),
+    **dict.fromkeys(
+        ("aten::conv_transpose1d", "aten::conv_transpose2d", "aten::conv_transpose3d"),
+        Places(3, 4, 7, None, 5, 6, always_transposed=True),
+    ),
+    "aten::cudnn_convolution_transpose": Places(4, 2, 5, None, 3, 6, always_transposed=True),
+}
+
+#: Places of output (its gradient), input and weight among the inputs of a backward convolution.
+BACKWARD_CONVOLUTIONS: dict[str, tuple[int, int, int]] = {
+    "aten::convolution_backward": (0, 1, 2),
+    "aten::convolution_backward_overrideable": (0, 1, 2),
+    "aten::cudnn_convolution_backward": (1, 0, 2),
+    "aten::miopen_convolution_backward": (1, 0, 2),
+}
+#: Place of the input that says which gradients are requested: of input, weight and bias.
+_MASK = {"aten::convolution_backward": 10, "aten::convolution_backward_overrideable": 9}
+
+
+def forward_convolution(places: Places) -> Callable[[Call], Work | None]:
+    """Work by stride, padding and dilation if these are recorded, or else by the size learned from a backward
+    convolution."""
+
+    def measure(call: Call) -> Work | None:
+        source, weight = call.shapes[0], call.shapes[1]
+        output = output_size(call, places) or (call.outputs or {}).get((source, weight))
+        return None if output is None else _convolved(source, weight, output)
+
+    return measure
+
+
+def output_size(call: Call, places: Places) -> Shape | None:
+    """[N, K, ...] of a forward convolution; None where a setting is not recorded."""
+    source, weight = call.shapes[0], call.shapes[1]
+    count = len(weight) - 2
+    if count < 1 or len(source) != len(weight):
+        return None
+    transposed = places.always_transposed or _flag(call, places.transposed)
+    stride, padding = call.sizes(places.stride, count), _padding(call, places, count)
+    dilation, more = (_sizes(call, place, count, fill) for place, fill in
+                      ((places.dilation, 1), (places.output_padding, 0)))  # fmt: skip
+    if stride is None or padding is None or dilation is None or more is None or transposed is None:
+        return None
+    window = [d * (k - 1) + 1 for d, k in zip(dilation, weight[2:], strict=True)]
+    lengths = zip(source[2:], stride, padding, window, more, strict=True)
+    if transposed:
+        groups = int(call.setting(places.groups)) if places.groups is not None and call.setting(places.groups) else 1
+        return source[0], weight[1] * groups, *((n - 1) * s - p + w + o for n, s, p, w, o in lengths)
+    return source[0], weight[0], *((n + p - w) // s + 1 for n, s, p, w, _ in lengths)
+
+
+def _padding(call: Call, places: Places, count: int) -> Shape | None:
+    """The padding of both sides together; "same" adds the amount that the window removes."""
+    word = call.setting(places.padding).strip("\"'")
+    if word == "valid":
+        return (0,) * count
+    if word == "same":
+        dilation = _sizes(call, places.dilation, count, 1)
+        return dilation and tuple(d * (k - 1) for d, k in zip(dilation, call.shapes[1][2:], strict=True))
+    sides = call.sizes(places.padding, count)
+    return None if sides is None else tuple(2 * side for side in sides)
+
+
+def _sizes(call: Call, place: int | None, count: int, fill: int) -> Shape | None:
+    return (fill,) * count if place is None else call.sizes(place, count)
+
+
+def _flag(call: Call, place: int | None) -> bool | None:
+    return False if place is None else call.flag(place)
+
+
+def backward_convolution(op: str) -> Callable[[Call], Work | None]:
+    """Work of the requested gradients: each takes as many operations as the forward convolution. If ops inside compute
+    one gradient each, the op's own kernels compute one."""
+
+    def measure(call: Call) -> Work | None:
+        output, source, weight = (call.shapes[place] for place in BACKWARD_CONVOLUTIONS[op])
+        if not len(output) == len(source) == len(weight):
+            return None
+        each, gradients = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
+        moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
+        least = each.least_flops * (1 if gradients is None else gradients)
+        count = next(known for known in (gradients, call.gradients, 2) if known is not None)
+        return replace(each, flops=each.flops * count, least_flops=least, least_bytes=moved)
+
+    return measure
+
+
+def _gradients(call: Call, place: int | None) -> int | None:
+    """How many of the gradients of input and weight are requested; None if not recorded."""
+    mask = [] if place is None else call.setting(place).strip("[]").lower().replace(" ", "").split(",")
+    return sum(each == "true" for each in mask[:2]) if len(mask) == 3 else None
+
+
+def gradient_of_input(call: Call) -> Work | None:
+    """Work by the gradient of the output and the weight, which 2021 recorded."""
+    output, weight = call.shapes[0], call.shapes[1]
+    flops = 2 * prod(output) * prod(weight[1:])
+    return Work(flops, _fewest(flops, weight[2:]), None, weight[:2])
+
+
+def convolution_output(op: str, shapes: str) -> tuple[tuple[Shape, Shape], Shape] | None:
+    """((input, weight), output) as a backward convolution records them; None for other ops."""
+    given, order = shapes_of(shapes), BACKWARD_CONVOLUTIONS.get(op)
+    if given is None or order is None or len(given) < len(order):
+        return None
+    output, source, weight = (given[place] for place in order)
+    whole = len(output) == len(source) == len(weight) >= 3
+    return ((source, weight), output) if whole else None
+
+
+def _convolved(source: Shape, weight: Shape, output: Shape) -> Work:
+    """output [N, K, ...], weight [K, C / groups, ...]: each element of the output sums C / groups x window products.
+
+    A transposed convolution has the two in each other's place: its weight is [C, K / groups, ...].
+    """
+    spread = weight[0] == source[1] and weight[0] != output[1]
+    summed, channels = (source, source[1]) if spread else (output, output[1])
+    flops = 2 * prod(summed) * prod(weight[1:])
+    depthwise = weight[1] == 1 and source[1] > 1 and channels >= source[1]
+    moved = prod(source) + prod(weight) + prod(output)
+    return Work(flops, _fewest(flops, weight[2:]), moved, (weight[0], weight[1]), "", depthwise)
+
+
+def _fewest(flops: int, window: Shape) -> int:
+    """Operations of the most economical algorithm for a convolution with this window; 0: unknown."""
+    return 0 if max(window, default=1) > 3 else flops // prod(2 if length > 1 else 1 for length in window)
 
 
 def work_of(
@@ -55,7 +323,7 @@ def work_of(
         return None
     size = TYPE_BYTES.get(dtype)
     moved = None if size is None or work.least_bytes is None else work.least_bytes * size
-    return work._replace(least_bytes=moved, dtype=dtype)
+    return replace(work, least_bytes=moved, dtype=dtype)
 
 
 def _product(batch: int, m: int, n: int, k: int, elements: int | None = None) -> Work:
@@ -107,10 +375,10 @@ def _broadcast(left: Shape, right: Shape) -> Shape | None:
 
 
 def _gradient_of_input(call: Call) -> Work | None:
-    return convolutions.gradient_of_input(call._replace(shapes=call.shapes[1:]))
+    return gradient_of_input(replace(call, shapes=call.shapes[1:]))
 
 
-class Attention(NamedTuple):
+class Attention(msgspec.Struct, frozen=True):
     """Where an attention op has its inputs.
 
     first        place of the query among the inputs
@@ -188,8 +456,8 @@ _RULES: dict[str, tuple[int, Callable[[Call], Work | None]]] = {
     **{f"aten::{op}": (1, _bmm(1)) for op in ("baddbmm", "baddbmm_")},
     "aten::linear": (0, _linear),
     "aten::matmul": (0, _matmul),
-    **{op: (0, convolutions.forward(places)) for op, places in convolutions.FORWARD.items()},
-    **{op: (0, convolutions.backward(op)) for op in convolutions.BACKWARD},
+    **{op: (0, forward_convolution(places)) for op, places in FORWARD_CONVOLUTIONS.items()},
+    **{op: (0, backward_convolution(op)) for op in BACKWARD_CONVOLUTIONS},
     "aten::cudnn_convolution_backward_input": (1, _gradient_of_input),
     "aten::miopen_convolution_backward_input": (1, _gradient_of_input),
     **{op: (kind.first, attention(op)) for op, kind in ATTENTION.items()},

@@ -29,14 +29,15 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace
 
 
-class Peaks(NamedTuple):
+class Peaks(msgspec.Struct, frozen=True):
     """Rates in TFLOP/s, except memory.
 
     fp32        without tensor cores
@@ -199,7 +200,7 @@ def _one(entry: str) -> tuple[str, Rates]:
     return name.strip().lower(), {"plain_half": _PLAIN_HALF * rates["fp32"], **rates}
 
 
-class SmRates(NamedTuple):
+class SmRates(msgspec.Struct, frozen=True):
     """Operations of one multiprocessor per clock; a multiply and an add count as two. None: it has no such unit.
 
     half, tf32 and fp8 are those of the tensor cores with FP32 accumulation, which GeForce cards do at half the rate of
@@ -224,7 +225,7 @@ RATES = {
 }
 
 
-class Card(NamedTuple):
+class Card(msgspec.Struct, frozen=True):
     """A graphics card. boost: clock in MHz; memory: bandwidth in GB/s."""
 
     chip: str
@@ -311,5 +312,6 @@ def card_rates(device_name: str) -> dict[str, float | None] | None:
     if card is None:
         return None
     tera = card.multiprocessors * card.boost / 1e6
-    rates = {field: None if each is None else each * tera for field, each in RATES[card.chip]._asdict().items()}
+    of_chip = msgspec.structs.asdict(RATES[card.chip])
+    rates = {field: None if each is None else each * tera for field, each in of_chip.items()}
     return {**rates, "memory": card.memory}

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from functools import partial
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
-from tb_steptime.metrics.gpu.utilization import sm_levels, windows
+from tb_steptime.metrics.gpu.utilization import sm_levels, sums_in_windows
 from tb_steptime.text import Reason, Unit
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import weighted_overlap
@@ -30,7 +31,7 @@ NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
 _LONGEST_INTERVAL = 2
 
 
-class Measured(NamedTuple):
+class Measured(msgspec.Struct, frozen=True):
     """A metric, and a pattern for the names of counters that it is read from; percentages become fractions."""
 
     metric: Metric
@@ -89,7 +90,7 @@ SM_ACTIVE, TENSOR_ACTIVE, DRAM = COUNTER_METRICS[:3]
 _OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
 
 
-class Samples(NamedTuple):
+class Samples(msgspec.Struct, frozen=True, eq=False):
     """Samples of one counter of one device: each value holds over (start, end]."""
 
     start: Int64
@@ -136,11 +137,7 @@ def measured(trace: Trace, device: int, id: str) -> Figure:
     of = samples(trace, device, id)
     if of is None:
         return unknown(trace, NOT_SAMPLED)
-    start, end = windows(trace)
-    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
-    low, high = place.reshape(2, -1)
-    part, whole = (np.concatenate(([0.0], np.cumsum(each))) for each in _covered(of, edges))
-    part, whole = part[high] - part[low], whole[high] - whole[low]
+    part, whole = sums_in_windows(trace, partial(_covered, of))
     means = [p / w if w > 0 else None for p, w in zip(part.tolist(), np.rint(whole).tolist(), strict=True)]
     return Figure(means[0], tuple(means[1:]), NOT_SAMPLED_HERE if means[0] is None else None)
 
@@ -161,7 +158,7 @@ def _covered(of: Samples, edges: Int64) -> tuple[Float64, Float64]:
     return weighted_overlap(of.start, of.end, of.value, edges), whole
 
 
-class Validation(NamedTuple):
+class Validation(msgspec.Struct, frozen=True):
     """An estimate beside what was measured over the same time."""
 
     estimated: float

@@ -10,16 +10,19 @@ calculator ignores the opt-in limit. So the occupancy is recomputed here from th
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, ratio_figure, unknown
-from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, windows
+from tb_steptime.metrics.gpu.utilization import NO_KERNELS, blocks, kernel_rows, sums_in_windows
+from tb_steptime.metrics.kernel_names.work_kinds import PERSISTENT
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.intervals import weighted_overlap
-from tb_steptime.trace.model import Device, Trace, shared
-from tb_steptime.trace.table import Float64, Int32, Int64
+from tb_steptime.trace.model import Device, Trace, are_named, shared
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
     "est_achieved_occupancy",
@@ -156,6 +159,36 @@ def _fill_rows(
 
 
 @shared
+def sm_counts(trace: Trace) -> Int64:
+    """Number of SMs of each kernel's device; 0 if not recorded."""
+    on = trace.events.device[trace.kernels.event]
+    counts = np.zeros(len(on), np.int64)
+    for device in trace.devices.values():
+        counts[on == device.id] = device.sm_count or 0
+    return counts
+
+
+@shared
+def slots(trace: Trace) -> Int64:
+    """Number of blocks of each kernel's launch that the device holds at once; 0 if unknown."""
+    return np.where(filling(trace).resident > 0, filling(trace).resident * sm_counts(trace), 0)
+
+
+def sm_active(trace: Trace) -> Float64:
+    """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
+    found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
+    waves = np.where(found.waves > 0, found.waves, np.nan)
+    active: Float64 = (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
+    return active
+
+
+@shared
+def is_persistent(trace: Trace) -> Bool:
+    """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
+    return are_named(trace, trace.kernels.event, PERSISTENT.search)
+
+
+@shared
 def est_achieved_occupancy(trace: Trace, device: int) -> Figure:
     """Mean over kernels of the recomputed occupancy, weighted by kernel time within the window."""
     return _weighted_mean(trace, device, filling(trace).occupancy, NO_LAUNCH_SHAPES)
@@ -199,11 +232,8 @@ def _weighted_mean(trace: Trace, device: int, values: Float64, reason: Reason) -
     rows = _measured_rows(trace, device, values)
     if not len(rows):
         return unknown(trace, reason if len(kernel_rows(trace, device)) else NO_KERNELS)
-    start, end = windows(trace)
-    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
-    totals = [np.concatenate(([0.0], np.cumsum(each))) for each in _weighted(trace, rows, values, edges)]
-    low, high = place.reshape(2, -1)
-    return ratio_figure(totals[0][high] - totals[0][low], totals[1][high] - totals[1][low], NO_KERNELS)
+    part, whole = sums_in_windows(trace, partial(_weighted, trace, rows, values))
+    return ratio_figure(part, whole, NO_KERNELS)
 
 
 def _weighted(trace: Trace, rows: Int64, values: Float64, edges: Int64) -> tuple[Float64, Float64]:

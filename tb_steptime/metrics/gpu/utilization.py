@@ -12,6 +12,8 @@ Kernels that belong to collectives are known by their names (`metrics.kernel_nam
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 import numpy as np
 
@@ -205,6 +207,16 @@ def windows_ns(trace: Trace) -> Int64:
     return end - start
 
 
+def sums_in_windows(trace: Trace, in_bins: Callable[[Int64], Sequence[Float64]]) -> list[Float64]:
+    """Sums over each of `windows` of what `in_bins` measures in bins, whose edges it is given: one entry for each of
+    its columns."""
+    start, end = windows(trace)
+    edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
+    low, high = place.reshape(2, -1)
+    before = [np.concatenate(([0.0], np.cumsum(each))) for each in in_bins(edges)]
+    return [column[high] - column[low] for column in before]
+
+
 def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
     """For each kernel, whether its grid is counted in work-items, and whether that is unknown."""
     in_items, uncertain = _units_of_calls(trace)
@@ -263,6 +275,18 @@ def collective_names(trace: Trace) -> Bool:
         for name in distinct_in(trace.events.name[trace.events.rows(*kinds)]).tolist():
             judged[name] |= judge(trace.strings[name])
     return judged
+
+
+def collective_kernels(trace: Trace) -> Int64:
+    """Rows of the event table: the kernels of collectives, on any device."""
+    kernels = trace.events.rows(Kind.KERNEL)
+    return kernels[collective_names(trace)[trace.events.name[kernels]]]
+
+
+def computing_kernels(trace: Trace) -> Int64:
+    """Rows of the event table: all other kernels."""
+    kernels = trace.events.rows(Kind.KERNEL)
+    return kernels[~collective_names(trace)[trace.events.name[kernels]]]
 
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:

@@ -9,14 +9,12 @@ Marks of steps are left out; those of torch.optim and of the loader are included
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
-from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_names, short_range
 from tb_steptime.trace.intervals import Intervals
@@ -55,7 +53,7 @@ class RangeRow(msgspec.Struct, frozen=True):
     launches: float
 
 
-class _Tree(NamedTuple):
+class _Tree(msgspec.Struct, frozen=True, eq=False):
     """Paths; an outer path comes before its inner ones. label, phase: of its innermost range.
 
     rows, path: the ranges as rows of the event table, ascending, and the path of each.
@@ -68,7 +66,7 @@ class _Tree(NamedTuple):
     phase: list[PhaseId]
 
 
-class _Sums(NamedTuple):
+class _Sums(msgspec.Struct, frozen=True, eq=False):
     """Sums over the span for each path; the last three cover all that is launched inside it."""
 
     begun: Int64

@@ -1,19 +1,42 @@
-"""Calls that block the host: recognised by name, and copies that stage pageable memory, whatever their name.
+"""Blocking calls in groups: a copy and the synchronize after it under one op block the host once.
 
-runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
-device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
+thread   |-- aten::item --|   |-- aten::unique ----------------|
+           [copy][ sync  ]      [copy][sync] [launch] [copy][sync]
+group      ggggggggggggggg      ggggggggggg           hhhhhhhhhhh     work that is launched between two calls parts them
+
+Outside any op only a synchronize directly after a copy forms a group with it. A copy that does not block is in a group
+if it is waited for at once. The profiler's own synchronize, after the last step, does not belong to the training.
+
+Two recordings are matched by the calls' place of origin.
+
+base        aten::item   cudaMemcpyAsync + cudaStreamSynchronize   forward   train.py: step     2 calls a step, 14 ms
+candidate   (no such row)                                                                       gone
 """
 
 from __future__ import annotations
 
 import enum
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.activities import directions
+from tb_steptime.metrics.phases.assignment import SITES, site_of
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.nesting import op_rows, outermost, parent_places
+from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.sources import Words, modules, sources
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
+
+# Calls that block the host: recognised by name, and copies that stage pageable memory, whatever their name.
+#
+# runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
+# device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
 
 #: Calls that return only when the device has finished something. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = expression(
@@ -67,7 +90,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     rows = distinct_in(np.concatenate((named, pageable)))
     kind = by_name[events.name[rows]]
     kind[is_in(rows, pageable)] = Blocks.PAGEABLE_COPY
-    outer = _outer(trace, rows)
+    outer = parent_places(trace, rows) < 0
     return BlockingCalls(rows[outer], kind[outer])
 
 
@@ -84,17 +107,275 @@ def _blocks(name: str) -> Blocks:
     return next((kind for pattern, kind in patterns if pattern.match(name)), Blocks.NOT)
 
 
-def _outer(trace: Trace, rows: Int64) -> Bool:
-    """Which calls are not inside another one of them on their thread."""
-    events, outer = trace.events, np.zeros(len(rows), bool)
-    for thread in distinct_in(events.thread[rows]).tolist():
-        mine = np.flatnonzero(events.thread[rows] == thread)
-        reach = np.maximum.accumulate(events.ends(rows[mine]))
-        outer[mine] = np.append(True, events.start_ns[rows[mine[1:]]] >= reach[:-1])
-    return outer
-
-
 def _pageable_copies(trace: Trace) -> Int64:
     """Copy calls that stage pageable memory: the wait is inside the call."""
     call = find_launches(trace).calls_of(rows_named(trace, (Kind.MEMCPY,), PAGEABLE_COPY.search))
     return distinct_in(call[call >= 0])
+
+
+#: Maximum number of different calls of a group that are named.
+_NAMED_CALLS = 3
+
+
+#: Kinds of calls after which a group is named; the most important first.
+BlockingKind = Literal["sync", "pageable_copy", "copy", "allocator"]
+KINDS: tuple[BlockingKind, ...] = get_args(BlockingKind)
+_BY_WEIGHT = (
+    (Blocks.ALLOCATOR, "allocator"),
+    (Blocks.SYNC, "sync"),
+    (Blocks.NOT, "copy"),
+    (Blocks.COPY, "copy"),
+    (Blocks.PAGEABLE_COPY, "pageable_copy"),
+)
+
+
+class BlockingGroups(msgspec.Struct, frozen=True, eq=False):
+    """Groups in the steps, sorted by start; groups of different threads may overlap. Each column has one entry per
+    group.
+
+    start, end     from its first call's start to its last one's end
+    call, op       row of its first call, and of the innermost op around that; -1 for none
+    blocked_ns     length of its calls
+    kind           place in KINDS
+    copy           row of `find_launches` of its last copy; -1 for none
+    bytes          copied by it; -1 if not recorded or nothing is copied
+    names          (n, 3) rows of the string table: its calls' names in order, repeats left out; -1 for none
+    """
+
+    start: Int64
+    end: Int64
+    call: Int64
+    op: Int64
+    blocked_ns: Int64
+    kind: UInt8
+    copy: Int32
+    bytes: Int64
+    names: Int32
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def calls(self, trace: Trace, group: int) -> str:
+        """The names of a group's calls: "cudaMemcpyAsync + cudaStreamSynchronize"."""
+        return " + ".join(trace.strings[name] for name in self.names[group].tolist() if name >= 0)
+
+
+_NONE = np.zeros(0, np.int64)
+_NO_GROUPS = BlockingGroups(
+    _NONE, _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.uint8), np.zeros(0, np.int32), _NONE,
+    np.zeros((0, _NAMED_CALLS), np.int32),
+)  # fmt: skip
+
+
+@shared
+def blocking_groups(trace: Trace) -> BlockingGroups:
+    """Every group that begins within the marks of the steps."""
+    if not len(blocking_calls(trace).row):
+        return _NO_GROUPS
+    calls = _calls_of_groups(trace)
+    new = _opens(trace, calls)
+    order = np.argsort(calls.row[new], kind="stable")  # sorted by thread so far; this is time order
+    groups = _groups(trace, calls, np.flatnonzero(new), order)
+    low, high = find_steps(trace).host_window
+    inside = (groups.start >= low) & (groups.start < high)
+    return BlockingGroups(*(getattr(groups, column)[inside] for column in BlockingGroups.__struct_fields__))
+
+
+class _Calls(msgspec.Struct, frozen=True, eq=False):
+    """Calls that may be in a group: those that block, and asynchronous copies that are waited for at once. Sorted by
+    thread, then by time. op: the innermost one around the call, -1 for none; launched: number of earlier launches of
+    the thread."""
+
+    row: Int64
+    kind: UInt8
+    thread: Int32
+    op: Int64
+    launched: Int64
+
+
+def _calls_of_groups(trace: Trace) -> _Calls:
+    blocking, events = blocking_calls(trace), trace.events
+    copies = _host_copies(trace)
+    copies = copies[is_in(copies, blocking.row, invert=True)]
+    rows = np.concatenate((blocking.row, copies))
+    kind = np.concatenate((blocking.kind, np.full(len(copies), Blocks.NOT, np.uint8)))
+    order = np.lexsort((rows, events.thread[rows]))
+    rows, kind = rows[order], kind[order]
+    calls = _Calls(rows, kind, events.thread[rows], op_at(trace, rows), _launched_before(trace, rows))
+    waited = np.append(~_opens(trace, calls)[1:] & (kind[1:] == Blocks.SYNC), False)
+    keep = (kind != Blocks.NOT) | waited
+    return _Calls(*(getattr(calls, column)[keep] for column in _Calls.__struct_fields__))
+
+
+def _host_copies(trace: Trace) -> Int64:
+    """Asynchronous calls that copy between the host and a device."""
+    events, launches = trace.events, find_launches(trace)
+    rows = np.flatnonzero((events.kind[launches.activity] == Kind.MEMCPY) & (launches.call >= 0))
+    call = launches.call[rows]
+    between = are_named(trace, launches.activity[rows], lambda name: "DtoD" not in name and "PtoP" not in name)
+    named = are_named(trace, call, ASYNC_COPY_CALL.match)
+    return distinct_in(call[between & named]).astype(np.int64)
+
+
+def _launched_before(trace: Trace, rows: Int64) -> Int64:
+    """How many launch calls of its thread begin before each call."""
+    call = find_launches(trace).call
+    launching = distinct_in(call[call >= 0])
+    thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
+    for number in distinct_in(trace.events.thread[rows]).tolist():
+        mine = trace.events.thread[rows] == number
+        before[mine] = np.searchsorted(launching[thread == number], rows[mine])
+    return before
+
+
+def _opens(trace: Trace, calls: _Calls) -> Bool:
+    """Which calls begin a group. A call does not if it is under the same op as the call before or, outside any op, is
+    the synchronize after a copy. Work that is launched between two calls separates them."""
+    copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
+    new = np.ones(len(calls.row), bool)
+    together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
+    together &= (calls.thread[1:] == calls.thread[:-1]) & (calls.op[1:] == calls.op[:-1])
+    together &= calls.launched[1:] - calls.launched[:-1] <= copies[:-1]
+    new[1:] = ~together
+    return new
+
+
+def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> BlockingGroups:
+    events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
+    length = events.dur_ns[calls.row]
+    copy, nbytes = _copied(trace, calls.row)
+    past = np.append(first[1:], len(calls.row))[: len(first)] - 1
+    return BlockingGroups(
+        start=events.start_ns[calls.row[first]][order],
+        end=events.ends(calls.row[past])[order],
+        call=calls.row[first][order],
+        op=calls.op[first][order],
+        blocked_ns=np.add.reduceat(length, first)[order],
+        kind=_kinds(calls.kind, number, len(first))[order],
+        copy=np.maximum.reduceat(copy, first)[order].astype(np.int32),
+        bytes=_sum_of_known(nbytes, first)[order],
+        names=_names(events.name[calls.row], first, number)[order],
+    )
+
+
+def _sum_of_known(values: Int64, first: Int64) -> Int64:
+    """Sums the known values of each group; -1 where none is known."""
+    return np.where(np.maximum.reduceat(values, first) >= 0, np.add.reduceat(np.maximum(values, 0), first), -1)
+
+
+def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
+    """Returns for each call the row of `find_launches` of its copy and the bytes of that copy; -1 for none."""
+    launches, events = find_launches(trace), trace.events
+    copies = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
+    by_call = copies[np.argsort(launches.call[copies], kind="stable")]
+    place = np.searchsorted(launches.call[by_call], rows)
+    known = np.append(launches.call[by_call], -1)[place] == rows
+    found = np.where(known, np.append(by_call, -1)[place], -1)
+    if events.bytes is None:
+        return found, np.full(len(rows), -1, np.int64)
+    activity = np.append(launches.activity, -1)[found]  # there may be no activity at all
+    return found, np.where(found >= 0, np.append(events.bytes, -1)[activity], -1)
+
+
+def _kinds(kind: UInt8, group: Int64, count: int) -> UInt8:
+    """A group has the kind of its most important call; an asynchronous copy that is waited for counts as a copy."""
+    result = np.full(count, KINDS.index("allocator"), np.uint8)
+    for blocks, name in _BY_WEIGHT:
+        result[group[kind == blocks]] = KINDS.index(name)
+    return result
+
+
+def _names(name: Int32, first: Int64, group: Int64) -> Int32:
+    result = np.full((len(first), _NAMED_CALLS), -1, np.int32)
+    changes = np.append(True, name[1:] != name[:-1])
+    changes[first] = True
+    rank = np.cumsum(changes)
+    rank -= rank[first][group]
+    shown = changes & (rank < _NAMED_CALLS)
+    result[group[shown], rank[shown]] = name[shown]
+    return result
+
+
+#: Maximum number of places, those with the most time; the time of the others is short.
+PLACES = 200
+
+_LINE = expression(r"\(\d+\)")
+
+
+class BlockingPlace(msgspec.Struct, frozen=True):
+    """Blocking calls of one place, as in `BlockingRow`; sums over the compared steps.
+
+    total_ns       how long the calls block the host
+    deviation_ns   standard deviation of this time per step; None if there is one step
+    source         the source line without its number, which changes when a line is added above it
+    """
+
+    call: str
+    kind: BlockingKind
+    op: str | None
+    outer_op: str | None
+    phase: PhaseId
+    direction: str | None
+    module: str | None
+    source: str | None
+    count: int
+    total_ns: int
+    deviation_ns: float | None
+
+
+def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
+    """The places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each group,
+    -1 for none."""
+    kept = np.flatnonzero(step >= 0)
+    if not len(kept):
+        return []
+    around, blocked = _Surroundings(trace, kept), blocking_groups(trace).blocked_ns[kept]
+    alike = Groups.of(*around.keys())
+    figures = zip(alike.count().tolist(), alike.sum(blocked).tolist(),
+                  alike.deviation(blocked, step[kept], steps).tolist(), strict=True)  # fmt: skip
+    found = [around.place(row, count, ns, known(spread))
+             for row, (count, ns, spread) in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
+    return sorted(found, key=lambda place: (-place.total_ns, place.call, place.op or ""))[:PLACES]
+
+
+class _Surroundings:
+    """Places of some of `blocking_groups`. op, outer_op: rows of the string table, -1 for none."""
+
+    def __init__(self, trace: Trace, kept: Int64) -> None:
+        groups = blocking_groups(trace)
+        op, call = groups.op[kept], groups.call[kept]
+        outer = outermost(trace, op_rows, op)
+        self._trace, self._groups, self._kept = trace, groups, kept
+        self._op, self._outer = (values_at(trace.events.name, row) for row in (op, outer))
+        self._site = site_of(trace, call)
+        self._direction = directions(trace, groups.copy[kept])
+        self._module, self._source = modules(trace, call), _without_lines(sources(trace, call))
+
+    def keys(self) -> list[Int64]:
+        words = (self._direction, self._module, self._source)
+        calls = (self._groups.kind[self._kept], *self._groups.names[self._kept].T)
+        columns = (*calls, self._op, self._outer, self._site, *(each.number for each in words))
+        return [np.asarray(column, np.int64) for column in columns]
+
+    def place(self, row: int, count: int, total_ns: int, deviation_ns: float | None) -> BlockingPlace:
+        return BlockingPlace(
+            call=self._groups.calls(self._trace, int(self._kept[row])),
+            kind=KINDS[int(self._groups.kind[self._kept[row]])],
+            op=self._trace.strings.get(int(self._op[row])),
+            outer_op=self._trace.strings.get(int(self._outer[row])),
+            phase=SITES[int(self._site[row])].phase,
+            direction=self._direction[row],
+            module=self._module[row],
+            source=self._source[row],
+            count=count,
+            total_ns=total_ns,
+            deviation_ns=deviation_ns,
+        )
+
+
+def _without_lines(words: Words) -> Words:
+    """ "train.py(54): step" is "train.py: step", whatever the line."""
+    texts = [_LINE.sub("", text) for text in words.texts]
+    distinct = list(dict.fromkeys(texts))
+    place = np.array([*(distinct.index(text) for text in texts), -1], np.int32)
+    return Words(place[words.number], distinct)

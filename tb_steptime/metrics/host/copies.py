@@ -17,9 +17,9 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import CopyDirection, way
+from tb_steptime.metrics.gpu.activities import CopyDirection, way
 from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_intervals
-from tb_steptime.metrics.host.sync_groups import blocking_groups
+from tb_steptime.metrics.host.blocking_calls import blocking_groups
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.groups import Groups, known

@@ -16,10 +16,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import shapes_of
+from tb_steptime.metrics.flops.op_flops import shapes_of
 from tb_steptime.metrics.gpu.utilization import collective_names
+from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
-from tb_steptime.metrics.memory.devices import CPU, memory_devices
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, exact_sums, known

@@ -14,8 +14,7 @@ microsecond otherwise.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
@@ -44,8 +43,11 @@ _SHORTEST = 0.05
 #: Share of the steps from which on what observes the ops makes conclusions about the host unsure, and very unsure.
 OBSERVED_FRACTION, MOSTLY_OBSERVED = 0.05, 0.2
 
+#: Rows that are looked at together: columns of all of a large trace would take much memory.
+_AT_ONCE = 1 << 20
 
-class ProfilerCost(NamedTuple):
+
+class ProfilerCost(msgspec.Struct, frozen=True):
     """The profiler's cost in the mean step. low_ns, high_ns: CPU time; events: number of recorded events."""
 
     low_ns: int
@@ -57,16 +59,18 @@ class ProfilerCost(NamedTuple):
 def profiler_cost(trace: Trace) -> ProfilerCost | None:
     """The cost on the threads of the training and its backward pass, which work one at a time. None if no host events
     were recorded in the steps."""
-    events = trace.events
-    rows = {kind: events.rows(kind) for kind in (Kind.CPU_OP, Kind.USER, Kind.PYTHON)}
-    of_steps = {kind: mine[_counts(trace, events.thread[mine], events.start_ns[mine])] for kind, mine in rows.items()}
-    ops = of_steps[Kind.CPU_OP]
-    with_shapes = 0 if events.shapes is None else int((events.shapes[ops] >= 0).sum())
+    events, count, with_shapes = trace.events, np.zeros(256, np.int64), 0
+    for first in range(0, len(events), _AT_ONCE):
+        some = slice(first, first + _AT_ONCE)
+        rows = first + np.flatnonzero(_counts(trace, events.thread[some], events.start_ns[some]))
+        count += np.bincount(events.kind[rows], minlength=len(count))
+        if events.shapes is not None:
+            with_shapes += int((events.shapes[rows[events.kind[rows] == Kind.CPU_OP]] >= 0).sum())
     number = {
-        OP_NS: len(ops) + len(of_steps[Kind.USER]),
+        OP_NS: int(count[Kind.CPU_OP] + count[Kind.USER]),
         SHAPES_NS: with_shapes,
         ALLOCATION_NS: int(_counts(trace, trace.memory.thread, trace.memory.ts).sum()),
-        PYTHON_NS: len(of_steps[Kind.PYTHON]),
+        PYTHON_NS: int(count[Kind.PYTHON]),
     }
     noted = sum(number.values()) - with_shapes
     if not noted:

@@ -22,14 +22,14 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.gpu.copy_directions import directions
-from tb_steptime.metrics.host.sync_groups import KINDS, BlockingGroups, BlockingKind, blocking_groups
+from tb_steptime.metrics.gpu.activities import directions
+from tb_steptime.metrics.host.blocking_calls import KINDS, BlockingGroups, BlockingKind, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.idle.token_waits import token_waits
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, Site
-from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import short_range, user_ranges

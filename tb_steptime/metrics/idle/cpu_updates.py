@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import way
-from tb_steptime.metrics.host.sync_groups import blocking_groups
-from tb_steptime.metrics.idle.doing import MOSTLY, doing_in, lasting
+from tb_steptime.metrics.gpu.activities import way
+from tb_steptime.metrics.host.blocking_calls import blocking_groups
+from tb_steptime.metrics.idle.doing import doing_in
 from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loader_intervals
@@ -71,10 +71,9 @@ def _unmarked(trace: Trace) -> Intervals:
     end = _next_weights(trace, start)
     long = (end - start >= LEAST_UPDATE_NS) & (loader_intervals(trace).overlap_ns(start, end) == 0)
     rows, start, end = rows[long], start[long], end[long]
-    among = lasting(trace, MOSTLY * (end - start).min(initial=LEAST_UPDATE_NS))
     threads = trace.events.thread[groups.call[rows]]
     places = zip(threads.tolist(), start.tolist(), end.tolist(), strict=True)
-    doing = [doing_in(trace, *each, among) for each in places]
+    doing = [doing_in(trace, *each) for each in places]
     # nothing is recorded of the CPU for most of the time, or a function of an optimizer
     found = np.array([
         each.kind == "nothing" or (each.kind == "frame" and _OF_OPTIMIZER.search(each.name or "") is not None)

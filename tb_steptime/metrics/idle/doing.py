@@ -18,7 +18,7 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import MODULE_FRAME, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, short_range
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.step_marks import step_marks
@@ -141,19 +141,22 @@ class Doing(NamedTuple):
     busiest_ns: int = 0
 
 
+#: The latest end is known of each so many events, so that those that last until an instant are found without a look at
+#: all events before it.
+_BLOCK = 1 << 14
+
 #: Kinds of events that name the user's code.
 _NAMES_CODE = (Kind.PYTHON, Kind.USER)
 
 NOTHING = Doing("nothing", None, None, False)
 
 
-def doing_in(trace: Trace, thread: int, start: int, end: int, among: Int64 | None = None) -> Doing:
+def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
     """Returns what the thread does; if nothing, what those of the autograd engine and the training do, which work while
-    it waits. among: rows that include all events of at least half the range's length, if they are known already."""
+    it waits."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
-    among = lasting(trace, MOSTLY * (end - start)) if among is None else among
-    rows = _lasting(trace, among, start, end)
+    rows = _lasting(trace, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
     found = [_doing(trace, mine, start, end) for mine in of_thread]
     one = next((each for each in found if each.kind in ("call", "op")), None) or next(
@@ -183,23 +186,39 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     return Doing("op", name, None, compiles)
 
 
-def lasting(trace: Trace, least_ns: float) -> Int64:
-    """Returns the rows of the events that last at least this long; few of a large trace's millions if that is long."""
-    rows: Int64 = np.flatnonzero(trace.events.dur_ns >= least_ns)
-    return rows
-
-
-def _lasting(trace: Trace, among: Int64, start: int, end: int) -> Int64:
+def _lasting(trace: Trace, start: int, end: int) -> Int64:
     """Returns the rows of the events of all threads that last for most of the range, outer ones first."""
     events = trace.events
-    within = np.minimum(events.ends(among), end) - np.maximum(events.start_ns[among], start)
-    rows = among[within >= MOSTLY * (end - start)]
+    rows = _at(trace, (start + end) // 2)  # what lasts for half of a range lasts at its middle
+    within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
+    rows = rows[within >= MOSTLY * (end - start)]
     rows = rows[~_marks(trace)[events.name[rows]]]
     if (events.kind[rows] == Kind.USER).any():  # inferring steps takes long
         rows = rows[~is_in(events.name[rows], events.name[_step_ranges(trace)])]
     return rows
 
 
+def _at(trace: Trace, instant: int) -> Int64:
+    """Returns the rows of the events that last at an instant, in ns, or begin or end at it, in time order."""
+    events = trace.events
+    begun = int(np.searchsorted(events.start_ns, instant, side="right"))
+    found = []
+    for block in np.flatnonzero(_latest_ends(trace)[: -(-begun // _BLOCK)] >= instant).tolist():
+        first, last = block * _BLOCK, min((block + 1) * _BLOCK, begun)
+        ends = events.start_ns[first:last] + events.dur_ns[first:last]
+        found.append(first + np.flatnonzero(ends >= instant))
+    return np.concatenate((np.empty(0, np.int64), *found))
+
+
+@shared
+def _latest_ends(trace: Trace) -> Int64:
+    """Returns the latest end of the events of each block, in ns."""
+    events = trace.events
+    blocks = (slice(first, first + _BLOCK) for first in range(0, len(events), _BLOCK))
+    return np.array([(events.start_ns[some] + events.dur_ns[some]).max() for some in blocks], np.int64)
+
+
+@shared
 def _marks(trace: Trace) -> Bool:
     """Says which names show no activity: those of marked steps and of the loader."""
     marks: Bool = loader_names(trace).copy()
@@ -207,6 +226,7 @@ def _marks(trace: Trace) -> Bool:
     return marks
 
 
+@shared
 def _step_ranges(trace: Trace) -> Int64:
     """Returns the rows of the ranges with which inferred steps begin, and which last for most of them."""
     inferred, ranges = inferred_steps(trace), trace.events.rows(Kind.USER)
@@ -230,7 +250,7 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
             name = trace.name_of(row)
             ops = rows[events.kind[rows] == Kind.CPU_OP]
             inside = trace.name_of(ops[-1]) if kind == "call" and len(ops) else None
-            alike = events.dur_ns[_alike(trace, row)] if kind in ("op", "call") else ()
+            alike = events.dur_ns[_alike_to(trace, row)] if kind in ("op", "call") else ()
             unusual = len(alike) >= ENOUGH_ALIKE and bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(alike))
             busiest = busiest_of(trace, np.array([row], np.int64), start, end) if kind == "frame" else None
             return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))
@@ -258,7 +278,7 @@ def is_explained(trace: Trace, start: int, end: int) -> bool:
     most of that time, and events with its name do so elsewhere, too, or there are none. A frame that is short elsewhere
     is only where the host happened to be, and one that contains the begin of a step is the loop around it."""
     events, length = trace.events, end - start
-    rows = _lasting(trace, lasting(trace, MOSTLY * length), start, end)
+    rows = _lasting(trace, start, end)
     rows = rows[is_in(events.thread[rows], [*training_threads(trace)]) & is_in(events.kind[rows], _NAMES_CODE)]
     rows = rows[_exact(trace, rows, length) & ~_contains_begin(trace, rows)]
     return any(_is_usual(trace, row, MOSTLY * length) for row in rows.tolist())
@@ -273,15 +293,19 @@ def _contains_begin(trace: Trace, rows: Int64) -> Bool:
 
 def _is_usual(trace: Trace, row: int, least_ns: float) -> bool:
     """Whether events with this row's name last at least so long elsewhere, or are nowhere else."""
-    alike = _alike(trace, row)
+    alike = _alike_to(trace, row)
     alike = alike[alike != row]
     return not len(alike) or median(trace.events.dur_ns[alike]) >= least_ns
 
 
-def _alike(trace: Trace, row: int) -> Int64:
+def _alike_to(trace: Trace, row: int) -> Int64:
     """Returns the rows of all events with the name and kind of this one."""
-    events = trace.events
-    return np.flatnonzero((events.name == events.name[row]) & (events.kind == events.kind[row]))
+    return _named_so(trace, int(trace.events.name[row]), int(trace.events.kind[row]))
+
+
+@shared
+def _named_so(trace: Trace, name: int, kind: int) -> Int64:
+    return np.flatnonzero((trace.events.name == name) & (trace.events.kind == kind))
 
 
 def is_graph_launch(name: str) -> bool:

@@ -21,10 +21,10 @@ from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.doing import is_explained
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.whole_means import whole_mean
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals

@@ -20,12 +20,11 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
 from tb_steptime.metrics.idle.cpu_updates import cpu_updates
-from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in, lasting
+from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.reasons import REASONS
-from tb_steptime.metrics.job.execution import compiled_ranges
-from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.groups import add_nearby
@@ -185,9 +184,9 @@ def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
 
 
 def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals) -> LongGaps:
-    steps, among = len(find_steps(trace).steps), lasting(trace, MOSTLY * min(LONG_NS, int(late.min())))
+    steps = len(find_steps(trace).steps)
     order = np.argsort(-late, kind="stable").tolist()
-    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed, among) for i in order]
+    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed) for i in order]
     unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
     compiled_ns = sum(gap.late_ns for gap in found if gap.compiled)
     return LongGaps(
@@ -251,13 +250,12 @@ def _compiled(trace: Trace, gaps: Gaps, rows: Int64) -> Bool:
     return generated | (innermost(trace, compiled_ranges(trace), call) >= 0)
 
 
-def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals, among: Int64) -> LongGap:
-    """The gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`; among: rows
-    of events that last at least half of the shortest long gap."""
+def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claimed: Intervals) -> LongGap:
+    """The gap with what the host does in it. claimed: idle time that has another cause, as by `_claimed`."""
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
-    doing = doing_in(trace, int(trace.events.thread[call]), *unclaimed, among)
+    doing = doing_in(trace, int(trace.events.thread[call]), *unclaimed)
     if cpu_updates(trace).overlap_ns(*np.array(unclaimed)[:, None])[0] >= MOSTLY * (unclaimed[1] - unclaimed[0]):
         doing = doing._replace(kind="update", name=doing.name or UPDATE)
     if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness

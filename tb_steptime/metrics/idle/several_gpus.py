@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
-from tb_steptime.metrics.host.sync_groups import BlockingGroups, blocking_groups
+from tb_steptime.metrics.host.blocking_calls import BlockingGroups, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.copy_directions import directions
-from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
+from tb_steptime.metrics.gpu.activities import directions
+from tb_steptime.metrics.host.blocking_calls import KINDS, blocking_groups
 from tb_steptime.metrics.idle.cpu_updates import cpu_updates
-from tb_steptime.metrics.job.kind import purpose_of
+from tb_steptime.metrics.job import purpose_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared

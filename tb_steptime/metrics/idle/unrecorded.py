@@ -23,7 +23,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
-from tb_steptime.metrics.job.execution import graphs_without_kernels
+from tb_steptime.metrics.job import graphs_without_kernels
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.steps import find_steps

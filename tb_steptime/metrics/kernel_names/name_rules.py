@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from tb_steptime.metrics.kernel_names.function_names import function_name
+import msgspec
+
+from tb_steptime.metrics.kernel_names.short_names import function_name
 from tb_steptime.metrics.kernel_names.work_kinds import COLLECTIVE_KERNEL
 from tb_steptime.text.patterns import expression
 
@@ -28,7 +30,7 @@ Role = Literal["matmul", "stage", "other"]
 Where = Literal["function", "whole"]
 
 
-class Family(NamedTuple):
+class Family(msgspec.Struct, frozen=True):
     """Kernels of one origin. `example` is a name that this family decides; `source`: the project whose naming the
     pattern follows."""
 
@@ -42,7 +44,7 @@ class Family(NamedTuple):
     source: str
 
 
-class Answer(NamedTuple):
+class Answer(msgspec.Struct, frozen=True):
     """The answer for a name. `family` is the deciding family's id; `reason` is text for the user."""
 
     answer: TensorCore
@@ -157,7 +159,7 @@ def classify(name: str, capability: tuple[int, int] | None = None, device: str =
     answer = _by_name(name)
     if has_tensor_cores(capability, device):
         return answer
-    return answer._replace(answer="no", reason=NO_TENSOR_CORES)
+    return msgspec.structs.replace(answer, answer="no", reason=NO_TENSOR_CORES)
 
 
 def has_tensor_cores(capability: tuple[int, int] | None, device: str) -> bool:

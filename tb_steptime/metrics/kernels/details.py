@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.occupancy import filling
+from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, slots, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
-from tb_steptime.metrics.kernels.aggregates import is_persistent, rows_in_window, slots, sm_counts
 from tb_steptime.metrics.kernels.launch_places import kernel_makers
+from tb_steptime.metrics.kernels.table import rows_in_window
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import equal_bins, weighted_overlap
 from tb_steptime.trace.model import Trace, shared
@@ -128,7 +128,8 @@ def _detail(trace: Trace, rows: Int64) -> KernelDetail:
 
 def _sites(trace: Trace, rows: Int64) -> list[LaunchSite]:
     op, dur = np.maximum(kernel_op_names(trace, rows), -1), trace.events.dur_ns[trace.kernels.event[rows]]
-    module, line = (Words(words.number[rows], words.texts) for words in kernel_makers(trace))
+    makers = kernel_makers(trace)
+    module, line = (Words(words.number[rows], words.texts) for words in (makers.module, makers.line))
     groups = Groups.of(op, module.number, line.number)
     count, total = groups.count(), groups.sum(dur)
     return [

@@ -15,7 +15,6 @@ device             kkkk                     jjjj
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -137,7 +136,7 @@ def _launching_modules(trace: Trace) -> Words:
     return words_of(forward, labels.texts.strings, lambda path: path.rpartition(MODULE_SEPARATOR)[2]).over(names)
 
 
-class KernelMakers(NamedTuple):
+class KernelMakers(msgspec.Struct, frozen=True, eq=False):
     """One entry per row of the kernel table.
 
     module   the innermost nn.Module; line: the innermost one outside torch; -1 where there is none, or none is recorded

@@ -8,8 +8,8 @@ joined      |---------------------|          (part + part) / (whole + whole)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Metric
@@ -21,7 +21,7 @@ from tb_steptime.metrics.gpu.utilization import (
     GPU_UTILIZATION,
     activity_intervals,
     busy_intervals,
-    collective_names,
+    collective_kernels,
     kernel_intervals,
     kernel_rows,
     sm_levels,
@@ -60,7 +60,7 @@ COPIES_SHARE = Metric(
 )  # fmt: skip
 
 
-class Bins(NamedTuple):
+class Bins(msgspec.Struct, frozen=True, eq=False):
     """part / whole is the figure of each bin, ns (weighted by a fraction, for part)."""
 
     part: Float64
@@ -103,14 +103,6 @@ def _hidden(trace: Trace, device: int, edges: Int64) -> Bins | None:
     return _covered(waits - exposed_waits(trace), edges) if len(waits) else None
 
 
-def _busy(trace: Trace, device: int, edges: Int64) -> Bins:
-    return _covered(busy_intervals(trace, device), edges)
-
-
-def _utilization(trace: Trace, device: int, edges: Int64) -> Bins:
-    return _covered(kernel_intervals(trace, device), edges)
-
-
 def _sm_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
     level = sm_levels(trace, device)
     if level is None:
@@ -119,8 +111,7 @@ def _sm_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
 
 
 def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    events, rows = trace.events, trace.events.rows(Kind.KERNEL)
-    rows = rows[collective_names(trace)[events.name[rows]]]
+    events, rows = trace.events, collective_kernels(trace)
     mine = rows[events.device[rows] == device]
     return _covered(Intervals.of_events(events, mine), edges) if len(rows) else None
 
@@ -130,33 +121,30 @@ def _copies(trace: Trace, device: int, edges: Int64) -> Bins | None:
     return _covered(activity_intervals(trace, device, *kinds), edges) if len(trace.events.rows(*kinds)) else None
 
 
-def _of_kernels(trace: Trace, device: int, edges: Int64, values: Float64) -> Bins | None:
+def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
     """The mean over the running kernels, weighted by time; concurrent kernels both count, kernels with NaN do not."""
-    rows = kernel_rows(trace, device)
-    rows = rows[np.isfinite(values[rows])]
-    if not len(rows):
-        return None
-    events, event = trace.events, trace.kernels.event[rows]
-    start, end = events.start_ns[event], events.start_ns[event] + events.dur_ns[event]
-    some = Intervals.union(start, end).overlap_ns(edges[:-1], edges[1:]) > 0  # sums may leave a rest where nothing runs
-    whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
-    part = weighted_overlap(start, end, values[rows], edges)
-    return Bins(np.where(some, part, 0.0), np.where(some, whole, 0.0))
 
+    def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
+        rows, values = kernel_rows(trace, device), values_of(trace)
+        rows = rows[np.isfinite(values[rows])]
+        if not len(rows):
+            return None
+        event = trace.kernels.event[rows]
+        start, end = trace.events.start_ns[event], trace.events.ends(event)
+        # sums may leave a rest where nothing runs
+        some = Intervals.union(start, end).overlap_ns(edges[:-1], edges[1:]) > 0
+        whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
+        part = weighted_overlap(start, end, values[rows], edges)
+        return Bins(np.where(some, part, 0.0), np.where(some, whole, 0.0))
 
-def _occupancy(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    return _of_kernels(trace, device, edges, filling(trace).occupancy)
-
-
-def _slot_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
-    return _of_kernels(trace, device, edges, filling(trace).slot_efficiency)
+    return in_bins
 
 
 def _share_of(bin: str) -> InBins:
+    of_kernels = _of_kernels(lambda trace: (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
+
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
-        if not device_has_tensor_cores(trace, device):
-            return None
-        return _of_kernels(trace, device, edges, (kernel_bins(trace) == BINS.index(bin)).astype(np.float64))
+        return of_kernels(trace, device, edges) if device_has_tensor_cores(trace, device) else None
 
     return in_bins
 
@@ -179,12 +167,12 @@ MEASURED_BINS: Mapping[Metric, InBins] = {
 TIME_BIN_METRICS: Mapping[Metric, InBins] = {
     EXPOSED_WAIT: _exposed,
     HIDDEN_WAIT: _hidden,
-    BUSY: _busy,
-    GPU_UTILIZATION: _utilization,
+    BUSY: lambda trace, device, edges: _covered(busy_intervals(trace, device), edges),
+    GPU_UTILIZATION: lambda trace, device, edges: _covered(kernel_intervals(trace, device), edges),
     EST_SM_EFFICIENCY: _sm_efficiency,
     SM_ACTIVE: MEASURED_BINS[SM_ACTIVE],
-    SLOT_EFFICIENCY: _slot_efficiency,
-    EST_ACHIEVED_OCCUPANCY: _occupancy,
+    SLOT_EFFICIENCY: _of_kernels(lambda trace: filling(trace).slot_efficiency),
+    EST_ACHIEVED_OCCUPANCY: _of_kernels(lambda trace: filling(trace).occupancy),
     TENSOR_CORE_SHARE: _share_of("tensor_core"),
     TENSOR_ACTIVE: MEASURED_BINS[TENSOR_ACTIVE],
     MATMUL_LIKE_SHARE: _share_of("matmul_like"),

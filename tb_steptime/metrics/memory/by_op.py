@@ -13,13 +13,10 @@ relu            +4 .............      stays longer: no churn
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import allocations, are_on, births, ends_ns, ops_at, steps_at
-from tb_steptime.metrics.memory.devices import Place, curve
+from tb_steptime.metrics.memory.allocations import Place, allocations, are_on, births, curve, ends_ns, ops_at, steps_at
 from tb_steptime.trace.groups import Groups, exact_sums, numbered
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import lane, op_rows
@@ -76,7 +73,7 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
 
-class _During(NamedTuple):
+class _During(msgspec.Struct, frozen=True, eq=False):
     """The allocator's events on a thread while each of its ops was open: rows[first:past].
 
     op            int32, places among all ops of those with any events

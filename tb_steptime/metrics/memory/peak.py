@@ -13,15 +13,221 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.gpu.utilization import has_device_activity
-from tb_steptime.metrics.memory.allocations import moments
-from tb_steptime.metrics.memory.devices import CPU, NO_TOTALS, NOT_RECORDED, Place, curve, memory_devices
+from tb_steptime.metrics.memory.allocations import (
+    CPU,
+    NO_TOTALS,
+    NOT_RECORDED,
+    Place,
+    alive,
+    allocations,
+    are_on,
+    births,
+    curve,
+    ends_ns,
+    makers,
+    memory_devices,
+    moments,
+    steps_at,
+)
+from tb_steptime.metrics.memory.categories import CATEGORIES, CategoryId, categories
 from tb_steptime.metrics.phases.assignment import PHASES
-from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.text import Reason, Unit
+from tb_steptime.metrics.phases.marks import PhaseId, without_engine
+from tb_steptime.text import Reason, Unit, count
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.windows import Step
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import Int64, UInt8
+
+# Memory that is alive at an instant: bytes by category, which add up to the allocator's total, and the largest
+# allocations.
+#
+# total of the allocator at t   100
+# alive at t                     60  =  activations 40 + gradients 20
+# before the recording           40  =  the rest: allocated before, and not freed until t
+
+INCONSISTENT = Reason("memory_inconsistent")
+#: Maximum number of allocations in a table, the largest first.
+MOST_ROWS = 50
+
+
+class CategoryBytes(msgspec.Struct, frozen=True):
+    """Bytes of a category. count: number of allocations; 0 for memory from before the recording."""
+
+    category: CategoryId
+    bytes: int
+    count: int
+
+
+class AllocationRow(msgspec.Struct, frozen=True):
+    """An allocation.
+
+    op, outer_op   the innermost and the outermost op around it; None outside of ops
+    module, line   module and line of the user around it; in the backward pass those of the forward op that created the
+                   node
+    died_ns        when it is freed; None if it outlives the recording
+    lives_steps    number of steps after its own in which it is freed; None if either step is not known
+    """
+
+    bytes: int
+    category: CategoryId
+    op: str | None
+    outer_op: str | None
+    module: str | None
+    line: str | None
+    phase: PhaseId
+    step: str | None
+    born_ns: int
+    died_ns: int | None
+    lives_steps: int | None
+
+
+def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
+    """Bytes by category on the row's device after this row of the memory table: parts that sum to `allocated`, in the
+    order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing."""
+    here = alive(trace, row)
+    return parts_of(categories(trace)[here], trace.memory.bytes[allocations(trace).born[here]], allocated)
+
+
+def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] | None:
+    """Parts of the live allocations, given as places in `CATEGORIES` and bytes, and of the rest up to `allocated`."""
+    sums = exact_sums(kinds.astype(np.int64), size, len(CATEGORIES))
+    sums[CATEGORIES.index("before_recording")] = allocated - int(size.sum())
+    counts = np.bincount(kinds, minlength=len(CATEGORIES))
+    if sums[-1] < 0:
+        return None
+    columns = zip(CATEGORIES, sums.tolist(), counts.tolist(), strict=True)
+    return [CategoryBytes(category, total, count) for category, total, count in columns if total]
+
+
+def largest(trace: Trace, row: int) -> list[AllocationRow]:
+    """The largest allocations that are alive after this row of the memory table."""
+    some = np.flatnonzero(alive(trace, row))
+    size = trace.memory.bytes[allocations(trace).born[some]]
+    return rows_of(trace, some[np.argsort(-size, kind="stable")[:MOST_ROWS]])
+
+
+def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
+    """Table rows for these of `allocations`."""
+    born, at, end = allocations(trace).born[some], births(trace), ends_ns(trace)[some]
+    made, names = makers(trace, at.op[some]), [step.name for step in find_steps(trace).steps]
+    died, later = allocations(trace).died[some], later_steps(trace, some).tolist()
+    rows = []
+    for place, one in enumerate(some.tolist()):
+        step = int(at.step[one])
+        rows.append(
+            AllocationRow(
+                bytes=int(trace.memory.bytes[born[place]]),
+                category=CATEGORIES[categories(trace)[one]],
+                op=_name(trace, int(at.op[one])),
+                outer_op=_name(trace, int(at.outer_op[one])),
+                module=made.modules[place],
+                line=made.lines[place],
+                phase=PHASES[at.phase[one]],
+                step=names[step] if step >= 0 else None,
+                born_ns=int(trace.memory.ts[born[place]]),
+                died_ns=int(end[place]) if died[place] >= 0 else None,
+                lives_steps=later[place] if later[place] >= 0 else None,
+            )
+        )
+    return rows
+
+
+def later_steps(trace: Trace, some: Int64) -> Int64:
+    """For each of these of `allocations`, how many steps after its own it is freed; -1 if either is in no step."""
+    born, freed = births(trace).step[some], steps_at(trace, ends_ns(trace)[some])
+    return np.where((born >= 0) & (freed >= 0), freed - born, -1).astype(np.int64)
+
+
+def _name(trace: Trace, row: int) -> str | None:
+    return without_engine(trace.name_of(row)) if row >= 0 else None
+
+
+# Memory that stays allocated from step to step, and the code that allocates it.
+#
+#     allocated at the end of the steps   10  14  18  22        growth: (22 - 10) / 3 = 4 bytes a step
+#     born in steps, never freed           4   4   4   4        made by one op in every step: the maker
+#
+# The first step may allocate what stays permanently (optimizer state, gradients); this does not count as growth.
+
+#: Minimum number of steps; with fewer, a difference does not show growth.
+FEWEST_STEPS = 3
+#: Memory that stays in this many steps in a row is allocated in every step.
+FEWEST_MADE = 3
+#: Maximum number of makers in the result, most bytes first.
+MOST_MAKERS = 10
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """How much more memory is allocated at the end of each step.
+
+    bytes_per_step   mean difference from the first of at_step_ends to the last; None with a reason
+    every_step       each step ends with more than the one before
+    at_step_ends     bytes allocated when the host ends each step
+    """
+
+    bytes_per_step: float | None
+    reason: Reason | None
+    every_step: bool
+    at_step_ends: list[int]
+
+
+class Maker(msgspec.Struct, frozen=True):
+    """Code that allocates memory which is never freed, in each of `steps` steps from the step `since` on.
+    bytes_per_step, count_per_step: means over these steps; example: one of the allocations."""
+
+    bytes_per_step: float
+    count_per_step: float
+    since: str
+    steps: int
+    example: AllocationRow
+
+
+def growth(trace: Trace, place: Place) -> Growth:
+    ends = curve(trace, place).at(find_steps(trace).host_end_ns - 1)
+    if len(ends) < FEWEST_STEPS:
+        return Growth(None, Reason("memory_needs_steps", {"least": count(FEWEST_STEPS)}), False, ends.tolist())
+    mean = float(ends[-1] - ends[0]) / (len(ends) - 1)
+    return Growth(mean, None, bool((np.diff(ends) > 0).all()), ends.tolist())
+
+
+def leak_makers(trace: Trace, place: Place) -> list[Maker]:
+    """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
+    allocated. Most bytes per step first."""
+    found, born = allocations(trace), births(trace)
+    last = len(find_steps(trace).steps) - 1
+    here = are_on(trace, place)
+    stays = np.flatnonzero(here & (found.died < 0) & (born.step >= 0) & (born.step < last))
+    groups = [_maker(trace, mine, last) for mine in _by_maker(trace, stays)]
+    return sorted((each for each in groups if each), key=lambda each: -each.bytes_per_step)[:MOST_MAKERS]
+
+
+def _by_maker(trace: Trace, some: Int64) -> list[Int64]:
+    """Groups of allocations with the same op, phase, module and line."""
+    born = births(trace)
+    made = makers(trace, born.op[some])
+    ops = [np.append(trace.events.name, -1)[of[some]].tolist() for of in (born.op, born.outer_op)]
+    groups: dict[object, list[int]] = {}
+    for one, *key in zip(some.tolist(), *ops, born.phase[some].tolist(), made.modules, made.lines, strict=True):
+        groups.setdefault(tuple(key), []).append(one)
+    return [np.array(mine, np.int64) for mine in groups.values()]
+
+
+def _maker(trace: Trace, some: Int64, last: int) -> Maker | None:
+    """The maker; None if the allocations do not occur in every step from some step on."""
+    step = births(trace).step[some]
+    since = last - 1
+    there = set(step.tolist())
+    while since in there:
+        since -= 1
+    since, steps = since + 1, last - 1 - since
+    if steps < FEWEST_MADE:
+        return None
+    mine = some[step >= since]
+    size = trace.memory.bytes[allocations(trace).born[mine]]
+    (example,) = rows_of(trace, mine[np.argmax(size)][None])
+    name = find_steps(trace).steps[since].name
+    return Maker(float(size.sum()) / steps, len(mine) / steps, name, steps, example)
 
 
 class MemoryPeak(msgspec.Struct, frozen=True):

@@ -23,15 +23,19 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.operators.keys import BETWEEN, label_keys, recorded, stacks_of
-from tb_steptime.metrics.operators.op_costs import (
+from tb_steptime.metrics.operators.op_tree import (
     DEVICE_COSTS,
     Cost,
+    OpTree,
+    Where,
+    allocated_outside_ops,
+    in_steps,
     labelled_work,
     measured_costs,
+    op_tree,
     outside_ops,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_tree import OpTree, Where, allocated_outside_ops, in_steps, op_tree
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import short_frame, source_frames
 from tb_steptime.trace.groups import exact_sums

@@ -15,8 +15,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.operators.module_calls import ModuleCalls, ModulePaths
-from tb_steptime.metrics.operators.modules import Modules
+from tb_steptime.metrics.operators.modules import ModuleCalls, ModulePaths, Modules
 from tb_steptime.trace.frames import module_class, module_name
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.nesting import depth_first, with_inner

@@ -10,25 +10,26 @@ op counts once, even if an op of the row is inside another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Evidence
-from tb_steptime.metrics.gpu.kernel_site import run_of
+from tb_steptime.metrics.gpu.activities import run_of
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernels.details import LaunchLengths, LaunchTimes, launch_times, lengths
 from tb_steptime.metrics.operators.keys import By, Keys, label_keys
-from tb_steptime.metrics.operators.op_costs import (
+from tb_steptime.metrics.operators.op_tree import (
     DEVICE_COSTS,
     Cost,
+    OpTree,
+    Where,
     graph_costs,
     labelled_work,
     measured_costs,
+    op_tree,
     own_costs,
 )
-from tb_steptime.metrics.operators.op_tree import OpTree, Where, op_tree
 from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace
@@ -74,14 +75,14 @@ class OperatorRow(msgspec.Struct, frozen=True):
     allocated_self_bytes: int | None = None
 
 
-class OpGrouping(NamedTuple):
+class OpGrouping(msgspec.Struct, frozen=True):
     """Options of a table of ops: the grouping key, and where work of the backward pass counts."""
 
     by: By = "name"
     where: Where = "ran"
 
 
-class _Some(NamedTuple):
+class _Some(msgspec.Struct, frozen=True, eq=False):
     """The ops that have any of a cost: few of them launch anything.
 
     op   place in the tree;  value  float64, in which sums are computed

@@ -29,6 +29,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
@@ -46,7 +47,7 @@ from tb_steptime.trace.table import Bool, Int64, Kind, UInt8, distinct_in, is_in
 PhaseId = Literal["data_loading", "zero_grad", "forward", "backward", "optimizer", "other", "unknown"]
 
 
-class Site(NamedTuple):
+class Site(msgspec.Struct, frozen=True):
     """A place within a phase from which work is launched. id is stable and public."""
 
     id: str

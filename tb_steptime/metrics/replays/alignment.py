@@ -16,7 +16,7 @@ from enum import IntEnum
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.table import Bool, Int64, UInt8
+from tb_steptime.trace.table import Int64, UInt8
 
 #: A grid up to this size is solved exactly, in about 20 ms and 4 MB. Most steps have fewer than 2,000 kernels.
 _MOST_CELLS = 4_000_000
@@ -39,7 +39,6 @@ class Match(IntEnum):
 
 #: Gain of a pair of kernels in an alignment. A pair of unlike kernels adds little, so that it never replaces a pair of
 #: like ones, but more than two gaps, which add nothing.
-#: of like ones, and more than two gaps, which add nothing.
 _GAINS = np.array([0, 1, 8, 14, 16], np.int32)
 
 
@@ -180,8 +179,8 @@ def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
     return found[:, 0], found[:, 1]
 
 
-def _likeness(name: int, shape: int, kind: int, others: Sequence) -> UInt8:
-    """The `Match` of one kernel with each of the others, at least PLACE."""
+def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: Sequence) -> UInt8:
+    """The `Match` of one kernel with each of the others, or of each kernel with its own other; at least PLACE."""
     like = np.where(others.kind == kind, Match.KIND, Match.PLACE)
     like = np.where(others.name == name, Match.NAME, like)
     return np.where(others.shape == shape, Match.SAME, like).astype(np.uint8)
@@ -267,9 +266,7 @@ def _in_order(rows: Int64, columns: Int64) -> Int64:
 
 def _matches(eager: Sequence, replay: Sequence, found: Int64) -> UInt8:
     match = np.zeros(len(replay), np.uint8)
-    paired: Bool = found >= 0
-    other = found[paired]
-    like = np.where(eager.kind[other] == replay.kind[paired], Match.KIND, Match.PLACE)
-    like = np.where(eager.name[other] == replay.name[paired], Match.NAME, like)
-    match[paired] = np.where(eager.shape[other] == replay.shape[paired], Match.SAME, like)
+    paired = np.flatnonzero(found >= 0)
+    other = eager.rows(found[paired])
+    match[paired] = _likeness(other.name, other.shape, other.kind, replay.rows(paired))
     return match

@@ -10,18 +10,18 @@ the eager step has too, no labels are copied.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from tb_steptime.metrics.job import LEAST_NAMED_FRACTION
 from tb_steptime.metrics.kernel_names.short_names import kind_of, short_name
 from tb_steptime.metrics.kernels.launch_places import kernel_makers, kernel_module_rows
 from tb_steptime.metrics.operators.modules import find_modules
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.replays.alignment import Alignment, Match, Sequence, align
-from tb_steptime.metrics.replays.naming import LEAST_NAMED_FRACTION
 from tb_steptime.trace.frames import module_frames, module_name
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import graph_kernels, kernel_origins
@@ -39,7 +39,7 @@ from tb_steptime.trace.table import (
 )
 
 
-class Labelled(NamedTuple):
+class Labelled(msgspec.Struct, frozen=True, eq=False):
     """The trace with labels for the kernels of its graphs; unchanged if the two recordings are not of the same job.
 
     named_fraction      share of the time of these kernels that ran with kernels that the eager step has too

@@ -15,23 +15,22 @@ formula; for causal attention those that the mask leaves.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import Work
+from tb_steptime.metrics.flops.op_flops import Work
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
+from tb_steptime.metrics.gpu.activities import Product
+from tb_steptime.metrics.gpu.occupancy import is_persistent
 from tb_steptime.metrics.gpu.utilization import blocks_per_sm, exchanging, kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import needs_fewer
-from tb_steptime.metrics.kernels.aggregates import is_persistent
 from tb_steptime.metrics.kernels.waste import SMALL_GRID_FRACTION
 from tb_steptime.metrics.roofline.utilization import kernel_work
-from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product
 from tb_steptime.metrics.tensor_cores.product_rates import EMPTY_NS
-from tb_steptime.metrics.tensor_cores.usage import kernel_answers
+from tb_steptime.metrics.tensor_cores.usage import MARGIN, kernel_answers
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.ops import kernel_origins
@@ -110,7 +109,7 @@ class Roofline(msgspec.Struct, frozen=True):
     unknown_ns: int
 
 
-class _Calls(NamedTuple):
+class _Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls of ops with known work; one entry per call.
 
     place        place of its work among the distinct ones

@@ -32,16 +32,13 @@ which is not a fault of the formula; so it is only given if nearly all of the ke
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, ratio_figure, share_of_step, unknown
 from tb_steptime.metrics.flops.least_bytes import MEMORY_OPS, moved_by
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
-from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
-from tb_steptime.metrics.tensor_cores.matmul_ops import (
+from tb_steptime.metrics.gpu.activities import (
     Product,
     Products,
     find_products,
@@ -50,6 +47,8 @@ from tb_steptime.metrics.tensor_cores.matmul_ops import (
     labelled_ops,
     names_among,
 )
+from tb_steptime.metrics.gpu.counters import DRAM, TENSOR_ACTIVE, Samples, Validation, samples
+from tb_steptime.metrics.gpu.utilization import exchanging, kernel_rows
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
@@ -92,7 +91,7 @@ NO_PEAKS = Reason("peaks_not_known")
 NO_FLOPS = Reason("flops_mostly_unknown")
 
 
-class Computed(NamedTuple):
+class Computed(msgspec.Struct, frozen=True, eq=False):
     """Ops that compute on a device, each once.
 
     flops        operations of the op

@@ -27,7 +27,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, is_in, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, UInt8, is_in, values_at
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
@@ -71,7 +71,7 @@ def on_host(trace: Trace, first_step: int = 0) -> OnHost:
     undisturbed_ns = _undisturbed_ns(trace, stretches, own, site, step)
     excess, kind = _of_ops(trace, stretches, own, site, found, first_step)
     kind = _explained(trace, stretches, excess, kind)
-    kind = np.where(_is_noise(excess, kind, step), ExcessKind.INTERRUPTED, kind)
+    kind[_is_noise(excess, kind, step)] = ExcessKind.INTERRUPTED
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, site)
     kind[begins] = ExcessKind.ONCE
     kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
@@ -88,7 +88,7 @@ def on_host(trace: Trace, first_step: int = 0) -> OnHost:
     inside = stretches.inside[long]
     named = np.where(inside >= 0, inside, np.maximum(stretches.before[long], stretches.after[long]))
     events = values_at(host.row, named).astype(np.int32)
-    return OnHost(Excess(stretches.thread[long], start, end, kind[long].astype(np.uint8), events), undisturbed_ns)
+    return OnHost(Excess(stretches.thread[long], start, end, kind[long], events), undisturbed_ns)
 
 
 def _undisturbed_ns(trace: Trace, stretches: Stretches, own_ns: Int64, site: Int64, step: Int64) -> Int64 | None:
@@ -164,7 +164,7 @@ def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
     return np.asarray(only | near & calls, bool)
 
 
-def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: Int64) -> Int64:
+def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: UInt8) -> UInt8:
     """Returns the kind of each excess, considering what else happens for half of it: a garbage collection, the end of
     the work that the recording explains, or the profiler."""
     kind, long = kind.copy(), np.flatnonzero(excess)
@@ -199,17 +199,18 @@ def profiler_intervals(trace: Trace) -> Intervals:
 
 def _of_ops(
     trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
-) -> tuple[Int64, Int64]:
+) -> tuple[Int64, UInt8]:
     """Returns the excess of each stretch and its kind, including that of ops with unusual calls: the time of an op
     beyond the steady duration of its site is attributed to its longest stretches that have no equivalent in other calls
     of the op."""
-    excess, kind = found.excess_ns.copy(), found.kind.astype(np.int64)
+    excess, kind = found.excess_ns.copy(), found.kind.copy()
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
     key = (stretches.thread.astype(np.int64) << _BITS) + stretches.start_ns
     thread = trace.events.thread[host.row[ops]].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
     past = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
+    del key, thread  # of a million stretches each column is 8 MB
     some = past > first
     ops, first, past = ops[some], first[some], past[some]
     if not len(ops):
@@ -217,6 +218,7 @@ def _of_ops(
     sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
     length, step = sums.take(past) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
+    del sums
     judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
@@ -234,7 +236,7 @@ def _of_ops(
     return excess, kind
 
 
-def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
+def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
     """Says which stretches would count as one-time, although two others in several steps were interrupted for at least
     half as long: a first call is interrupted as often as any other one."""
     noise, steps = np.zeros(len(excess), bool), np.count_nonzero(np.bincount(step))
@@ -249,7 +251,7 @@ def _is_noise(excess: Int64, kind: Int64, step: Int64) -> Bool:
     return noise
 
 
-def _begins_again(excess: Int64, kind: Int64, step: Int64, first_step: int) -> Bool:
+def _begins_again(excess: Int64, kind: UInt8, step: Int64, first_step: int) -> Bool:
     """Says which stretches of the first step would count as interrupted, although it has longer one-time work and no
     later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
     first, found = step == (first_step or 1), np.zeros(len(excess), bool)
@@ -295,8 +297,8 @@ def firsts(values: Int64) -> Int64:
 
 
 def _of_first_use(
-    trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: Int64
-) -> tuple[Int64, Int64, Int64]:
+    trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: UInt8
+) -> tuple[Int64, UInt8, Int64]:
     """Returns the excess including work that the recording identifies as a first use, which is excess as a whole. The
     profiler writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns
     the excess of each stretch, its kind, and where it ends."""
@@ -316,4 +318,5 @@ def _of_first_use(
     first = (named > 0) & (2 * named >= excess)
     excess = np.maximum(excess, named)
     ends = np.maximum(np.where(first, ends, stretches.end_ns), stretches.start_ns + excess)
-    return excess, np.where(first, int(ExcessKind.ONCE), kind), ends
+    kind[first] = ExcessKind.ONCE
+    return excess, kind, ends

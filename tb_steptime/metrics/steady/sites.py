@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.steady.repeats import Likeness
-from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_events
+from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_events, host_places
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
@@ -123,29 +123,33 @@ def activity_sites(trace: Trace) -> Sites:
     only the name in common may have any size. Even those of one launch shape may loop over different lengths: only the
     shapes of the op, or the bytes that are copied or exchanged, show that their work is the same."""
     events, launches = trace.events, find_launches(trace)
-    host, code = host_events(trace), host_code(trace)
-    op, shaped_op = np.full(len(events), -1, np.int64), np.full(len(events), -1, np.int64)
-    op[host.row], shaped_op[host.row] = code.path, code.exact
-    of = [np.where(launches.call >= 0, column[launches.call], -1) for column in (shaped_op, op)]
-    name = events.name[launches.activity].astype(np.int64)
-    size = np.zeros(len(events), np.int64)
-    copied = np.zeros(len(events), bool)
-    if events.bytes is not None:
-        rows = events.rows(*DEVICE_KINDS)
-        size[rows], copied[rows] = events.bytes[rows], events.bytes[rows] > 0
+    host, code, activity = host_events(trace), host_code(trace), launches.activity
+    call = host_places(trace, launches.call)
+    of = [values_at(column, call) for column in (code.exact, code.path)]
+    name = events.name[activity].astype(np.int64)
+    size = np.zeros(len(activity), np.int64) if events.bytes is None else events.bytes.take(activity)
+    copied = size > 0
     if trace.kernels.grid is not None:
-        size[trace.kernels.event] = mixed(*trace.kernels.grid.astype(np.int64).T)
+        mine, place = _places_among(activity, trace.kernels.event)
+        size[place] = mixed(*trace.kernels.grid[mine].astype(np.int64).T)
     exchanged = trace.collectives
-    size[exchanged.event] = mixed(exchanged.elements, exchanged.group.astype(np.int64), exchanged.name.astype(np.int64))
-    copied[exchanged.event] = exchanged.elements >= 0
-    shape = mixed(name, size[launches.activity], events.stream[launches.activity].astype(np.int64))
+    mine, place = _places_among(activity, exchanged.event)
+    numbers = exchanged.elements, exchanged.group.astype(np.int64), exchanged.name.astype(np.int64)
+    size[place] = mixed(*(column[mine] for column in numbers))
+    copied[place] = exchanged.elements[mine] >= 0
+    shape = mixed(name, size, events.stream[activity].astype(np.int64))
     shapes = events.shapes
-    place = np.full(len(events), -1, np.int64)
-    place[host.row] = values_at(host.row, host.parent)
-    around = values_at(place, launches.call)  # the event around each launch call; -1 for none
+    around = values_at(host.row, values_at(host.parent, call))  # the event around each launch call; -1 for none
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
     sites = [numbered(mixed(shape, of[0])), mixed(shape, of[1]), shape]
-    return Sites(sites, Likeness(copied[launches.activity], shaped))
+    return Sites(sites, Likeness(copied, shaped))
+
+
+def _places_among(rows: Int32, wanted: Int32 | Int64) -> tuple[Int64, Int64]:
+    """Returns which of the wanted rows are among ascending ones, and where there."""
+    place = np.minimum(np.searchsorted(rows, wanted), max(len(rows) - 1, 0))
+    mine = np.flatnonzero(rows[place] == wanted) if len(rows) else np.empty(0, np.int64)
+    return mine, place[mine]
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:

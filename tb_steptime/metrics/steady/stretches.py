@@ -18,7 +18,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity, has_device_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.launches.queue import blocked_intervals
+from tb_steptime.metrics.launches import blocked_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, backward_passes, training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
@@ -93,6 +93,14 @@ def host_events(trace: Trace) -> HostEvents:
         enclosing.append(np.where(nested.parent >= 0, nested.parent + first, -1).astype(np.int32))
         first += len(mine)
     return HostEvents(np.concatenate(row).astype(np.int32), np.concatenate(enclosing), np.concatenate(depth))
+
+
+def host_places(trace: Trace, rows: Int32 | Int64) -> Int64:
+    """Returns where these rows of the event table are in `host_events`; -1 for none, and for a row of -1."""
+    host = host_events(trace)
+    places = np.full(len(trace.events) + 1, -1, np.int32)  # the last entry is that of a row of -1
+    places[host.row] = np.arange(len(host), dtype=np.int32)
+    return places.take(rows).astype(np.int64)
 
 
 def find_stretches(trace: Trace) -> Stretches:

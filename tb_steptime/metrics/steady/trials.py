@@ -18,12 +18,12 @@ import numpy as np
 
 from tb_steptime.metrics.steady.host import only_first_calls
 from tb_steptime.metrics.steady.sites import activity_sites, host_code
-from tb_steptime.metrics.steady.stretches import host_events
+from tb_steptime.metrics.steady.stretches import host_events, host_places
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Int64, Kind, is_in, values_at
 
 #: A first call launches this many times as much as any later one, of at least FEWEST.
 TIMES_MORE, FEWEST = 3, 2
@@ -41,10 +41,8 @@ class Trials(NamedTuple):
 def trials(trace: Trace, first_step: int = 0) -> Trials:
     """Returns all trials. Calls are compared with those of later steps or, in a recording of one step, the first call
     of an op with its later ones. first_step: as in `find_excess`."""
-    events, launches, host = trace.events, find_launches(trace), host_events(trace)
-    place = np.full(len(events), -1, np.int64)
-    place[host.row] = host.parent
-    op = np.where(launches.call >= 0, place[launches.call], -1)
+    launches, host = find_launches(trace), host_events(trace)
+    op = values_at(host.parent, host_places(trace, launches.call))
     in_ops = _of_ops(trace, op, first_step)
     in_code = is_in(launches.call, only_first_calls(trace, first_step)) & ~in_ops
     rows = np.flatnonzero(in_ops | in_code)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.marks import in_steps
+from tb_steptime.metrics.data_loading.waits import in_steps
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE
@@ -65,11 +65,7 @@ class UnusedGraph(msgspec.Struct, frozen=True):
 
 
 def unused_graph(trace: Trace) -> UnusedGraph | None:
-    """The nodes that never run; None if there are hardly any, or if no backward pass is recorded.
-
-    The ops after the last node of the recording do not count: their backward pass may not be recorded. What a
-    checkpoint computes again inside a node does not count either.
-    """
+    """The nodes that never run; None if there are hardly any, or if no backward pass is recorded."""
     created, ran = _created(trace)
     events, steps = trace.events, find_steps(trace).steps
     kept, step = in_steps(trace, events.start_ns[created])

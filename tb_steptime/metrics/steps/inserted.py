@@ -17,14 +17,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.marks import NO_WORK, SEED
+from tb_steptime.metrics.data_loading.waits import NO_WORK, SEED
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
-from tb_steptime.metrics.outliers import SLOW_FRACTION, robust_deviation
+from tb_steptime.metrics.means import SLOW_FRACTION, robust_deviation
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
@@ -48,7 +47,7 @@ _UPDATE = expression(r"aten::(_fused_\w+_?|_foreach_addcdiv_|addcdiv_)$")
 PAUSES, APART, ALIKE = 4, 2.0, 2.0
 
 
-class Inserted(NamedTuple):
+class Inserted(msgspec.Struct, frozen=True, eq=False):
     """What some steps do in addition to the others.
 
     places       these steps, as places among all steps
@@ -67,7 +66,7 @@ class Inserted(NamedTuple):
     more: int
 
 
-class _Step(NamedTuple):
+class _Step(msgspec.Struct, frozen=True, eq=False):
     """The outermost ops of a step, as rows of the event table, and their names; when the host begins and ends it."""
 
     rows: Int64

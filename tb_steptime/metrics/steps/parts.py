@@ -6,16 +6,29 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Figure, Metric, PartMeaning, mean_figure
-from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
-from tb_steptime.metrics.whole_means import whole_mean, whole_means
+from tb_steptime.metrics.gpu.utilization import (
+    activity_intervals,
+    collective_kernels,
+    collective_names,
+    computing_intervals,
+    computing_kernels,
+    has_device_activity,
+    kernel_intervals,
+)
+from tb_steptime.metrics.idle.reasons import EXCLUDED, IDLE_MEANINGS, REASONS, IdleNs
+from tb_steptime.metrics.idle.sums import idle_sums
+from tb_steptime.metrics.means import slow, whole_mean, whole_means
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_time_ns
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text import Unit
 from tb_steptime.trace.host_ranges import host_ranges, is_host_range, loader_intervals, union_where
 from tb_steptime.trace.intervals import Intervals, partition
 from tb_steptime.trace.model import Trace, shared
-from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Kind
+from tb_steptime.trace.steps import Step, find_steps
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, median
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -96,13 +109,6 @@ def part_time(part: str) -> Callable[[Trace], Figure]:
 
 
 @shared
-def collective_kernels(trace: Trace) -> Intervals:
-    """When a collective's kernel runs on any device of this process."""
-    rows = trace.events.rows(Kind.KERNEL)
-    return Intervals.of_events(trace.events, rows[collective_names(trace)[trace.events.name[rows]]])
-
-
-@shared
 def step_breakdown(trace: Trace) -> tuple[Parts, ...]:
     """The parts of each step; they sum to the step."""
     steps = find_steps(trace)
@@ -143,20 +149,259 @@ def mean_duration_ns(rows: tuple[Parts, ...]) -> int:
 
 def _layers(trace: Trace) -> dict[str, Intervals]:
     events = trace.events
-    kernels = events.rows(Kind.KERNEL)
-    compute = kernels[~collective_names(trace)[events.name[kernels]]]
-    on_device = has_device_activity(trace)
-    return {
-        "kernel": Intervals.of_events(trace.events, compute),
-        "communication": collective_kernels(trace) if on_device else _collective_calls(trace),
-        "memcpy": Intervals.of_events(trace.events, events.rows(Kind.MEMCPY)),
-        "memset": Intervals.of_events(trace.events, events.rows(Kind.MEMSET)),
-        "runtime": Intervals.of_events(trace.events, events.rows(*CALL_KINDS)),
-        "data_loader": loader_intervals(trace),
-        "cpu_exec": host_ranges(trace),
+    rows = {
+        "kernel": computing_kernels(trace),
+        "communication": collective_kernels(trace),
+        "memcpy": events.rows(Kind.MEMCPY),
+        "memset": events.rows(Kind.MEMSET),
+        "runtime": events.rows(*CALL_KINDS),
     }
+    layers = {part: Intervals.of_events(events, of_part) for part, of_part in rows.items()}
+    layers |= {"data_loader": loader_intervals(trace), "cpu_exec": host_ranges(trace)}
+    return layers if has_device_activity(trace) else layers | {"communication": _collective_calls(trace)}
 
 
 def _collective_calls(trace: Trace) -> Intervals:
     """When the host is inside a collective."""
     return union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
+
+
+# The steps of one device, and their mean, as sums in the finest resolution that any picture needs.
+#
+# step     |kkkkkkk|cc|m|............................|
+#           works         idle, by site and reason
+#
+# The aggregates of a step sum to the step, those of the mean step to the mean step, in whole ns. Every table, bar and
+# card is a sum of them, so that all agree.
+
+
+class Works(msgspec.Struct, frozen=True):
+    """When the device works, ns; an instant belongs to the first: kernels, collectives, copies and sets."""
+
+    kernel: int
+    communication: int
+    memory: int
+
+    @property
+    def total_ns(self) -> int:
+        return self.kernel + self.communication + self.memory
+
+
+class StepAggregates(msgspec.Struct, frozen=True, eq=False):
+    """Times of steps, or of the mean step alone, in ns.
+
+    works    [step, 3], when the device works
+    idle     [step, site, reason], when it is idle
+    bubble   [step, site], the part of the idle time that blocking calls cause
+    """
+
+    works: Int64
+    idle: Int64
+    bubble: Int64
+
+    def of(self, wanted: Bool) -> StepAggregates:
+        """The wanted steps alone."""
+        return StepAggregates(self.works[wanted], self.idle[wanted], self.bubble[wanted])
+
+    @property
+    def mean(self) -> StepAggregates:
+        """The mean step, whose aggregates sum to the rounded mean length used everywhere; bubbles are rounded down, so
+        that they stay parts of their aggregates."""
+        steps, sites, reasons = self.idle.shape
+        sums = np.concatenate((self.works.sum(axis=0), self.idle.sum(axis=0).reshape(-1)))
+        aggregates = np.array(whole_means(sums, steps), np.int64)
+        works, idle = aggregates[:3], aggregates[3:].reshape(1, sites, reasons)
+        return StepAggregates(works[np.newaxis], idle, self.bubble.sum(axis=0, keepdims=True) // steps)
+
+    @property
+    def step_ns(self) -> int:
+        """Length of the first step, which for a mean is the mean step."""
+        return int(self.works[0].sum() + self.idle[0].sum())
+
+    def works_of(self, step: int) -> Works:
+        return Works(*self.works[step].tolist())
+
+    @property
+    def idle_of_steps(self) -> list[IdleNs]:
+        return [IdleNs(*row) for row in self.idle.sum(axis=1).tolist()]
+
+    def idle_of(self, step: int) -> IdleNs:
+        return IdleNs(*self.idle[step].sum(axis=0).tolist())
+
+    def site_idle(self, step: int, site: int) -> IdleNs:
+        return IdleNs(*self.idle[step, site].tolist())
+
+    def phase_idle(self, step: int, phase: int) -> IdleNs:
+        return IdleNs(*self.idle[step, phase == SITE_PHASE].sum(axis=0).tolist())
+
+    def bubble_ns(self, step: int) -> int:
+        return int(self.bubble[step].sum())
+
+    def phase_bubble_ns(self, step: int, phase: int) -> int:
+        return int(self.bubble[step, phase == SITE_PHASE].sum())
+
+    def of_reason(self, step: int, reason: str, phase: int) -> int:
+        return int(self.idle[step, phase == SITE_PHASE, REASONS.index(reason)].sum())
+
+
+@shared
+def step_aggregates(trace: Trace, device: int) -> StepAggregates:
+    sums = idle_sums(trace)[device]
+    return StepAggregates(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+
+
+def mean_host_ns(trace: Trace) -> dict[str, int]:
+    """The mean step by host phase; sums to the step."""
+    rows = host_time_ns(trace)
+    return dict(zip(PHASES, whole_means(rows.sum(axis=0), len(rows)), strict=True))
+
+
+def _works(trace: Trace, device: int) -> Int64:
+    steps = find_steps(trace)
+    return np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
+
+
+def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
+    """When the device computes; when only a collective runs; and when it copies or sets and no kernel runs. Disjoint,
+    over the whole recording."""
+    compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
+    memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
+    return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
+
+
+# The mean step as one bar, work before waiting, and which of its segments are longer in slow steps.
+#
+# |kernel|communication|memory|  data loading, blocking, allocator, CPU by phase, nothing recorded, latency, gaps  |
+#  works                       waits
+
+#: Phases with a segment of CPU work of their own; the rest are one.
+_CPU_PHASES: tuple[PhaseId, ...] = ("forward", "backward", "optimizer")
+
+#: Labels and colours of parts and reasons: a segment is one of them, or several.
+_MEANINGS = {each.id: each for each in (*IDLE_MEANINGS, *PART_MEANINGS)}
+
+#: A segment has grown if it accounts for this share of a slow step's extra time.
+GROWN_FRACTION = 0.05
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """A part of the mean step as the view draws it: one field of `Parts`, or one or several of `IdleNs`. The segments
+    sum to the mean step. works: the device works; reasons: if it does not, the reasons in IdleNs for which it is idle.
+    """
+
+    id: str
+    label: str
+    ns: int
+    colour: str
+    hatched: bool
+    works: bool
+    reasons: tuple[str, ...] = ()
+
+
+class GrownPart(msgspec.Struct, frozen=True):
+    """A segment of the step, and how much longer it is than usual."""
+
+    id: str
+    label: str
+    excess_ns: int
+
+
+class Grown(msgspec.Struct, frozen=True):
+    """A slow step, and what is longer in it than in the median of the others, most first. excess_ns: step time above
+    that median."""
+
+    step: str
+    start_ns: int
+    end_ns: int
+    excess_ns: int
+    grown: list[GrownPart]
+
+
+def segments(aggregates: StepAggregates, step: int, labels: Mapping[PhaseId, str]) -> list[Segment]:
+    """The segments of a step in the order of every picture, including empty ones. labels: of the phases."""
+    works, idle = aggregates.works_of(step), aggregates.idle_of(step)
+    cpu = {phase: aggregates.of_reason(step, "cpu_work", PHASES.index(phase)) for phase in _CPU_PHASES}
+    return [
+        _part("kernel", works.kernel),
+        _part("communication", works.communication),
+        replace(_part("memcpy", works.memory), id="memory", label="Memory"),
+        *(_wait(reason, getattr(idle, reason)) for reason in ("data_loading", "blocking_call", "allocator")),
+        *(_cpu(phase, labels[phase], ns) for phase, ns in cpu.items()),
+        _cpu("other", labels["other"], idle.cpu_work - sum(cpu.values())),
+        *_gaps(idle),
+    ]
+
+
+def _gaps(idle: IdleNs) -> list[Segment]:
+    gap = _wait("dependency", idle.queued + idle.dependency)
+    return [
+        _wait("nothing_recorded", idle.nothing_recorded),
+        _wait("launch_latency", idle.launch_latency),
+        replace(gap, id="gap", label="Gap, dependency", reasons=("queued", "dependency")),
+        *(
+            _wait(reason, getattr(idle, reason))
+            for reason in ("collective_wait", "unrecorded_work", "unknown", "tail", *EXCLUDED)
+        ),
+    ]
+
+
+def _part(id: str, ns: int) -> Segment:
+    """A part of the step in which the device, or the host of a job without one, works."""
+    meaning = _MEANINGS[id]
+    return Segment(id, meaning.label, ns, meaning.colour, meaning.hatched, True)
+
+
+def _wait(reason: str, ns: int) -> Segment:
+    """Time in which the device is idle for this reason."""
+    meaning = _MEANINGS[reason]
+    return Segment(reason, meaning.label, ns, meaning.colour, meaning.hatched, False, (reason,))
+
+
+def _cpu(phase: str, label: str, ns: int) -> Segment:
+    return replace(_wait("cpu_work", ns), id=f"cpu_{phase}", label=f"CPU, {label.lower()}")
+
+
+def slow_steps(
+    steps: tuple[Step, ...], lengths: Int64, aggregates: StepAggregates, labels: Mapping[PhaseId, str]
+) -> list[Grown]:
+    """Steps that are outliers above the rest, longest first, by judged length. labels: of the phases."""
+    return _slow_of(steps, lengths, lambda row: segments(aggregates, row, labels))
+
+
+def slow_steps_of_host(steps: tuple[Step, ...], lengths: Int64, parts: tuple[Parts, ...]) -> list[Grown]:
+    """The same for a job without GPU activity."""
+    return _slow_of(steps, lengths, lambda row: _of_host(parts[row]))
+
+
+def _of_host(parts: Parts) -> list[Segment]:
+    return [
+        _wait("data_loading", parts.data_loader),
+        _part("communication", parts.communication),
+        _part("cpu_exec", parts.cpu_exec + parts.runtime),
+        _wait("nothing_recorded", parts.other),
+    ]
+
+
+def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int], list[Segment]]) -> list[Grown]:
+    """The slow steps, and what is longer in each. segments_of: returns the segments of a step, by its place."""
+    rows = np.flatnonzero(slow(lengths)).tolist()
+    rows.sort(key=lambda row: -lengths[row])
+    if not rows:
+        return []
+    others = np.setdiff1d(np.arange(len(steps)), rows, assume_unique=True).tolist()
+    alike = zip(*(segments_of(row) for row in others), strict=True)
+    usual = [round(median([each.ns for each in one])) for one in alike]
+    usual_ns = median(lengths[others])
+    return [_grown(steps[row], int(lengths[row] - usual_ns), segments_of(row), usual) for row in rows]
+
+
+def _grown(step: Step, excess_ns: int, own: list[Segment], usual: list[int]) -> Grown:
+    """What is longer in a step. own: its segments; usual: the median of each segment in the other steps."""
+    parts = [
+        GrownPart(each.id, each.label, each.ns - ns)
+        for each, ns in zip(own, usual, strict=True)
+        if each.id not in EXCLUDED
+    ]
+    parts = [part for part in parts if part.excess_ns >= max(1, GROWN_FRACTION * excess_ns)]
+    parts.sort(key=lambda part: -part.excess_ns)
+    return Grown(step.name, step.start_ns, step.end_ns, excess_ns, parts)

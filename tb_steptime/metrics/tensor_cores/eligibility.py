@@ -11,18 +11,18 @@ other kernels (whether any FP32 product ran as TF32). If none of these shows the
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
+from tb_steptime.metrics.gpu.activities import Product, find_products
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.step import steady_activity_ns
-from tb_steptime.metrics.tensor_cores.arithmetic_proof import TF32_CAPABILITY
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, find_products
-from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
+from tb_steptime.metrics.tensor_cores.usage import BINS, TF32_CAPABILITY, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
@@ -59,7 +59,7 @@ _HALF_VECTORS = ("hgemm", "xmma_hfma", "hcudnn")
 _WITHOUT_COUNTERPART = ("gemv", "depthwise")
 
 
-class WhyNot(NamedTuple):
+class WhyNot(msgspec.Struct, frozen=True):
     """Why a kernel is not on tensor cores. id is stable and public; setting: what to type to change it, if anything."""
 
     id: str
@@ -80,7 +80,7 @@ LIBRARY = WhyNot("library_choice", Reason("library_choice"))
 UNTOLD = WhyNot("untold", Reason("inputs_not_recorded"))
 
 
-class Rates(NamedTuple):
+class Rates(msgspec.Struct, frozen=True):
     """TFLOP/s without and with tensor cores for one kernel; width: bytes moved then, as a share of those now."""
 
     plain: float
@@ -93,7 +93,7 @@ class Rates(NamedTuple):
         return max(0.0, 1.0 - self.plain / self.tensor)
 
 
-class Eligibility(NamedTuple):
+class Eligibility(msgspec.Struct, frozen=True, eq=False):
     """One entry per row of the kernel table.
 
     eligible   a product, or a stage of one: it runs on tensor cores or could
@@ -112,7 +112,7 @@ class Eligibility(NamedTuple):
     peaks: list[Rates]
 
 
-class _Case(NamedTuple):
+class _Case(msgspec.Struct, frozen=True):
     """The facts on which a reason depends: kernels with equal facts have the same reason."""
 
     answer: Answer

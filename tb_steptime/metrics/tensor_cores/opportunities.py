@@ -5,18 +5,16 @@ Only kernels that start within the span's window count, so that ops and phases s
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.gpu.utilization import kernel_rows_in_window
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steady.step import steady_activity_ns
 from tb_steptime.metrics.tensor_cores.eligibility import Eligibility, eligibility, memory_share
-from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, Split, kernel_answers, kernel_bins
 from tb_steptime.text import Quantity, Reason, Unit, ns
 from tb_steptime.trace.groups import Groups, exact_sums
@@ -92,7 +90,7 @@ class Obstacle(msgspec.Struct, frozen=True):
     gain_ns: int
 
 
-class Opportunities(NamedTuple):
+class Opportunities(msgspec.Struct, frozen=True):
     """Sorted by gain. `more` folds the rows that the table leaves out; obstacles cover all."""
 
     rows: list[Opportunity]

@@ -17,16 +17,14 @@ memory, 0.8 x 3350 GB/s                          733 us: the longest of the thre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Work
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Work
 from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.activities import KernelSite, Product, find_products, kernel_site
 from tb_steptime.metrics.gpu.utilization import kernel_rows, runs_alone
 from tb_steptime.metrics.kernel_names.work_kinds import ALWAYS_ALIGNED, LOADED_AT_ONCE
-from tb_steptime.metrics.tensor_cores.matmul_ops import Product, find_products
 from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_bins
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.groups import Groups
@@ -79,7 +77,7 @@ class ProductRates(msgspec.Struct, frozen=True):
     peak_tflops: dict[str, float]
 
 
-class _Group(NamedTuple):
+class _Group(msgspec.Struct, frozen=True, eq=False):
     """Calls of one product; rows: of the kernel table; why: what prevents it from being fast."""
 
     product: Product
@@ -199,14 +197,14 @@ DOUBLE_BYTES = 8
 UNIT_BYTES = 16
 
 
-class Slowness(NamedTuple):
+class Slowness(msgspec.Struct, frozen=True):
     """Why a product cannot be fast. id is stable and public: alignment, small_size."""
 
     id: str
     reason: Reason
 
 
-class Chip(NamedTuple):
+class Chip(msgspec.Struct, frozen=True):
     """Limits of a device for products of one type. peak: TFLOP/s of its tensor cores; memory: its bandwidth; sm_count:
     None if not known."""
 

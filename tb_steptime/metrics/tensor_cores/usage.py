@@ -1,7 +1,7 @@
 """Divides kernel time into four bins: kernels that run on tensor cores (AMD: matrix cores), that could, that could not,
 and unknown ones.
 
-The answer for a name comes from `name_rules`; if a name does not show it, `arithmetic_proof` may. A stage around a
+The answer for a name comes from `name_rules`; if a name does not show it, arithmetic may (`resolve`). A stage around a
 product (a layout conversion, a transform) follows its op: if no kernel of a convolution or product ran on tensor cores,
 its stages are time that could have gone there.
 
@@ -12,21 +12,136 @@ sum to the span's.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable
+from typing import Literal, get_args
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
+from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
+from tb_steptime.metrics.gpu.activities import Product, Products, find_products
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_tensor_cores
-from tb_steptime.metrics.tensor_cores.arithmetic_proof import KernelAnswers, resolve
 from tb_steptime.text import Reason, Unit, fraction
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import weighted_overlap
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.table import Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
+from tb_steptime.trace.nesting import innermost, outermost
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, UInt8, is_in
+
+# Resolves kernels whose names do not show their cores by arithmetic: a rate beyond the plain cores' proves tensor
+# cores.
+#
+#     aten::mm   |---|  [4096, 4096] x [4096, 4096]: 137 GFLOP
+#     unknown      kkkk 500 us: 275 TFLOP/s on an A100, whose plain cores reach 78 at most: tensor cores
+#
+# The proof is conservative: it uses the fewest operations that the op can need, the longest time for which the kernel
+# may have run, and a peak that no clock exceeds. If it fails, nothing is concluded: a slow kernel may be on tensor
+# cores too.
+
+#: A rate counts as beyond the plain cores from this many times their data-sheet peak on, since cards may be clocked
+#: higher than their sheets say.
+MARGIN = 1.15
+
+#: Resolution of older recordings' clocks, one microsecond: a kernel may have run this much longer than recorded.
+TICK_NS = 1000
+
+#: TensorFloat-32 came with compute capability 8.0.
+TF32_CAPABILITY = (8, 0)
+
+
+class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
+    """The answer for each kernel: distinct[place[row]] for a row of the kernel table. Kernels with equal places have
+    one name."""
+
+    distinct: list[Answer]
+    place: Int32 | Int64
+
+    def where(self, wanted: Callable[[Answer], bool]) -> Bool:
+        """For each kernel whether its answer passes `wanted`. Each distinct answer is tested once."""
+        passes: Bool = np.array([wanted(answer) for answer in self.distinct], bool)[self.place]
+        return passes
+
+
+def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
+    """The answers by name, completed by those that arithmetic proves, and by what the inputs' type makes likely."""
+    unknown = named.where(lambda answer: answer.answer == "unknown")
+    rows = np.flatnonzero(unknown & (find_products(trace).place >= 0))
+    if not len(rows):
+        return named
+    products, device = find_products(trace), trace.events.device[trace.kernels.event[rows]]
+    dtype_of, dtypes = _dtypes(products)
+    groups = Groups.of(named.place[rows], dtype_of[products.place[rows]])
+    best = np.zeros(len(groups))
+    np.maximum.at(best, groups.place, np.nan_to_num(rates(trace, named)[rows]))
+    proved = []
+    for i, rate in zip(groups.first.tolist(), best.tolist(), strict=True):
+        answer, dtype = named.distinct[named.place[rows[i]]], dtypes[dtype_of[products.place[rows[i]]]]
+        proved.append(_proved(trace, answer, int(device[i]), dtype, rate))
+    place = named.place.copy()
+    place[rows] = len(named.distinct) + groups.place
+    return KernelAnswers([*named.distinct, *proved], place)
+
+
+def _dtypes(products: Products) -> tuple[Int64, list[str]]:
+    """For each distinct product the number of its type, and the types."""
+    names = ["" if product.work is None else product.work.dtype for product in products.distinct]
+    dtypes, number = np.unique(np.array(names, str), return_inverse=True)
+    return number.reshape(-1).astype(np.int64), dtypes.tolist()
+
+
+def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
+    """The answer after arithmetic: "yes" if the rate, TFLOP/s, proves it, else the same with what is likely."""
+    known, peaks = trace.devices.get(device), device_peaks(trace, device)
+    plain = peaks.plain(dtype) if peaks else None
+    if plain is not None and rate > MARGIN * plain:
+        reason = f"proved by arithmetic: {rate:.0f} TFLOP/s, at most {plain:g} without tensor cores"
+        return Answer("yes", "arithmetic", reason, "matmul")
+    likely = _likely(known.compute_capability if known else None, dtype, peaks)
+    return msgspec.structs.replace(answer, reason=answer.reason + likely)
+
+
+def _likely(capability: tuple[int, int] | None, dtype: str, peaks: Peaks | None) -> str:
+    """What the type of the inputs makes likely; empty where it makes nothing likely."""
+    if dtype in HALVES:
+        return "; likely on tensor cores, by the 16-bit inputs of its op"
+    plain_fp32 = capability is not None and capability < TF32_CAPABILITY and (peaks is None or peaks.tf32 is None)
+    return "; likely not on tensor cores, by the FP32 inputs of its op" if dtype == "float" and plain_fp32 else ""
+
+
+def rates(trace: Trace, named: KernelAnswers) -> Float64:
+    """TFLOP/s of each kernel that is the only one, or of the only name, in its product's op; NaN for all others.
+
+    A lower bound: the fewest operations of the op over the time of all its product and unknown kernels, as a mean over
+    the launches of the same kernel for the same shapes.
+    """
+    products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
+    computes = named.where(lambda answer: answer.answer == "unknown" or answer.role == "matmul")
+    found = np.flatnonzero(computes & (products.place >= 0))
+    result = np.full(len(dur), np.nan)
+    if not len(found):
+        return result
+    call = Groups.of(products.op[found]).place
+    flops = np.array([_least_flops(product) for product in products.distinct])[products.place[found]]
+    share = flops * dur[found] / np.bincount(call, dur[found])[call]
+    same = Groups.of(named.place[found], products.place[found]).place
+    rate = np.bincount(same, share) / np.bincount(same, dur[found]) / 1000  # FLOP/ns = GFLOP/s
+    result[found] = np.where(_one_name(named.place[found], call) & (flops > 0), rate[same], np.nan)
+    return result
+
+
+def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
+    """Which kernels belong to calls whose kernels all have one name."""
+    count = np.bincount(call[Groups.of(call, place).first])
+    one: Bool = count[call] == 1
+    return one
+
+
+def _least_flops(product: Product) -> float:
+    return float(product.work.least_flops) if product.work else 0.0
+
 
 KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]
 
@@ -151,7 +266,7 @@ class Split(msgspec.Struct, frozen=True):
         return self.matmul_like_ns / self.kernel_ns if self.kernel_ns else None
 
 
-class Splits(NamedTuple):
+class Splits(msgspec.Struct, frozen=True):
     """A device's kernel time over the span's window, and over each step."""
 
     total: Split
@@ -198,54 +313,35 @@ def _between(values: Int64, low: Int64, high: Int64) -> list[int]:
     return sums
 
 
-def tensor_core_share(trace: Trace, device: int) -> Figure:
-    """Tensor-core time / kernel time: the lower bound, unknown kernels left out."""
-    return _share(trace, device, "share_low")
+def share_of(bound: Literal["share_low", "share_high"]) -> Callable[[Trace, int], Figure]:
+    """The function that measures this bound of the share on tensor cores: `share_low` leaves out kernels whose names do
+    not show it, `share_high` counts them."""
 
+    def measured(trace: Trace, device: int) -> Figure:
+        if not device_has_tensor_cores(trace, device):
+            return unknown(trace, NO_TENSOR_CORES)
+        splits = split_kernel_time(trace, device)
+        if splits.total.unclassified is not None:
+            return unknown(trace, mostly_unclassified(splits.total.unclassified))
+        value = getattr(splits.total, bound)
+        known = tuple(getattr(step, bound) if step.unclassified is None else None for step in splits.steps)
+        return Figure(value, known, NO_KERNELS if value is None else None)
 
-def tensor_core_share_high(trace: Trace, device: int) -> Figure:
-    """(Tensor-core time + unknown time) / kernel time: the upper bound."""
-    return _share(trace, device, "share_high")
-
-
-def kernel_sum_time(trace: Trace, device: int) -> Figure:
-    """Mean kernel time a step, ns."""
-    return _time(trace, device, "kernel_ns")
-
-
-def tensor_core_time(trace: Trace, device: int) -> Figure:
-    """Mean time on tensor cores a step, ns."""
-    return _time(trace, device, "tensor_core_ns")
-
-
-def matmul_like_time(trace: Trace, device: int) -> Figure:
-    """Mean matmul-like time without tensor cores a step, ns."""
-    return _time(trace, device, "matmul_like_ns")
-
-
-def unknown_kernel_time(trace: Trace, device: int) -> Figure:
-    """Mean time a step in kernels of which it is unknown, ns."""
-    return _time(trace, device, "unknown_ns")
-
-
-def _share(trace: Trace, device: int, bound: str) -> Figure:
-    if not device_has_tensor_cores(trace, device):
-        return unknown(trace, NO_TENSOR_CORES)
-    total, steps = split_kernel_time(trace, device)
-    if total.unclassified is not None:
-        return unknown(trace, mostly_unclassified(total.unclassified))
-    value = getattr(total, bound)
-    known = tuple(getattr(step, bound) if step.unclassified is None else None for step in steps)
-    return Figure(value, known, NO_KERNELS if value is None else None)
+    return measured
 
 
 def mostly_unclassified(share: float) -> Reason:
     return Reason("mostly_unclassified", {"share": fraction(share)})
 
 
-def _time(trace: Trace, device: int, column: str) -> Figure:
-    steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
-    return Figure(sum(steps) / len(steps), tuple(steps))
+def time_of(column: str) -> Callable[[Trace, int], Figure]:
+    """The function that measures the mean of this column of `Split` per step, ns."""
+
+    def measured(trace: Trace, device: int) -> Figure:
+        steps = [getattr(step, column) for step in split_kernel_time(trace, device).steps]
+        return Figure(sum(steps) / len(steps), tuple(steps))
+
+    return measured
 
 
 def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | None:
@@ -296,24 +392,8 @@ def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
 
 def _product_op(trace: Trace) -> Int64:
     """For each kernel the row of the outermost product op that launched it; -1 where none is recorded."""
-    events, result = trace.events, np.full(len(trace.kernels), -1, np.int64)
     ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
-    call = find_launches(trace).calls_of(trace.kernels.event)
-    for thread in distinct_in(events.thread[ops]).tolist():
-        mine = ops[events.thread[ops] == thread]
-        outer = mine[_outermost(events.start_ns[mine], events.ends(mine))]
-        here = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
-        start = events.start_ns[call[here]]
-        place = np.searchsorted(events.start_ns[outer], start, side="right") - 1
-        within = (place >= 0) & (start < events.ends(outer[place]))
-        result[here[within]] = outer[place[within]]
-    return result
-
-
-def _outermost(start: Int64, end: Int64) -> Bool:
-    """Which of a thread's events are not inside another; they must be sorted by (start, longer first)."""
-    reach = np.concatenate((np.full(min(1, len(end)), np.iinfo(np.int64).min), np.maximum.accumulate(end)[:-1]))
-    return start >= reach
+    return outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
 
 
 #: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any
@@ -328,10 +408,7 @@ PROFILER_TAB_WORDS = (
 VISIBLE_FRACTION = 0.0005
 
 
-_ON_TENSOR_CORES = BINS.index("tensor_core")
-
-
-class ProfilerTab(NamedTuple):
+class ProfilerTab(msgspec.Struct, frozen=True):
     """The share that the PyTorch Profiler tab shows, None without kernels; and why ours differs, None if it does
     not."""
 
@@ -351,8 +428,8 @@ def profiler_tab(trace: Trace, device: int) -> ProfilerTab:
     ours = split_kernel_time(trace, device).total.share_low
     if ours is None or not device_has_tensor_cores(trace, device) or abs(share - ours) < VISIBLE_FRACTION:
         return ProfilerTab(share, None)
-    missed = int(dur[~counted & (bins == _ON_TENSOR_CORES)].sum()) / whole
-    wrong = int(dur[counted & (bins != _ON_TENSOR_CORES)].sum()) / whole
+    missed = int(dur[~counted & (bins == _TENSOR_CORE)].sum()) / whole
+    wrong = int(dur[counted & (bins != _TENSOR_CORE)].sum()) / whole
     return ProfilerTab(share, _why(missed, wrong))
 
 

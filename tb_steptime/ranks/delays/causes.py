@@ -38,7 +38,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.metrics.communication.packed import unpacked
+from tb_steptime.metrics.communication.exchanges import unpacked
 from tb_steptime.metrics.idle.bottleneck import UNRECORDED_FRACTION
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace

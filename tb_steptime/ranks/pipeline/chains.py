@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.ranks.instances import Instances
+from tb_steptime.ranks.matching import Instances
 from tb_steptime.ranks.pipeline.program import (
     BACKWARD,
     FORWARD,

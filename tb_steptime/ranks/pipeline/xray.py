@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tb_steptime.ranks.instances import FEWEST_STEPS, Instances, steps_within
+from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, steps_within
 from tb_steptime.ranks.pipeline.chains import Chain, chains, followed, window
 from tb_steptime.ranks.pipeline.program import (
     FORWARD,

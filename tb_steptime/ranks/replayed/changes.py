@@ -22,10 +22,8 @@ import numpy as np
 from tb_steptime.ranks.collectives import bus_factor, group_roles
 from tb_steptime.ranks.delays.causes import on_device
 from tb_steptime.ranks.replayed.graphs import RankGraph, Variant, in_place_of, rank_graphs, unexplained
-from tb_steptime.ranks.replayed.job import ReplayedJob
-from tb_steptime.ranks.replayed.joint import Joined, Meetings, Replayed
-from tb_steptime.ranks.result import Role
-from tb_steptime.ranks.what_if import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.ranks.replayed.joint import Joined, Meetings, Replayed, ReplayedJob
+from tb_steptime.ranks.result import MOST_ERROR, MOST_UNEXPLAINED, JobChange, JobChangeId, JobReplay, LargerJob, Role
 from tb_steptime.replay.reduced import START, PathColumns
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.table import Bool, Float64, Int64, distinct

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from tb_steptime.record.file.clock import measure_ahead_ns
 from tb_steptime.record.file.header import FileKind
-from tb_steptime.record.file.rationed import RationedFile, write_at
+from tb_steptime.record.file.journal import RationedFile, write_at
 
 SUFFIX = ".steps"
 
@@ -45,7 +45,7 @@ GROUP = 2  # steps that follow each other and have the same flags
 RECORDED = 1  # the profiler recorded the step
 WARMING_UP = 2  # the profiler ran, and its events were discarded
 AFTER_SPAN = 4  # the first step after a span was written: loaders had time to fill their queues
-SLOW = 8  # see `record.steps.clock`; grouped only with other slow steps
+SLOW = 8  # see `record.steps`; grouped only with other slow steps
 
 UNKNOWN = -1
 

@@ -22,7 +22,7 @@ from tb_steptime.record.file.format import BEGAN, ENDED, EXHAUSTED, FAILED, NO_B
 from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.loaders.hooks import swap_methods
 from tb_steptime.record.loaders.production import ProductionMeter, time_fetcher
-from tb_steptime.record.steps.clock import waited_ns
+from tb_steptime.record.steps import waited_ns
 
 #: arrived_ns, unpickled_ns, pinned_ns of a batch whose message was read before recording began.
 _NOT_TIMED = (0, 0, 0)

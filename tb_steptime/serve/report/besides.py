@@ -26,8 +26,7 @@ from msgspec.structs import replace
 from tb_steptime.analyses.base import TimelineStep
 from tb_steptime.analyses.timeline import TimelineResult
 from tb_steptime.ingest.states import Problem
-from tb_steptime.metrics.flame.costs import FlameTree, merged
-from tb_steptime.metrics.flame.prefixes import FlameBy, FrameKind
+from tb_steptime.metrics.flame import FlameBy, FlameTree, FrameKind, merged
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.serve.pages import judgement
 from tb_steptime.serve.served import ServedSpan, SpanFailed

@@ -38,7 +38,7 @@ from tb_steptime.errors import TraceError
 from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.ingest.states import Problem
-from tb_steptime.serve.http.bundle import report_program
+from tb_steptime.serve.bundle import report_program
 from tb_steptime.serve.report.besides import Included, IncludedEvents, IncludedFlames
 from tb_steptime.serve.report.recorded import IncludedAnswers, recorded
 from tb_steptime.serve.scalars import JobScalars

@@ -24,11 +24,10 @@ from tb_steptime.ingest.states import Problem, SpanState
 from tb_steptime.insights.base import Headline, Insight, Tried
 from tb_steptime.insights.rules.steps.change_points import Change
 from tb_steptime.ranks.result import JobRanks
-from tb_steptime.serve.answers import ChainPage, ComparePage
+from tb_steptime.serve.answers import ChainPage, ComparePage, RankMap, RanksPage
 from tb_steptime.serve.catalogue import Catalogue, catalogue
 from tb_steptime.serve.job_steps import JobSteps
-from tb_steptime.serve.rank_answers import RankMap, RanksPage
-from tb_steptime.serve.ranks.asked import WAIT_METRICS
+from tb_steptime.serve.ranks import WAIT_METRICS
 from tb_steptime.serve.scalars import JobScalars, Scalars, ScalarSeries
 from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames
 from tb_steptime.serve.store import Store

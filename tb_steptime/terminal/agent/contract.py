@@ -6,9 +6,14 @@ content.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
 import msgspec
 
-from tb_steptime.tables.base import Value
+from tb_steptime.metrics.base import Metric
+from tb_steptime.tables.base import Column, Surface, Table, Value
+from tb_steptime.text import Unit
 
 #: A row of a table of `tb_steptime.tables`: the columns that are for agents.
 Line = dict[str, Value]
@@ -288,7 +293,7 @@ class MemorySnapshot(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class BlockingCalls(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Rows of `tables.blocking`. more: those that are not listed."""
+    """Rows of the table of blocking calls. more: those that are not listed."""
 
     blocking_calls: list[Line]
     more: int = 0
@@ -323,3 +328,64 @@ class Definition(msgspec.Struct, frozen=True):
 
 class Definitions(msgspec.Struct, frozen=True):
     definitions: list[Definition]
+
+
+#: Significant digits. More digits of a measured time carry no information, and use up the agent's context.
+_DIGITS = 4
+
+R = TypeVar("R")
+
+UNITS = {Unit.NS: "ms", Unit.FRACTION: "share, 0 to 1"}
+
+
+def ms(ns: float) -> float:
+    """
+    >>> ms(77_501_667)
+    77.5
+    """
+    return short(ns / 1e6)
+
+
+def maybe_ms(ns: float | None) -> float | None:
+    return None if ns is None else ms(ns)
+
+
+def mb(count: float) -> float:
+    return short(count / 1e6)
+
+
+def short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def in_unit(value: float | None, metric: Metric) -> float | None:
+    if value is None:
+        return None
+    return ms(value) if metric.unit is Unit.NS else short(value)
+
+
+def unit_of(metric: Metric) -> str:
+    return UNITS.get(metric.unit, metric.unit.value)
+
+
+def lines(table: Table[R], rows: Iterable[R]) -> list[dict[str, Value]]:
+    """Returns each row as a dictionary for the agent."""
+    columns = [(column, name_of(column)) for column in table.on(Surface.AGENT)]
+    return [{name: _few_digits(column.value(row), column.unit) for column, name in columns} for row in rows]
+
+
+def name_of(column: Column[R]) -> str:
+    """Names end in the unit of the answer: ms and MB."""
+    name = column.name(Surface.AGENT)
+    for ours, theirs in (("_ns", "_ms"), ("_bytes", "_mb")):
+        if name.endswith(ours):
+            return name.removesuffix(ours) + theirs
+    return name
+
+
+def _few_digits(value: Value, unit: Unit) -> Value:
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if unit in (Unit.NS, Unit.BYTES):
+        return short(value / 1e6)
+    return short(value) if isinstance(value, float) else value

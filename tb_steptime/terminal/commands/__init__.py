@@ -1,42 +1,28 @@
-"""One module per command; COMMANDS lists them in the order of `tb-steptime --help`."""
+"""The commands, by what they print or write; COMMANDS lists them in the order of `tb-steptime --help`."""
 
 from __future__ import annotations
 
 from tb_steptime.terminal.commands import (
+    cards,
     compare,
-    explain,
-    export,
-    fit,
+    files,
     hang,
-    index,
-    kernels,
-    lines,
     mcp,
-    operators,
+    memory,
     ranks,
-    report,
-    slice_trace,
-    snapshot,
     summarize,
-    whatif,
+    tables,
 )
 from tb_steptime.terminal.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     summarize.COMMAND,
-    kernels.COMMAND,
-    operators.COMMAND,
-    lines.COMMAND,
+    *tables.COMMANDS,
     ranks.COMMAND,
-    explain.COMMAND,
-    whatif.COMMAND,
-    fit.COMMAND,
-    snapshot.COMMAND,
+    *cards.COMMANDS,
+    *memory.COMMANDS,
     hang.COMMAND,
     compare.COMMAND,
-    index.COMMAND,
-    report.COMMAND,
-    slice_trace.COMMAND,
-    export.COMMAND,
+    *files.COMMANDS,
     mcp.COMMAND,
 )

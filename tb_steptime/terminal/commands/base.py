@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tb_steptime.files.paths import AnyPath, any_path
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from tb_steptime.ingest.states import Problem
+    from tb_steptime.tables.base import Table
+    from tb_steptime.tables.notes import ErrorReport
     from tb_steptime.terminal.spans import StepChoice
+
+T = TypeVar("T")
 
 _FROM_TO = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
@@ -110,3 +117,33 @@ def exit_code(problems: Sequence[Problem]) -> int:
     for problem in problems:
         sys.stderr.write(f"{problem.file}: {problem.problem}. {problem.hint}\n")
     return 1 if problems else 0
+
+
+def readable_width() -> int:
+    """Returns the width of the terminal, or the nearest one in which paragraphs and tables are readable."""
+    return max(80, min(100, shutil.get_terminal_size().columns))
+
+
+def print_report(
+    format: str,
+    found: Iterable[T],
+    problems: Sequence[Problem],
+    text: Callable[[T], str],
+    report: Callable[[list[T], list[ErrorReport]], Struct],
+    *tables: Table[Any],
+    csv: Callable[[Iterable[T]], Iterable[str]] | None = None,
+) -> int:
+    """Prints what is found as a text each, as JSON or as CSV, and returns the exit code. problems: those that reading
+    `found` adds count, too. tables: those whose derived columns are in the JSON."""
+    from tb_steptime.tables.base import with_derived
+    from tb_steptime.tables.notes import error_report
+    from tb_steptime.terminal.output import print_json, print_lines, print_texts
+
+    if format == "json":
+        whole = list(found)  # first: reading them finds the problems
+        print_json(with_derived(report(whole, [error_report(problem) for problem in problems]), *tables))
+    elif format == "csv" and csv is not None:
+        print_lines(csv(found))
+    else:
+        print_texts(map(text, found))
+    return exit_code(problems)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    readable_width,
     refused,
 )
 
@@ -130,7 +130,7 @@ def _print_texts(sides: Sides, scaled: Scalings, results: Results, format: str) 
     from tb_steptime.terminal.output import print_texts
     from tb_steptime.terminal.ranks.report import scaling_paragraph
 
-    width = max(80, min(100, shutil.get_terminal_size().columns))
+    width = readable_width()
     found = [compare(sides[0][1], side) for _, side in sides[1:]]
     markdown = format == "markdown"
     texts = [comparison_markdown(each) if markdown else comparison_table(each, width) for each in found]

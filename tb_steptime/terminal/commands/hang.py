@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tb_steptime.files.paths import AnyPath, any_path
-from tb_steptime.terminal.commands.base import Command, add_format, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, print_report
 
 if TYPE_CHECKING:
     from tb_steptime.hangs.dumps import Dump
@@ -23,17 +23,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.hangs.verdict import find_hang
-    from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.hang_report import HangReport, hang_text
-    from tb_steptime.terminal.output import print_json, print_texts
 
     problems: list[Problem] = []
     found = find_hang(_read(options.paths, problems))
-    if options.format == "json":
-        print_json(HangReport(found, [error_report(problem) for problem in problems]))
-    elif found.ranks:
-        print_texts([hang_text(found)])
-    return exit_code(problems)
+    jobs = [found] if found.ranks or options.format == "json" else []
+    return print_report(options.format, jobs, problems, hang_text, lambda _, errors: HangReport(found, errors))
 
 
 def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shutil
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code
+from tb_steptime.terminal.commands.base import Command, add_format, add_paths, exit_code, print_report, readable_width
 
 if TYPE_CHECKING:
     from tb_steptime.ingest.states import Problem
@@ -20,14 +20,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from tb_steptime.tables.base import with_derived
-    from tb_steptime.tables.notes import error_report
     from tb_steptime.tables.ranks import COLLECTIVES, MESSAGES, RANKS
-    from tb_steptime.terminal.output import print_json, print_lines, print_texts
+    from tb_steptime.terminal.output import print_lines
     from tb_steptime.terminal.ranks.contract import JobsReport
     from tb_steptime.terminal.ranks.jobs import Jobs
-    from tb_steptime.terminal.ranks.report import job_report
-    from tb_steptime.terminal.ranks.table import job_table
+    from tb_steptime.terminal.ranks.report import job_report, job_table
     from tb_steptime.terminal.spans import measured_span, read_each
 
     problems: list[Problem] = []
@@ -35,15 +32,18 @@ def _run(options: argparse.Namespace) -> int:
     for span, measured in read_each(options.paths, problems, measured_span):
         jobs.add(span, measured)
     found = jobs.found()
-    if options.format == "json":
-        report = JobsReport([job_report(job) for job in found], [error_report(problem) for problem in problems])
-        print_json(with_derived(report, RANKS, COLLECTIVES, MESSAGES))
-    elif found:
-        width = max(80, min(100, shutil.get_terminal_size().columns))
-        print_texts(job_table(job, width) for job in found)
-    else:
+    if options.format == "table" and not found:
         print_lines([_NO_JOB])
-    return exit_code(problems)
+        return exit_code(problems)
+    text = partial(job_table, width=readable_width())
+    return print_report(
+        options.format,
+        found,
+        problems,
+        text,
+        lambda jobs, errors: JobsReport(list(map(job_report, jobs)), errors),
+        *(RANKS, COLLECTIVES, MESSAGES),
+    )
 
 
 COMMAND = Command(

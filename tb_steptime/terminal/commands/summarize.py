@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from tb_steptime.terminal.commands.base import (
     add_paths,
     add_steps,
     exit_code,
+    readable_width,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ def _are_several_runs(found: Sequence[FoundSpan]) -> bool:
 
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
     first = list(islice(spans, 1))  # measured before the imports, as for a table
-    from tb_steptime.insights import judge
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json
     from tb_steptime.terminal.ranks.contract import Report
@@ -85,15 +85,24 @@ def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[
     from tb_steptime.terminal.report import span_report
     from tb_steptime.terminal.run_lines import Runs
 
-    jobs, runs, reports = Jobs(), Runs(), []
-    for found, measured in chain(first, spans):
-        judgement = judge(measured.results, measured.facts.gaps)
-        jobs.add(found, measured)
-        runs.add(found, measured, judgement)
-        reports.append(span_report(found, measured, judgement))
+    jobs, runs = Jobs(), Runs()
+    reports = [span_report(*each) for each in _judged(chain(first, spans), jobs, runs)]
     found_jobs = jobs.found()
     runs.add_jobs(found_jobs)
     print_json(Report(reports, list(map(error_report, problems)), _job_reports(found_jobs), runs.reports()))
+
+
+def _judged(
+    spans: Iterable[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, runs: Runs
+) -> Iterator[tuple[FoundSpan, MeasuredSpan, Judgement]]:
+    """Yields each span with what the rules say of it, and adds it to the jobs and the runs."""
+    from tb_steptime.insights import judge
+
+    for found, measured in spans:
+        judgement = judge(measured.results, measured.facts.gaps)
+        jobs.add(found, measured)
+        runs.add(found, measured, judgement)
+        yield found, measured, judgement
 
 
 def _job_reports(found: Sequence[FoundJob]) -> list[JobReport]:
@@ -107,15 +116,13 @@ def _job_reports(found: Sequence[FoundJob]) -> list[JobReport]:
 def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     """Prints one line for each run, once all spans are read."""
     first = list(islice(spans, 1))
-    from tb_steptime.insights import judge
     from tb_steptime.terminal.output import print_lines
     from tb_steptime.terminal.ranks.jobs import Jobs
     from tb_steptime.terminal.run_lines import Runs
 
     jobs, runs = Jobs(), Runs()
-    for found, measured in chain(first, spans):
-        jobs.add(found, measured)
-        runs.add(found, measured, judge(measured.results, measured.facts.gaps))
+    for _ in _judged(chain(first, spans), jobs, runs):
+        pass
     runs.add_jobs(jobs.found())
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     if runs.found:
@@ -130,27 +137,17 @@ def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
     from tb_steptime.terminal.run_lines import Runs
 
     jobs, runs = Jobs(), Runs()
-    print_texts(chain(_span_tables(chain(first, spans), jobs, runs), runs.disagreements(), _jobs_in_short(jobs)))
-
-
-def _span_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], jobs: Jobs, runs: Runs) -> Iterator[str]:
-    """Yields the table of each span, and adds the span to the jobs and the runs."""
-    from tb_steptime.insights import judge
-
-    for found, measured in spans:
-        judgement = judge(measured.results, measured.facts.gaps)
-        jobs.add(found, measured)
-        runs.add(found, measured, judgement)
-        yield _span_table(found, measured, judgement)
+    tables = (_span_table(*each) for each in _judged(chain(first, spans), jobs, runs))
+    print_texts(chain(tables, runs.disagreements(), _jobs_in_short(jobs)))
 
 
 def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
     """Yields a short text for each job. It comes after the spans, since a job is judged by all its ranks."""
     found = jobs.found()
     if found:
-        from tb_steptime.terminal.ranks.table import job_in_short
+        from tb_steptime.terminal.ranks.report import job_in_short
 
-        width = max(80, min(100, shutil.get_terminal_size().columns))
+        width = readable_width()
         yield from (job_in_short(job, width) for job in found)
 
 

@@ -17,11 +17,11 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_p
 from tensorboard.plugins.scalar.metadata import create_summary_metadata
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tb_steptime.files.whole_file import whole_file
+from tb_steptime.files.temporary import whole_file
 from tb_steptime.ingest.names import EXPORT_FOLDER
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.terminal.export.spans import ExportedSpan
+from tb_steptime.terminal.export.tables import ExportedSpan
 from tb_steptime.text import Unit
 
 #: The name of an event file, numbered from 0. TensorBoard's own naming would include time, machine and process.

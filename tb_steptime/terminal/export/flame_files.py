@@ -12,8 +12,7 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.ingest.found import FoundSpan
-from tb_steptime.metrics.flame.costs import FlameTree, Measure, flame_tree
-from tb_steptime.metrics.flame.prefixes import FlameBy, Labels
+from tb_steptime.metrics.flame import FlameBy, FlameTree, Labels, Measure, flame_tree
 from tb_steptime.metrics.operators.op_tree import Where
 from tb_steptime.terminal.operator_report import Window
 from tb_steptime.trace.model import Trace

@@ -1,12 +1,16 @@
-"""The tables of `tb-steptime export --csv` and `--jsonl`, with the rows of a span.
+"""What `tb-steptime export` writes: the spans of a log directory, measured, judged and named for passing on; the tables
+of `--csv` and `--jsonl` with their rows.
 
-A contract with other programs: columns may be added, never renamed. Rows are tidy: one observation each, in long form.
+The tables are a contract with other programs: columns may be added, never renamed. Rows are tidy: one observation
+each, in long form.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,21 +20,79 @@ from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.gpu import DeviceGpu, GpuResult
 from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
-from tb_steptime.files.whole_file import whole_file
+from tb_steptime.analyses.trends import StepMark, TrendsResult
+from tb_steptime.files.paths import AnyPath
+from tb_steptime.files.temporary import whole_file
+from tb_steptime.ingest.discovery import find_spans
+from tb_steptime.ingest.found import EARLIEST_NS, FoundSpan
+from tb_steptime.ingest.measured import MeasuredSpan
+from tb_steptime.ingest.names import passed_on_workers
+from tb_steptime.ingest.private_paths import without_private_paths
+from tb_steptime.ingest.states import Problem
+from tb_steptime.insights import judge
+from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.catalogue import METRICS
 from tb_steptime.metrics.operators.lines import sums_of
 from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
-from tb_steptime.tables.lines import LINES
-from tb_steptime.tables.modules import MODULES, placed_modules
-from tb_steptime.tables.operators import OPERATORS
-from tb_steptime.tables.recordings import FIGURES, SPANS, WHICH, FigureLine, SpanLine
-from tb_steptime.tables.steps import STEPS, step_lines
-from tb_steptime.terminal.export.spans import ExportedSpan
+from tb_steptime.tables.operators import LINES, MODULES, OPERATORS, placed_modules
+from tb_steptime.tables.recordings import FIGURES, SPANS, STEPS, WHICH, FigureLine, SpanLine, step_lines
 from tb_steptime.terminal.output import csv_line
+from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain
+
+
+@dataclass(frozen=True)
+class ExportedSpan:
+    """worker: its name that may be passed on. ends_ns: epoch time at which its last step ends; time_from: what says so:
+    the trace itself, the name of its file, or when its file was written."""
+
+    run: str
+    worker: str
+    span: int
+    measured: MeasuredSpan
+    judgement: Judgement
+    ends_ns: int
+    time_from: str
+
+    @property
+    def trends(self) -> TrendsResult:
+        return self.measured.result("trends", TrendsResult)
+
+    def wall_ns(self, step: StepMark) -> int:
+        """Epoch time at which a step ends."""
+        return self.ends_ns + step.end_ns - self.trends.steps[-1].end_ns
+
+
+def exported_spans(path: AnyPath, problems: list[Problem], *, keep_names: bool) -> Iterator[ExportedSpan]:
+    """Yields the spans in the order of the pickers, one at a time. keep_names: workers are named like their files, and
+    summaries with whole paths keep them. Spans that cannot be read are added to problems."""
+    found = list(find_spans([path], problems))
+    names = passed_on_workers((span.run, span.worker) for span in found)
+    for span, measured in read_found(found, problems, partial(measured_span, leave_out=("timeline",))):
+        worker = span.worker if keep_names else names[span.worker]
+        yield _exported(span, worker, measured if keep_names else without_private_paths(measured))
+
+
+def _exported(span: FoundSpan, worker: str, measured: MeasuredSpan) -> ExportedSpan:
+    steps: Sequence[StepMark] = measured.result("trends", TrendsResult).steps
+    ends_ns, time_from = _end(span, measured.facts.origin_ns, steps[-1].end_ns if steps else 0)
+    return ExportedSpan(
+        span.run, worker, span.number, measured, judge(measured.results, measured.facts.gaps), ends_ns, time_from
+    )
+
+
+def _end(span: FoundSpan, origin_ns: int, last_ns: int) -> tuple[int, str]:
+    """Returns the epoch time at which the last step ends, and where it comes from. Raises OSError."""
+    if origin_ns >= EARLIEST_NS:
+        return origin_ns + last_ns, "trace"
+    if span.named_ns is not None:
+        return span.named_ns, "file name"
+    there = span.trace or span.summary
+    return there.stat().st_mtime_ns if there else 0, "file date"
+
 
 Row = tuple[Value, ...]
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.ranks.pipeline.result import ScheduleId, StageRow
-from tb_steptime.ranks.result import Balance, CauseId
-from tb_steptime.ranks.what_if import JobChangeId
+from tb_steptime.ranks.result import Balance, CauseId, JobChangeId
 from tb_steptime.tables.notes import ErrorReport, NoteReport
 from tb_steptime.tables.ranks import CollectiveReport, MessagesReport, RankReport
 from tb_steptime.terminal.contract import InsightReport, RunReport, SpanReport

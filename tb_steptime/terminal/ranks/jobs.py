@@ -38,6 +38,10 @@ def traced_alone(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -
     return trace_of(span, on_progress), None
 
 
+def with_needed_results(measured: MeasuredSpan) -> MeasuredSpan:
+    return msgspec.structs.replace(measured, results={view: measured.results[view] for view in NEEDED_VIEWS})
+
+
 class FoundJob(msgspec.Struct, frozen=True, eq=False):
     """At least two ranks of a run. waits: None where nothing is matched."""
 
@@ -53,8 +57,7 @@ class Jobs(msgspec.Struct):
     _of_run: dict[str, list[RecordedRank]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
     def add(self, found: FoundSpan, measured: MeasuredSpan) -> None:
-        results = {view: measured.results[view] for view in NEEDED_VIEWS}
-        self._of_run[found.run] += recorded_ranks([(found, msgspec.structs.replace(measured, results=results))])
+        self._of_run[found.run] += recorded_ranks([(found, with_needed_results(measured))])
 
     def found(self) -> list[FoundJob]:
         """Returns the jobs by run, in time order. Raises what reading results raises."""

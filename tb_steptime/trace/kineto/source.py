@@ -14,8 +14,7 @@ from tb_steptime.errors import TraceError
 from tb_steptime.files.packing import BAD_GZIP, decompressor
 from tb_steptime.files.paths import AnyPath, any_path
 from tb_steptime.files.problems import RemoteProblem
-from tb_steptime.files.reading import RemoteFile
-from tb_steptime.files.remote import RemotePath
+from tb_steptime.files.remote import RemoteFile, RemotePath
 
 GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes of text per chunk: some five hundred events, which takes little memory and amortizes the cost per chunk.

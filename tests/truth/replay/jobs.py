@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.what_if import JobReplay
+from tb_steptime.ranks.result import JobReplay
 from tests import PROJECT
 from tests.drawn.pipelines import DrawnPipeline, gpipe, in_turns
 from tests.drawn.real_traces import is_there

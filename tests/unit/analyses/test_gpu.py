@@ -15,7 +15,7 @@ from tb_steptime.analyses.gpu import COARSEST_BINS, FINER, NO_ACTIVITY, GpuResul
 from tb_steptime.metrics.gpu.occupancy import est_achieved_occupancy, slot_efficiency
 from tb_steptime.metrics.gpu.utilization import est_sm_efficiency, gpu_utilization
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS, Bins, metrics_in_bins
-from tb_steptime.metrics.tensor_cores.usage import tensor_core_share
+from tb_steptime.metrics.tensor_cores.usage import share_of
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -134,7 +134,7 @@ def test_the_figures_beside_the_strips_are_those_of_every_other_view():
         est_sm_efficiency(trace, 0),
         slot_efficiency(trace, 0),
         est_achieved_occupancy(trace, 0),
-        tensor_core_share(trace, 0),
+        share_of("share_low")(trace, 0),
     ]
     assert [(tile.value, tuple(tile.steps)) for tile in device.tiles] == [(each.value, each.steps) for each in expected]
 

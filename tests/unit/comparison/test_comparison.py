@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tb_steptime.comparison.comparison import compare
 from tb_steptime.comparison.fairness import unfair
+from tb_steptime.comparison.row_changes import table_of, tables
 from tb_steptime.comparison.sides import ExpectedGain
-from tb_steptime.comparison.tables import table_of, tables
 from tb_steptime.insights.wording.compare import comparison_headline
 from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import REAL, cases, read_real

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.comparison.tables import table_of, tables
+from tb_steptime.comparison.row_changes import table_of, tables
 from tests.drawn.timeline import timeline
 from tests.unit.comparison.sides import side_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.files.at_once import answers
+from tb_steptime.files.paths import answers
 from tb_steptime.files.remote import RemotePath
 
 

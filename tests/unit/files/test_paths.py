@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.files import systems
+from tb_steptime.files import remote
 from tb_steptime.files.paths import address, any_path, identity, open_regular, write_whole
 from tb_steptime.files.problems import RemoteLost, RemoteMissing, RemoteProblem, RemoteRefused, problem_of
 from tb_steptime.files.remote import RemotePath, RemoteStat
@@ -65,7 +65,7 @@ def test_a_package_that_is_not_installed_is_named(scheme, said, monkeypatch):
 
 def test_a_kind_of_store_that_nobody_knows():
     with pytest.raises(RemoteProblem, match="foo:// is no known kind of store"):
-        systems.system_of("foo://a/b", "foo://a/b")
+        remote.system_of("foo://a/b", "foo://a/b")
 
 
 def test_a_store_that_wants_an_account(monkeypatch):

@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
-from tb_steptime.files import reading
+from tb_steptime.files import remote
 from tb_steptime.files.problems import RemoteLost
-from tb_steptime.files.reading import RemoteFile
+from tb_steptime.files.remote import RemoteFile
 
 
 class Store:
@@ -30,9 +30,9 @@ class Store:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(reading, "FIRST_BYTES", 10)
-    monkeypatch.setattr(reading, "BLOCK_BYTES", 40)
-    monkeypatch.setattr(reading, "WAITS_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(remote, "FIRST_BYTES", 10)
+    monkeypatch.setattr(remote, "BLOCK_BYTES", 40)
+    monkeypatch.setattr(remote, "WAITS_SECONDS", (0.0, 0.0))
 
 
 CONTENT = random.Random(1).randbytes(333)

@@ -8,7 +8,7 @@ import pytest
 from tb_steptime.ingest import discovery, listing
 from tb_steptime.ingest.discovery import MAX_PROBLEMS, Discovery, find_spans
 from tb_steptime.ingest.found import spans_of_files
-from tb_steptime.ingest.places import Place, parse_places
+from tb_steptime.ingest.names import Place, parse_places
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.reading import read_trace
 from tests.drawn.pftrace import backend_trace, converted_trace, message, packed, packet

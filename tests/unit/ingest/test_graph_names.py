@@ -12,7 +12,7 @@ from tb_steptime.ingest import graph_names
 from tb_steptime.ingest.graph_names import arrived_since, with_graph_names
 from tb_steptime.ingest.measure import measure_file, read_file
 from tb_steptime.ingest.measured import GraphNames, MeasuredSpan
-from tb_steptime.ingest.places import NamePlaces
+from tb_steptime.ingest.names import NamePlaces
 from tb_steptime.ingest.summaries import SUFFIX, fresh_summary
 from tb_steptime.ingest.summaries.layout import stamp
 from tb_steptime.ingest.summaries.writing import encode_summary, write_summary

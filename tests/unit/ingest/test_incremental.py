@@ -10,7 +10,7 @@ import pytest
 
 from tb_steptime.ingest import listing
 from tb_steptime.ingest.discovery import Discovery
-from tb_steptime.ingest.places import Place
+from tb_steptime.ingest.names import Place
 
 TRACE, OTHER = '{"schemaVersion": 1, "traceEvents": []}', '{"name": "x"}'
 NAMES = ("a.1.pt.trace.json", "a.2.pt.trace.json.gz", "own.json", "a.1.pt.trace.json.steptime", "a.l0.main.loader", "x")

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tb_steptime.ingest.recorder_files.decoding import read_all
 from tb_steptime.ingest.recorder_files.finding import recorder_files
 from tb_steptime.ingest.recorder_files.reading import (
     batches_between,
     killed_workers,
     of_files,
+    read_all,
     read_line_samples,
     unrecorded_batches,
 )

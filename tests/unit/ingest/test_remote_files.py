@@ -9,7 +9,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest import listing, read_one
 from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.measure import facts_of, measure_file
-from tb_steptime.ingest.places import parse_places
+from tb_steptime.ingest.names import parse_places
 from tb_steptime.ingest.summaries import fresh_summary
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import read_trace

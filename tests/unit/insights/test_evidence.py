@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Evidence
 from tb_steptime.insights.host_gains import evidence_of_sites
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.steps.sites import SiteRow
+from tb_steptime.metrics.steps.host_pace import SiteRow
 
 
 def site(name: str, late_us: int, *gaps_us: tuple[int, int]) -> SiteRow:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tb_steptime.insights.wording.job_what_if import what_if_texts
-from tb_steptime.ranks.what_if import JobChange, JobChangeId, JobReplay, LargerJob
+from tb_steptime.ranks.result import JobChange, JobChangeId, JobReplay, LargerJob
 from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tests.drawn.simulated_ranks import MS

@@ -9,7 +9,7 @@ from tb_steptime.analyses.overview import analyse as overview_of
 from tb_steptime.analyses.quality import notes
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.wording.notes import worded
-from tb_steptime.metrics.data_loading.scaling.throughput import HANDOVER_NS
+from tb_steptime.metrics.data_loading.throughput import HANDOVER_NS
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace

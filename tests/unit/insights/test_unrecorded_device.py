@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.job.kind import job_kind
+from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Trace
 from tests.drawn.cards import judged, said, sure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.outliers import slow
+from tb_steptime.metrics.means import slow
 
 
 @pytest.mark.parametrize(

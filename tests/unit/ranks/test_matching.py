@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from tb_steptime.analyses.ranks import RanksResult
-from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
-from tb_steptime.metrics.communication.packed import packed
+from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup, packed
 from tb_steptime.ranks.arrivals import on_shared_clocks
-from tb_steptime.ranks.instances import instances_of
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.matching import Matching, match
+from tb_steptime.ranks.matching import Matching, instances_of, match
 from tb_steptime.ranks.spans import RankSpan, step_names
 from tb_steptime.text import Reason, count
 from tests.drawn.exchanging_ranks import STEP_NS, A, B, rank

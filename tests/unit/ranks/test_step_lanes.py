@@ -9,8 +9,8 @@ from tb_steptime.ranks.deciding_path import PathPiece
 from tb_steptime.ranks.job import job_step
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.step_lanes import Lane, StepLanes, step_lanes
-from tb_steptime.serve.rank_answers import LaneArrivals, LanePiece
-from tb_steptime.serve.ranks.asked import MOST_CELLS, job_timeline
+from tb_steptime.serve.answers import LaneArrivals, LanePiece
+from tb_steptime.serve.ranks import MOST_CELLS, job_timeline
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.met_ranks import CLOCKS, met_group, met_spans
 from tests.drawn.simulated_ranks import MS, job_of, span_of

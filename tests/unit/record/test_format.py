@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.ingest.recorder_files.decoding import decode
-from tb_steptime.record.file import clock, format, journal, rationed
+from tb_steptime.ingest.recorder_files.reading import decode
+from tb_steptime.record.file import clock, format, journal
 from tb_steptime.record.file.format import (
     BEGAN,
     CLOCK,
@@ -138,13 +138,13 @@ def small_file(monkeypatch):
     monkeypatch.setattr(format, "LATEST_ROWS", 16)
     monkeypatch.setattr(journal, "_ROWS_IN_FILE", 24)
     monkeypatch.setattr(journal, "CLOCK_ROWS", 10_000)
-    monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
+    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
 
 
 @pytest.mark.parametrize("count", [22, 23, 24, 40, 100])
 @pytest.mark.parametrize("rest", [0, 10**6])
 def test_a_full_file_keeps_the_first_rows_and_the_latest(tmp_path, small_file, monkeypatch, count, rest):
-    monkeypatch.setattr(rationed, "REST", rest)
+    monkeypatch.setattr(journal, "REST", rest)
     path = tmp_path / "x.loader"
     written(path, count).close()
     expected = list(range(count))
@@ -229,8 +229,8 @@ def test_a_step_of_the_clock_tears_no_duration(tmp_path, monkeypatch):
     """Between two rows the clock is set back by an hour: later rows use it; times within a row are consistent."""
     hour = 3600 * 10**9
     path = tmp_path / "x.loader"
-    monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
-    monkeypatch.setattr(rationed, "REST", 0)
+    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
+    monkeypatch.setattr(journal, "REST", 0)
     own = Journal(path, LOADER.encode_header(HEADER), NO_WORKER, refuse)
     real, began, set_back = clock.wall_ns, clock.now_ns(), 0
     monkeypatch.setattr(clock, "wall_ns", lambda: real() - set_back)
@@ -254,8 +254,8 @@ def ahead_ns(path: Path) -> list[int]:
 
 
 def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
-    monkeypatch.setattr(rationed, "MIN_REST_NS", 0)
-    monkeypatch.setattr(rationed, "REST", 0)
+    monkeypatch.setattr(journal, "MIN_REST_NS", 0)
+    monkeypatch.setattr(journal, "REST", 0)
     path = tmp_path / "x.loader"
     own = Journal(path, LOADER.encode_header(HEADER), NO_WORKER, refuse)
     real = clock.wall_ns
@@ -269,7 +269,7 @@ def test_a_slewed_clock_is_followed_and_is_no_step(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("waiting", [0, 1])
-@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: rationed._close_all()])
+@pytest.mark.parametrize("end", [Journal.close, Journal.flush, lambda own: journal._close_all()])
 def test_a_clock_that_is_set_after_the_last_write_that_was_due_is_sampled(tmp_path, monkeypatch, waiting, end):
     """This holds whether or not a row waits for a write that is due only in a quarter of a second. Rows written before
     keep the clock that they had."""
@@ -301,7 +301,7 @@ def test_slow_file_systems_are_written_to_rarely(tmp_path, monkeypatch):
     now = [10**9]
     calls = []
     monkeypatch.setattr(journal, "now_ns", lambda: now[0])
-    monkeypatch.setattr(rationed, "now_ns", lambda: now[0])
+    monkeypatch.setattr(journal, "now_ns", lambda: now[0])
     monkeypatch.setattr(clock, "now_ns", lambda: now[0])
     own = Journal(tmp_path / "x.loader", LOADER.encode_header(HEADER), 0, refuse)
 

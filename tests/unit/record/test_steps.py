@@ -8,7 +8,7 @@ import pytest
 from tb_steptime.ingest.recorder_files.steps import decode_steps, step_pace
 from tb_steptime.record.file import steps as layout
 from tb_steptime.record.file.steps import RECORDED, RING, ROW, UNKNOWN, StepFile, TimedStep
-from tb_steptime.record.steps.clock import BLOCK, FIRST_STEPS, LEAST_STEPS, Slowness
+from tb_steptime.record.steps import BLOCK, FIRST_STEPS, LEAST_STEPS, Slowness
 from tb_steptime.trace.loader_records import StepPace
 from tests.drawn.journals import HEADER, refuse
 

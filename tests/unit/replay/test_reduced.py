@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_steptime.metrics.communication.packed import packed, unpacked
+from tb_steptime.metrics.communication.exchanges import packed, unpacked
 from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.reduced import START, PathColumns, Paths, longest_paths, paths_of, reduced
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, joined, starts

@@ -9,8 +9,8 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.run_advice import run_advice, span_advice
 from tb_steptime.insights.wording.run_advice import agreement
+from tb_steptime.serve.jobs import Jobs, find_job
 from tb_steptime.serve.pages import KeptResults
-from tb_steptime.serve.ranks.jobs import Jobs, find_job
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan
 from tests.golden.compare import DEMO

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 
 from tb_steptime.snapshots.categories import by_category, categories
+from tb_steptime.snapshots.model import allocations, usage
 from tb_steptime.snapshots.reading import read_snapshot
-from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 

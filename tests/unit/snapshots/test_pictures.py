@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_steptime.snapshots.lines import Node, Strip, native_path, stack_tree, strips
-from tb_steptime.snapshots.model import Frame
+from tb_steptime.snapshots.model import Frame, allocations, usage
 from tb_steptime.snapshots.reading import keep_snapshot, kept_snapshot, looks_like_snapshot, read_snapshot
-from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 

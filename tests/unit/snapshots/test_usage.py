@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
 from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
+from tb_steptime.snapshots.model import allocations, usage
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.summary import PAGE, summarize_snapshot
-from tb_steptime.snapshots.usage import allocations, usage
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 

@@ -15,8 +15,7 @@ from tb_steptime.tables.base import EVERYWHERE, Column, Surface, Table, derived_
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.heads import HEADS, TABLES
 from tb_steptime.tables.ranks import rank_reports
-from tb_steptime.tables.recordings import FIGURES, SPANS, WHICH
-from tb_steptime.tables.steps import IDLE, STEPS, IdleLine
+from tb_steptime.tables.recordings import FIGURES, IDLE, SPANS, STEPS, WHICH, IdleLine
 from tb_steptime.text import Unit
 
 ALL = (*TABLES, CARDS, WHICH, SPANS, FIGURES, STEPS, IDLE)

@@ -12,13 +12,13 @@ import pytest
 from tb_steptime.metrics.communication.exchanges import ExchangeClass, ExchangeGroup
 from tb_steptime.metrics.communication.expert_rows import ExpertRows
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.serve.ranks.asked import ranks_page
-from tb_steptime.serve.ranks.jobs import Job, KnownJob
+from tb_steptime.serve.jobs import Job, KnownJob
+from tb_steptime.serve.ranks import ranks_page
 from tb_steptime.tables.ranks import rank_reports
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs, RefusalError
 from tb_steptime.terminal.ranks.jobs import FoundJob
-from tb_steptime.terminal.ranks.table import job_table
+from tb_steptime.terminal.ranks.report import job_table
 from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tests import PROJECT

@@ -9,9 +9,8 @@ from tb_steptime import __version__, cli
 from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
-from tb_steptime.terminal.cluster import client
-from tb_steptime.terminal.cluster.client import Release, release_there, said_of
-from tb_steptime.terminal.cluster.there import Outcome, Task, measure_there
+from tb_steptime.terminal import cluster
+from tb_steptime.terminal.cluster import Outcome, Release, Task, measure_there, release_there, said_of
 from tests.drawn.small_trace import write_trace
 
 
@@ -38,12 +37,12 @@ def test_workers_of_another_release_are_named():
 
 def test_a_summary_that_no_worker_could_put_beside_its_trace_is_written_here(tmp_path, cache):
     job = Job("a", tmp_path / "a.pt.trace.json", "a.pt.trace.json")
-    assert client._kept(job, Outcome(content=b"x")) == tmp_path / "a.pt.trace.json.steptime"
+    assert cluster._kept(job, Outcome(content=b"x")) == tmp_path / "a.pt.trace.json.steptime"
     (tmp_path / "b.pt.trace.json.steptime").mkdir()
-    kept = client._kept(Job("b", tmp_path / "b.pt.trace.json", "b"), Outcome(content=b"x"))
+    kept = cluster._kept(Job("b", tmp_path / "b.pt.trace.json", "b"), Outcome(content=b"x"))
     assert (kept.parent, kept.read_bytes()) == (cache, b"x")
     problem = Problem("It is no trace", "a", "")
-    assert client._kept(job, Outcome(problem=problem)) is problem
+    assert cluster._kept(job, Outcome(problem=problem)) is problem
 
 
 def test_a_file_that_the_worker_does_not_have(tmp_path):
@@ -65,5 +64,5 @@ def test_without_the_extra(tmp_path, capsys, monkeypatch):
 def test_a_scheduler_that_lacks_the_package_can_read_what_it_passes_on():
     cloudpickle = pytest.importorskip("cloudpickle")
     read = "import sys, pickle; sys.modules['tb_steptime'] = None; print(pickle.load(sys.stdin.buffer).__name__)"
-    task = cloudpickle.dumps(client._by_name())
+    task = cloudpickle.dumps(cluster._by_name())
     assert subprocess.run([sys.executable, "-c", read], input=task, capture_output=True).stdout == b"measure\n"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tb_steptime.metrics.memory.devices import bin_edges
+from tb_steptime.metrics.memory.allocations import bin_edges
 from tb_steptime.text import Phrase, count, fraction, nbytes, ns, text
 from tb_steptime.text import Quantity as Q
 from tb_steptime.text import Unit as U
@@ -31,9 +31,8 @@ from tb_steptime.timeline.build import LEVELS, write_events
 from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.page import MAX_BOXES, timeline_page
-from tb_steptime.timeline.tracks import order
-from tb_steptime.timeline.tracks.order import COLOURS, PINNED_STREAMS, event_colours, tracks_of
-from tb_steptime.timeline.tracks.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.timeline.rows import LEFT_OUT, MAX_ROWS, stack_rows
+from tb_steptime.timeline.tracks import COLOURS, PINNED_STREAMS, event_colours, tracks_of
 from tb_steptime.trace.intervals import Intervals
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, LOADER, timeline
@@ -541,7 +540,7 @@ def test_the_busiest_streams_of_all_gpus_are_pinned():
 def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
     """Events on shared tracks are not left out."""
     for bound, most in (("MOST_THREADS", 2), ("MOST_STREAMS", 2), ("PINNED_STREAMS", 1)):
-        monkeypatch.setattr(order, bound, most)
+        monkeypatch.setattr(f"tb_steptime.timeline.tracks.{bound}", most)
     trace = timeline("""
         step            | 0000000000 |
         op              | a.a.a..... |

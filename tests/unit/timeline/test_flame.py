@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tb_steptime.metrics.flame.costs import flame_tree
-from tb_steptime.metrics.flame.prefixes import Labels
+from tb_steptime.metrics.flame import Labels, flame_tree
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.flame import flame_page, numbers_of, totals_of

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.gpu.copy_directions import CopyDirection, way
+from tb_steptime.metrics.gpu.activities import CopyDirection, way
 from tb_steptime.metrics.gpu.occupancy import NO_LAUNCH_SHAPES, est_achieved_occupancy
 from tb_steptime.metrics.gpu.utilization import NO_BLOCKS, blocks, busy_intervals, est_sm_efficiency
 from tb_steptime.timeline.answers import EventFact

@@ -53,12 +53,13 @@ def test_rows_by_name_and_by_number_are_looked_up_alike(drawn: list[tuple[int, i
     assert outermost(trace, op_rows, ops).tolist() == outermost(trace, ops, ops).tolist()
 
 
-@given(_DRAWN)
-def test_what_a_table_keeps_is_what_it_finds_anew(drawn: list[tuple[int, int, int, bool]]) -> None:
+@given(_DRAWN, st.sampled_from([1, 2, 16]))
+def test_what_a_table_keeps_is_what_it_finds_anew(drawn: list[tuple[int, int, int, bool]], part: int) -> None:
     kept, anew = (_with_events(sorted(drawn)).events for _ in range(2))
     rows = np.arange(len(drawn))[::2]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table, "KEPT_ROWS", 0)
+        patch.setattr(table, "_KEPT_PART", part)
         found = [anew.rows(Kind.CPU_OP), anew.rows(Kind.USER, Kind.CPU_OP), anew.rows(Kind.SYNC), anew.ends(rows)]
     again = [kept.rows(Kind.CPU_OP), kept.rows(Kind.USER, Kind.CPU_OP), kept.rows(Kind.SYNC), kept.ends(rows)]
     assert [each.tolist() for each in again] == [each.tolist() for each in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_cards import early_ns, exchange_card, rows
-from tb_steptime.metrics.communication.reducer import Reducer
+from tb_steptime.metrics.communication.summary import Reducer
 from tb_steptime.text import agreeing, count, filled, ns, phrase
 
 _NO_SEARCH = """model = DistributedDataParallel(model)  # without find_unused_parameters=True

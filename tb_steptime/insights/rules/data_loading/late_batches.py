@@ -21,9 +21,9 @@ from tb_steptime.insights.wording.data_loading import (
     with_held,
     workers_setting,
 )
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded
-from tb_steptime.metrics.data_loading.scaling.throughput import HANDOVER_NS
-from tb_steptime.metrics.outliers import median
+from tb_steptime.metrics.data_loading.recorded import Recorded
+from tb_steptime.metrics.data_loading.throughput import HANDOVER_NS
+from tb_steptime.metrics.means import median
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, joined, ns, phrase
 
 #: Minimum share of a batch's time that a line of code must take to be named.

@@ -13,9 +13,8 @@ from tb_steptime.insights.rules.data_loading.loader_waits import (
     loader_card,
     shares,
 )
-from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts
-from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS
-from tb_steptime.metrics.data_loading.recorded.loading import Recorded
+from tb_steptime.metrics.data_loading.loaders import RECEIVING_NS, EpochStarts
+from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.wait_shares import Overhead
 from tb_steptime.text import agreeing, count, filled, ns, phrase
 

@@ -9,7 +9,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import mostly
-from tb_steptime.metrics.kernels.device_copies import CopiesOfKind, CopyKind
+from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind
 from tb_steptime.text import count, ns, phrase
 from tb_steptime.text.patterns import expression
 

@@ -6,7 +6,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import site_phrase
-from tb_steptime.metrics.kernels.eager_attention import EagerAttention
+from tb_steptime.metrics.kernels.fusion import EagerAttention
 from tb_steptime.text import closed, filled, joined, ns, phrase
 from tb_steptime.text.patterns import expression
 

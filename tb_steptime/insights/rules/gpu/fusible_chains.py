@@ -7,7 +7,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import place_of
-from tb_steptime.metrics.kernels.fusible_chains import ChainKind, ChainsOfKind, FusibleChains
+from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, FusibleChains
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
 
 _TITLES: dict[ChainKind, str] = {

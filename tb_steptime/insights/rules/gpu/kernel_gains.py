@@ -8,7 +8,7 @@ from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import LATER, fitted, later_title
-from tb_steptime.metrics.gpu.kernel_site import KernelSite
+from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
 from tb_steptime.text import Phrase
 

@@ -17,7 +17,7 @@ from tb_steptime.insights.rules.host.behind_waits import behind_waits, in_graphs
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, has_one_graph, model_late
 from tb_steptime.insights.wording.vendors import captured_graph
-from tb_steptime.metrics.job.kind import Server
+from tb_steptime.metrics.job import Server
 from tb_steptime.text import agreeing, count, filled, fraction, ns
 
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.host_gains import host_card
-from tb_steptime.metrics.steps.without_cache import WithoutCache
+from tb_steptime.metrics.steps.repeated_work import WithoutCache
 from tb_steptime.text import Phrase, agreeing, count, phrase
 
 _HOW = (

@@ -10,7 +10,7 @@ from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.memory.cards import memory_card
-from tb_steptime.metrics.memory.growth import Maker
+from tb_steptime.metrics.memory.peak import Maker
 from tb_steptime.text import Phrase, count, filled, nbytes, phrase, text
 
 #: Minimum growth in bytes a step. A list of losses or of figures to report grows by less, and is harmless even after a

@@ -18,7 +18,7 @@ import msgspec
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.metrics.base import Metric
 from tb_steptime.metrics.catalogue import METRICS
-from tb_steptime.metrics.outliers import MAD_SCALE
+from tb_steptime.metrics.means import MAD_SCALE
 from tb_steptime.text import Phrase, Quantity, count, text
 
 #: Figures whose changes are reported; the rest of the catalogue follows from them.

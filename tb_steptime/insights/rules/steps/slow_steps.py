@@ -15,9 +15,9 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE, host_card, unlinked_share
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
-from tb_steptime.metrics.outliers import SLOW_FRACTION, median
+from tb_steptime.metrics.means import SLOW_FRACTION, median
 from tb_steptime.metrics.steps.inserted import REGULAR
-from tb_steptime.metrics.steps.segments import Grown
+from tb_steptime.metrics.steps.parts import Grown
 from tb_steptime.text import Phrase, agreeing, count, label, ns, phrase, text
 
 #: Minimum share of a slow step's excess that is its own. Below it, the step is slow for reasons that have other cards.

@@ -21,15 +21,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.memory.allocations import NEVER, PHASE, allocations, are_on, births, ends_ns, sizes, steps_at
-from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.fit import Steady, steady
-from tb_steptime.metrics.memory.fit.growing import ROUNDED_TO, PeakLine, growing_sizes, highest_lines, tensors_of
+from tb_steptime.metrics.memory.allocations import (
+    CPU,
+    NEVER,
+    PHASE,
+    Place,
+    allocations,
+    are_on,
+    births,
+    ends_ns,
+    sizes,
+    steps_at,
+)
+from tb_steptime.metrics.memory.fit.fit import (
+    ROUNDED_TO,
+    PeakLine,
+    Steady,
+    growing_sizes,
+    highest_lines,
+    steady,
+    tensors_of,
+)
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.backward import NODE, backward_nodes
@@ -102,7 +119,7 @@ def _forward_frames(trace: Trace, of: Steady) -> Int64:
     return frames[first & is_in(steps_at(trace, trace.events.start_ns[frames]), of.steps)]
 
 
-class _Nodes(NamedTuple):
+class _Nodes(msgspec.Struct, frozen=True, eq=False):
     """Backward nodes of ops that are not views, in the order of these ops, ns.
 
     saves: whether anything is saved; after: the time when everything is saved, which is the op's start or its end;
@@ -122,12 +139,12 @@ def _nodes(trace: Trace) -> _Nodes:
     events, nodes = trace.events, backward_nodes(trace)
     known = nodes.forward >= 0
     event, op = nodes.event[known].astype(np.int64), nodes.forward[known].astype(np.int64)
-    names = {number: trace.strings[number] for number in distinct_in(events.name[event]).tolist()}
-    view, nothing, inputs, result = (
-        np.array([rule(names[number]) for number in events.name[event].tolist()], bool)
-        for rule in (is_view, saves_nothing, saves_inputs_only, saves_result)
+    found = {number: saved_for(trace.strings[number]) for number in distinct_in(events.name[event]).tolist()}
+    saved = [found[number] for number in events.name[event].tolist()]
+    nothing, inputs, result = (
+        np.array([each in kinds for each in saved], bool) for kinds in (("nothing",), ("inputs", "lookup"), ("result",))
     )
-    kept = np.flatnonzero(~view)
+    kept = np.flatnonzero([each != "view" for each in saved])
     order = kept[np.argsort(events.start_ns[op[kept]], kind="stable")]
     event, op = event[order], op[order]
     return _Nodes(
@@ -141,7 +158,7 @@ def _nodes(trace: Trace) -> _Nodes:
     )
 
 
-class Calls(NamedTuple):
+class Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls of modules, disjoint on each thread, ns: one entry each.
 
     stop       recomputation ends: everything that the backward pass needs is saved
@@ -280,7 +297,7 @@ class _Level:
         return again
 
 
-class _Moved(NamedTuple):
+class _Moved(msgspec.Struct, frozen=True, eq=False):
     """Places of `allocations`. dropped: they end with their `call`; kept: inputs that live until the backward pass of
     `keeper` ends; result: for each call its result, which the next op saves; -1 for none."""
 
@@ -324,65 +341,32 @@ def _input_sizes(trace: Trace, op: int, place: Place) -> Int64:
 
 
 _ENDING = expression(r"Backwards?\d*$")
-#: Views: ops that allocate no tensor of their own.
-_VIEWS = expression(
-    r"View|UnsafeView|Reshape|ReshapeAlias|T|Transpose|Permute|Expand|Slice|Select|Squeeze|Unsqueeze|Unbind|Split"
-    r"|SplitWithSizes|AsStrided|Alias|Unfold"
-)
-#: Ops whose backward pass needs only sizes and numbers, no tensors.
-_NOTHING = expression(r"Add|Sub|Neg|Cat|Stack|Mean|Sum|Clone|ToCopy|Repeat|Flip|Roll|ConstantPadNd")
-#: Ops that save only their inputs: everything is saved before they run.
-_INPUTS = expression(
-    r"Addmm|Mm|Bmm|Baddbmm|Matmul|Linear|Mul|Div|Pow|Convolution|MkldnnConvolution|Gelu|Silu|Softplus|Hardswish|Mish"
-    r"|Hardtanh|Embedding|AvgPool2D|AdaptiveAvgPool2D|Where|Abs|Log|Sin|Cos|Index|IndexSelect|Gather"
-)
-#: Of these, ops that save where to look, and not what they look up in.
-_LOOKUPS = expression(r"Embedding|Index|IndexSelect|Gather")
-#: Ops that save their result.
-_RESULT = expression(
-    r"Relu|LeakyRelu|Elu|Tanh|Sigmoid|Softmax|LogSoftmax|Exp|Sqrt|Rsqrt|Reciprocal|ScaledDotProduct\w*Attention\w*"
-)
+
+#: What the op of a node saves for it. A view allocates no tensor of its own; nothing: the node needs only sizes and
+#: numbers; inputs: everything is saved before the op runs; lookup: of the inputs, only where to look.
+Saved = Literal["view", "nothing", "inputs", "lookup", "result"]
+
+_NODES: dict[Saved, str] = {
+    "view": "View UnsafeView Reshape ReshapeAlias T Transpose Permute Expand Slice Select Squeeze Unsqueeze Unbind "
+    "Split SplitWithSizes AsStrided Alias Unfold",
+    "nothing": "Add Sub Neg Cat Stack Mean Sum Clone ToCopy Repeat Flip Roll ConstantPadNd",
+    "inputs": "Addmm Mm Bmm Baddbmm Matmul Linear Mul Div Pow Convolution MkldnnConvolution Gelu Silu Softplus "
+    "Hardswish Mish Hardtanh AvgPool2D AdaptiveAvgPool2D Where Abs Log Sin Cos",
+    "lookup": "Embedding Index IndexSelect Gather",
+    "result": "Relu LeakyRelu Elu Tanh Sigmoid Softmax LogSoftmax Exp Sqrt Rsqrt Reciprocal",
+}
+_SAVED: dict[str, Saved] = {node: saved for saved, nodes in _NODES.items() for node in nodes.split()}
+#: Attention saves its result, whichever of its kernels it is.
+_ATTENTION = expression(r"ScaledDotProduct\w*Attention\w*")
 
 
-def _op(node: str) -> str:
-    return _ENDING.sub("", node.removeprefix(NODE))
+def saved_for(node: str) -> Saved | None:
+    """What an op saves for the node of this name; None where that is not known.
 
-
-def is_view(node: str) -> bool:
+    >>> saved_for("autograd::engine::evaluate_function: ViewBackward0"), saved_for("EmbeddingBackward0")
+    ('view', 'lookup')
+    >>> saved_for("ReluBackward0"), saved_for("NativeBatchNormBackward0")
+    ('result', None)
     """
-    >>> is_view("autograd::engine::evaluate_function: ViewBackward0"), is_view("AddBackward0")
-    (True, False)
-    """
-    return _VIEWS.fullmatch(_op(node)) is not None
-
-
-def saves_nothing(node: str) -> bool:
-    """
-    >>> saves_nothing("AddBackward0"), saves_nothing("AddmmBackward0")
-    (True, False)
-    """
-    return _NOTHING.fullmatch(_op(node)) is not None
-
-
-def saves_inputs_only(node: str) -> bool:
-    """
-    >>> saves_inputs_only("AddmmBackward0"), saves_inputs_only("ReluBackward0")
-    (True, False)
-    """
-    return _INPUTS.fullmatch(_op(node)) is not None
-
-
-def is_lookup(node: str) -> bool:
-    """
-    >>> is_lookup("EmbeddingBackward0"), is_lookup("AddmmBackward0")
-    (True, False)
-    """
-    return _LOOKUPS.fullmatch(_op(node)) is not None
-
-
-def saves_result(node: str) -> bool:
-    """
-    >>> saves_result("ReluBackward0"), saves_result("NativeBatchNormBackward0")
-    (True, False)
-    """
-    return _RESULT.fullmatch(_op(node)) is not None
+    op = _ENDING.sub("", node.removeprefix(NODE))
+    return "result" if _ATTENTION.fullmatch(op) else _SAVED.get(op)

@@ -12,19 +12,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.calls import TYPE_BYTES, Shape, types_of
-from tb_steptime.metrics.memory.allocations import PHASE, births, sizes
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, Shape, types_of
+from tb_steptime.metrics.memory.allocations import CPU, PHASE, Place, births, sizes
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.devices import CPU, Place
-from tb_steptime.metrics.memory.fit.fit import Steady, bytes_alive
-from tb_steptime.metrics.memory.fit.growing import (
+from tb_steptime.metrics.memory.fit.fit import (
     FLOAT,
     PeakLine,
+    Steady,
     Tensor,
+    bytes_alive,
     growing,
     highest_lines,
     ops_with_shapes,
@@ -136,7 +136,7 @@ def _of_states(trace: Trace) -> Bool:
     return states
 
 
-class _Made(NamedTuple):
+class _Made(msgspec.Struct, frozen=True):
     """What equal calls allocated. op: the innermost op with recorded shapes; outermost: the outermost op around; both
     "" for none. given: the input tensors of `op`. bytes: of one allocation."""
 
@@ -186,7 +186,7 @@ def _floating(trace: Trace) -> Bool:
     return result
 
 
-class Lengths(NamedTuple):
+class Lengths(msgspec.Struct, frozen=True, eq=False):
     """How sizes grow with the length of sequences. recorded: the length in the recording; power: for each of
     `allocations`, the power of the length with which its size grows."""
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.communication.collectives import Collectives, element_bytes, find_collectives, input_bytes
-from tb_steptime.metrics.communication.kinds import KINDS, kind_of
+from tb_steptime.metrics.communication.collectives import (
+    KINDS,
+    Collectives,
+    element_bytes,
+    find_collectives,
+    input_bytes,
+    kind_of,
+)
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tests.drawn.timeline import timeline
 

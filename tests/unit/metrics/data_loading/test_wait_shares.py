@@ -14,11 +14,9 @@ from tb_steptime.analyses.data_loading import DataLoadingResult, analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
-from tb_steptime.metrics.data_loading.epoch_starts import EpochStarts, between_epochs_ns, find_epoch_starts
-from tb_steptime.metrics.data_loading.scaling.bursts import find_burst
-from tb_steptime.metrics.data_loading.scaling.in_order_delivery import BatchProduction
-from tb_steptime.metrics.data_loading.scaling.throughput import LoaderThroughput
-from tb_steptime.metrics.data_loading.scaling.worker_curve import MeanStep, WorkerCurve, worker_curve
+from tb_steptime.metrics.data_loading.bursts import BatchProduction, find_burst
+from tb_steptime.metrics.data_loading.loaders import EpochStarts, between_epochs_ns, find_epoch_starts
+from tb_steptime.metrics.data_loading.throughput import LoaderThroughput, MeanStep, WorkerCurve, worker_curve
 from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitShares, find_jitter, shared_out
 from tb_steptime.metrics.data_loading.waits import judged_exposed_ns
 from tb_steptime.text.printer import plain

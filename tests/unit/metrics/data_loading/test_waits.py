@@ -9,15 +9,11 @@ from typing import Any
 import pytest
 
 from tb_steptime.analyses.data_loading import analyse
+from tb_steptime.metrics.data_loading.bursts import find_burst
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loaders import find_batches, loader_table
-from tb_steptime.metrics.data_loading.scaling.bursts import find_burst
 from tb_steptime.metrics.data_loading.wait_shares import find_jitter, find_overhead
-from tb_steptime.metrics.data_loading.waits import (
-    is_multiprocess,
-    loader_iterators,
-    loader_waits,
-)
+from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators, loader_waits
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
 from tests.drawn.loader_waits import steps_that_wait

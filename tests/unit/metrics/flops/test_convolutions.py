@@ -7,11 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
-from tb_steptime.metrics.flops.calls import Call
-from tb_steptime.metrics.flops.convolutions import FORWARD
-from tb_steptime.metrics.flops.op_flops import ATTENTION, OPS, work_of
+from tb_steptime.metrics.flops.op_flops import ATTENTION, FORWARD_CONVOLUTIONS, OPS, Call, work_of
 
 FLOATS = json.dumps(["float"] * 8)
 #: Images of 9 x 9 with 4 channels, 8 filters of 3 x 3.
@@ -95,9 +94,9 @@ def test_settings_stand_where_the_schemas_of_torch_have_them():
         if schema.overload_name in ("", "padding"):  # other overloads take extra tensors, which do not affect the work
             schemas.setdefault(schema.name, []).append([argument.name for argument in schema.arguments])
     wrong = []
-    for op, places in FORWARD.items():
+    for op, places in FORWARD_CONVOLUTIONS.items():
         for arguments in schemas.get(op, []):
-            named = {name: place for name, place in places._asdict().items() if type(place) is int}
+            named = {name: place for name, place in msgspec.structs.asdict(places).items() if type(place) is int}
             wrong += [(op, name) for name, place in named.items() if arguments[place].removesuffix("_size") != name]
     for op, kind in ATTENTION.items():
         for arguments in schemas.get(op, []):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.base import Evidence
-from tb_steptime.metrics.gpu.kernel_site import KernelSite, kernel_site
+from tb_steptime.metrics.gpu.activities import KernelSite, kernel_site
 from tests.drawn.timeline import timeline
 
 SHAPES, DTYPES = "[[8,64],[64,8]]", '["float","float"]'

@@ -20,8 +20,8 @@ from tb_steptime.metrics.gpu.occupancy import (
     occupancy_in,
     resident_blocks,
     rounds,
+    sm_active,
 )
-from tb_steptime.metrics.kernels.aggregates import sm_active
 from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.model import Device, Trace
 from tests.drawn.real_traces import read_real

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tb_steptime.metrics.gpu.copy_directions import CopyDirection, way
+from tb_steptime.metrics.gpu.activities import CopyDirection, way
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline

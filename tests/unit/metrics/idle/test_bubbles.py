@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.host.sync_groups import KINDS, blocking_groups
+from tb_steptime.metrics.host.blocking_calls import KINDS, Blocks, blocking_calls, blocking_groups
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows, bubbles
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import read_real

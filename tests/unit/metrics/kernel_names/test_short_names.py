@@ -8,8 +8,7 @@ import re
 
 import pytest
 
-from tb_steptime.metrics.kernel_names.function_names import own_name
-from tb_steptime.metrics.kernel_names.short_names import distinct_names, kernel_names, short_name
+from tb_steptime.metrics.kernel_names.short_names import distinct_names, kernel_names, own_name, short_name
 from tests.drawn.real_traces import read_real, real_path
 from tests.drawn.timeline import timeline
 

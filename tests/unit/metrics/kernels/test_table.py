@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tb_steptime.metrics.gpu.occupancy import filling, rounds
+from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, rounds, sm_active
 from tb_steptime.metrics.gpu.utilization import blocks, devices_with_activity, kernel_rows
-from tb_steptime.metrics.kernels.aggregates import is_persistent, launch_columns, sm_active
 from tb_steptime.metrics.kernels.details import LaunchLengths, kernel_details, lengths
-from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table
+from tb_steptime.metrics.kernels.table import By, KernelGroup, kernel_table, launch_columns
 from tb_steptime.metrics.kernels.waste import _Kernels
-from tb_steptime.metrics.operators.op_costs import outside_ops, own_costs
-from tb_steptime.metrics.operators.op_tree import op_tree
+from tb_steptime.metrics.operators.op_tree import op_tree, outside_ops, own_costs
 from tb_steptime.metrics.tensor_cores.opportunities import opportunities
 from tb_steptime.metrics.tensor_cores.usage import split_kernel_time
 from tb_steptime.tables.kernels import KERNELS

@@ -8,13 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tb_steptime.metrics.memory.devices import NO_TOTALS, Place
-from tb_steptime.metrics.memory.fit.fit import NO_SHAPES, MemoryFit, memory_fit
-from tb_steptime.metrics.memory.fit.growing import (
+from tb_steptime.metrics.memory.allocations import NO_TOTALS, Place
+from tb_steptime.metrics.memory.fit.fit import (
+    NO_SHAPES,
+    MemoryFit,
     PeakLine,
     growing,
     highest_lines,
     largest_batch,
+    memory_fit,
     parameter_shapes,
     peak_at,
     step_batches,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.memory.devices import Place
+from tb_steptime.metrics.memory.allocations import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES
-from tb_steptime.metrics.memory.fit.offload import NO_COPIES, CopyRates, copy_rates
-from tb_steptime.metrics.memory.fit.predictions import fits
-from tb_steptime.metrics.memory.fit.settings import FitSetting
-from tb_steptime.metrics.memory.fit.states import NO_TIME, CopiedBytes
-from tb_steptime.terminal.fit_report import SpanFit, fit_text
+from tb_steptime.metrics.memory.fit.predictions import FitSetting, fits
+from tb_steptime.metrics.memory.fit.states import NO_COPIES, NO_TIME, CopiedBytes, CopyRates, copy_rates
+from tb_steptime.terminal.memory_report import SpanFit, fit_text
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, GPU
 from tests.drawn.module_training import DRAWN, NAMES, training

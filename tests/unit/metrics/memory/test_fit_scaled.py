@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.memory.devices import Place
+from tb_steptime.metrics.memory.allocations import Place
 from tb_steptime.metrics.memory.fit.fit import steady
 from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.scaled import LENGTH_AMBIGUOUS, MIXED_TYPES, OWN_CHOICE, SMALL, scaled_settings

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.metrics.memory.devices import Place
+from tb_steptime.metrics.memory.allocations import Place
 from tb_steptime.metrics.memory.fit.checkpoints import NO_MODULES, Checkpoint, checkpoints
-from tb_steptime.metrics.memory.fit.growing import PeakLine, peak_at
+from tb_steptime.metrics.memory.fit.fit import PeakLine, peak_at
 from tb_steptime.metrics.memory.fit.predictions import ModuleBytes, by_module, fits
 from tb_steptime.metrics.memory.fit.scaled import SMALL
 from tb_steptime.metrics.memory.fit.states import NO_STATE

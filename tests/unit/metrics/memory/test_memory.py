@@ -10,13 +10,18 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import measure
-from tb_steptime.metrics.memory.allocations import allocations
-from tb_steptime.metrics.memory.at_an_instant import by_category, largest
+from tb_steptime.metrics.memory.allocations import Place, allocations, curve, memory_bins, memory_devices, memory_name
 from tb_steptime.metrics.memory.by_op import ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.categories import CATEGORIES, categories
-from tb_steptime.metrics.memory.devices import Place, curve, memory_bins, memory_devices, memory_name
-from tb_steptime.metrics.memory.growth import growth, leak_makers
-from tb_steptime.metrics.memory.peak import allocated_peak, reserved_peak, step_peaks
+from tb_steptime.metrics.memory.peak import (
+    allocated_peak,
+    by_category,
+    growth,
+    largest,
+    leak_makers,
+    reserved_peak,
+    step_peaks,
+)
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import CPU, with_memory

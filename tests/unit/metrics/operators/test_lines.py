@@ -7,8 +7,7 @@ import pytest
 from tb_steptime.analyses.operators import LineTable
 from tb_steptime.analyses.operators import analyse as operators
 from tb_steptime.metrics.operators.lines import CodeLine, CodeLineSums, Lines, find_lines, sums_of
-from tb_steptime.metrics.operators.op_costs import outside_ops
-from tb_steptime.metrics.operators.op_tree import allocated_in_steps
+from tb_steptime.metrics.operators.op_tree import allocated_in_steps, outside_ops
 from tb_steptime.metrics.operators.table import OpGrouping, operator_tables
 from tb_steptime.trace.model import Trace
 from tests.drawn.memory import with_memory

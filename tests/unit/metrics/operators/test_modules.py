@@ -9,7 +9,7 @@ import pytest
 
 from tb_steptime.metrics.operators.module_tree import ModuleRow, module_rows
 from tb_steptime.metrics.operators.modules import OutsideModules, find_modules, outside_modules
-from tb_steptime.metrics.operators.op_costs import outside_ops
+from tb_steptime.metrics.operators.op_tree import outside_ops
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace

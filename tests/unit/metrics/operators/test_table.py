@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tb_steptime.metrics.operators.keys import By
-from tb_steptime.metrics.operators.op_costs import outside_ops
-from tb_steptime.metrics.operators.op_tree import Where
+from tb_steptime.metrics.operators.op_tree import Where, outside_ops
 from tb_steptime.metrics.operators.table import OperatorRow, OpGrouping, operator_tables
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import as_one_step, find_steps

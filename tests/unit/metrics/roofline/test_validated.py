@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.gpu.counters import Validation
@@ -75,13 +75,15 @@ def test_what_ops_move_beside_the_bandwidth_of_memory() -> None:
 
 def test_both_stand_in_the_notes() -> None:
     trace = sampled(TENSOR, (10, 0.0), (20, 40.0), (30, 30.0), (40, 0.0), (50, 0.0))
-    estimated, measured = validated_tensor_work(trace, 0) or (None, None)
+    found = validated_tensor_work(trace, 0)
+    assert found is not None
     (note,) = (note for note in notes(trace) if note.id == "tensor_work_measured")
-    assert {name: value.value for name, value in note.values.items()} == {"estimated": estimated, "measured": measured}
+    assert {name: value.value for name, value in note.values.items()} == asdict(found)
     trace = sampled(MEMORY, (20, 20.0), (40, 35.0))
-    estimated, measured = validated_traffic(trace, 0) or (None, None)
+    found = validated_traffic(trace, 0)
+    assert found is not None
     (note,) = (note for note in notes(trace) if note.id == "traffic_measured")
-    assert {name: value.value for name, value in note.values.items()} == {"estimated": estimated, "measured": measured}
+    assert {name: value.value for name, value in note.values.items()} == asdict(found)
 
 
 @pytest.mark.parametrize("counter", [TENSOR, MEMORY])

@@ -5,9 +5,9 @@ import itertools
 import msgspec
 import pytest
 
-from tb_steptime.metrics.launches.queue import QueueLevel, queue_levels
+from tb_steptime.metrics.launches import QueueLevel, queue_levels
 from tb_steptime.metrics.phases.assignment import PhaseSpan, host_phases, phase_spans
-from tb_steptime.metrics.steps.device_bins import DeviceLevel, device_levels
+from tb_steptime.metrics.steps.host_pace import DeviceLevel, device_levels
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tb_steptime.metrics.flops.calls import Work
-from tb_steptime.metrics.flops.op_flops import OPS, work_of
+from tb_steptime.metrics.flops.op_flops import OPS, Work, work_of
 from tb_steptime.metrics.flops.peaks import PEAKS, peaks_of
+from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.kernel_names.name_rules import Answer
-from tb_steptime.metrics.tensor_cores.arithmetic_proof import MARGIN, rates
-from tb_steptime.metrics.tensor_cores.matmul_ops import find_products
-from tb_steptime.metrics.tensor_cores.usage import kernel_answers, split_kernel_time
+from tb_steptime.metrics.tensor_cores.usage import MARGIN, kernel_answers, rates, split_kernel_time
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import A100, V100, timeline

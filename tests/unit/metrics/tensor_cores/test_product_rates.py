@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from tb_steptime.metrics.flops.calls import Work
-from tb_steptime.metrics.flops.op_flops import work_of
+from tb_steptime.metrics.flops.op_flops import Work, work_of
 from tb_steptime.metrics.tensor_cores.product_rates import (
     ALIGNED_FRACTION,
     Chip,
@@ -42,7 +42,7 @@ def test_a_large_product_is_limited_by_the_best_rate():
 
 def test_a_thin_product_is_limited_by_memory():
     thin = work("[[8,8192],[8192,8192]]")
-    assert attainable_ns(thin, 250.0, CHIP._replace(sm_count=None)) == pytest.approx(
+    assert attainable_ns(thin, 250.0, replace(CHIP, sm_count=None)) == pytest.approx(
         2 * (8192 * 8192 + 2 * 8 * 8192) / (0.8 * 2000)
     )
 
@@ -51,7 +51,7 @@ def test_few_tiles_leave_sms_idle():
     few = work("[[256,8192],[8192,256]]")  # 4 tiles on 108 SMs
     assert attainable_ns(few, 250.0, CHIP) == pytest.approx(2 * 256 * 256 * 8192 / 250e3 * 108 / 4)
     batched = work("[[64,256,8192],[64,8192,256]]", op="aten::bmm")  # 256 tiles
-    assert attainable_ns(batched, 250.0, CHIP._replace(memory=1e6)) == pytest.approx(64 * 2 * 256 * 256 * 8192 / 250e3)
+    assert attainable_ns(batched, 250.0, replace(CHIP, memory=1e6)) == pytest.approx(64 * 2 * 256 * 256 * 8192 / 250e3)
 
 
 def test_nothing_is_shorter_than_an_empty_kernel():

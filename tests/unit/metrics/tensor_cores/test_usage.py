@@ -12,20 +12,20 @@ import pytest
 from tb_steptime.analyses.tensor_cores import ANALYSIS, KERNEL_ROWS, NO_ACTIVITY, KernelRow, SplitStep
 from tb_steptime.metrics.base import Figure
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
-from tb_steptime.metrics.kernel_names.function_names import function_name
 from tb_steptime.metrics.kernel_names.name_rules import FAMILIES, Family, TensorCore, classify
+from tb_steptime.metrics.kernel_names.short_names import function_name
 from tb_steptime.metrics.kernel_names.work_kinds import is_collective
 from tb_steptime.metrics.tensor_cores.usage import (
     NO_TENSOR_CORES,
     PRODUCT_OP,
     PROFILER_TAB_WORDS,
+    ProfilerTab,
     Split,
-    kernel_sum_time,
     profiler_tab,
+    share_of,
     split_kernel_time,
-    tensor_core_share,
-    tensor_core_share_high,
     tensor_core_share_in,
+    time_of,
 )
 from tb_steptime.text import Unit
 from tb_steptime.trace.model import Device, Trace
@@ -226,12 +226,13 @@ def four_kinds() -> Trace:
 
 def test_kernel_time_goes_to_four_bins_and_to_the_step_where_the_kernel_starts():
     trace = four_kinds()
-    total, steps = split_kernel_time(trace, 0)
+    splits = split_kernel_time(trace, 0)
+    total, steps = splits.total, splits.steps
     assert steps == (Split(13_000, 3_000, 4_000, 2_000, 4_000), Split(4_000, 2_000, 0, 0, 2_000))
     assert total == Split(17_000, 5_000, 4_000, 2_000, 6_000)
-    assert tensor_core_share(trace, 0) == Figure(5 / 17, (3 / 13, 0.5))
-    assert tensor_core_share_high(trace, 0) == Figure(7 / 17, (5 / 13, 0.5))
-    assert kernel_sum_time(trace, 0) == Figure(8_500, (13_000, 4_000))
+    assert share_of("share_low")(trace, 0) == Figure(5 / 17, (3 / 13, 0.5))
+    assert share_of("share_high")(trace, 0) == Figure(7 / 17, (5 / 13, 0.5))
+    assert time_of("kernel_ns")(trace, 0) == Figure(8_500, (13_000, 4_000))
 
 
 def test_bins_of_time_share_a_kernel_by_overlap():
@@ -266,7 +267,7 @@ def test_a_gpu_without_tensor_cores_has_no_share_and_says_why():
         names=NAMES,
         devices={0: Device(0, "Tesla P100-PCIE-16GB", 56, (6, 0))},
     )
-    assert tensor_core_share(trace, 0) == Figure(None, (None,), NO_TENSOR_CORES)
+    assert share_of("share_low")(trace, 0) == Figure(None, (None,), NO_TENSOR_CORES)
     assert tensor_core_share_in(trace, 0, np.array([0, 10])) is None
     result = ANALYSIS.analyse(trace)
     assert result.unknown == NO_TENSOR_CORES
@@ -384,7 +385,7 @@ def test_the_profiler_tab_counts_by_parts_of_names_over_the_whole_recording():
 
 
 def test_where_both_count_the_same_there_is_no_difference_to_explain():
-    assert profiler_tab(four_kinds(), 0) == (5 / 17, None)
+    assert profiler_tab(four_kinds(), 0) == ProfilerTab(5 / 17, None)
     assert all(word == word.lower() for word in PROFILER_TAB_WORDS)
 
 
@@ -449,4 +450,4 @@ def test_where_names_leave_more_open_than_they_tell_the_share_is_unclassified(un
     )
     (device,) = ANALYSIS.analyse(trace).devices
     assert device.unclassified == unclassified
-    assert (tensor_core_share(trace, 0).value is None) == (unclassified is not None)
+    assert (share_of("share_low")(trace, 0).value is None) == (unclassified is not None)

@@ -10,8 +10,8 @@ import pytest
 from tb_steptime.analyses.ranks import RanksResult
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.replayed import changes
+from tb_steptime.ranks.result import JobReplay
 from tb_steptime.ranks.spans import RankSpan
-from tb_steptime.ranks.what_if import JobReplay
 from tests.drawn.simulated_ranks import span_of
 from tests.truth.simulate.rank_jobs import Declared, run
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.what_if import JobReplay
+from tb_steptime.ranks.result import JobReplay
 from tb_steptime.text import Reason
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe, in_turns
 

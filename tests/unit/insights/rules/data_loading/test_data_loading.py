@@ -17,7 +17,7 @@ from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.rules.data_loading import other_waits
 from tb_steptime.insights.rules.host.pageable_copies import LARGE_BYTES
-from tb_steptime.metrics.data_loading.scaling import throughput
+from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind

@@ -18,10 +18,10 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job.kind import JobKind, Purpose, Server
-from tb_steptime.metrics.launches.recaptures import Recaptures
-from tb_steptime.metrics.steps.segments import Grown, GrownPart, Segment
-from tb_steptime.metrics.steps.sites import SiteRow
+from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.steps.host_pace import SiteRow
+from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
+from tb_steptime.metrics.steps.repeated_work import Recaptures
 from tb_steptime.replay.sensitivity import Sensitivity
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Finding, count, phrase, text

@@ -11,8 +11,17 @@ from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.job_rules import JOB_RULES, judge_job
 from tb_steptime.insights.wording.ranks import path_text, ranks_headline
 from tb_steptime.ranks.job import job_ranks
-from tb_steptime.ranks.result import Cause, CauseId, DecidingPath, JobCollective, JobRanks, PathRank, Role
-from tb_steptime.ranks.what_if import JobChange, JobReplay
+from tb_steptime.ranks.result import (
+    Cause,
+    CauseId,
+    DecidingPath,
+    JobChange,
+    JobCollective,
+    JobRanks,
+    JobReplay,
+    PathRank,
+    Role,
+)
 from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tests.drawn.exchanging_ranks import rank

@@ -1,0 +1,415 @@
+"""Why one step in W waits: W workers that are slower than the steps deliver in bursts.
+
+worker 0   000000000333333333
+worker 1   111111111444444444      W = 3: one long wait, then two short ones, again and again
+worker 2   222222222555555555
+step       ........00 11 22...33   P: from a long wait's end to that of the next one of the same worker
+                                   C: the step without its exposed wait; N = ceil(P / C) workers keep up
+
+The period of the waits is the number of workers, unless longer steps recur with the same period. If that or anything
+else is uncertain, nothing is claimed: a recorder can tell.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading.loaders import (
+    Batches,
+    WaitedFor,
+    between_epochs_ns,
+    find_batches,
+    short_wait_ns,
+    waited_for,
+)
+from tb_steptime.metrics.data_loading.waits import work_from_before
+from tb_steptime.metrics.means import robust_deviation
+from tb_steptime.text import Reason, fraction, ns
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Float64, Int64, median, percentile
+
+# How long a loop waits for round-robin workers with in-order delivery, where some batches take longer than others.
+#
+# A loader delivers batches in order: worker 1's, worker 2's, ..., worker N's, worker 1's again. While the loop waits
+# for a slow one, those behind it lie ready, and workers stand still once each has prefetched as many as it may:
+#
+# worker 1   |-0--|-3-|-6-           ready[k] = max(ready[k - N], taken[k - N * prefetch]) + production of batch k
+# worker 2   |---1----|-4-|-7-       taken[k] = max(taken[k - 1] + consumption, ready[k])
+# worker 3   |-2-|-5--
+# loop            0   1 2 3 4 5 6    A worker is asked for its next batch when one of its own was taken.
+#
+# If all batches take the same time, the loop waits production / N - consumption for each, or not at all if that is
+# negative. With uneven ones it waits longer, most if the loader is about as fast as the loop. Recorded batch times are
+# simulated in their order. Otherwise only the mean and the spread are known, which is nearly enough: times are drawn
+# from a log-normal distribution with a fixed seed, so that the same trace always gives the same result. For other
+# distributions of the same spread the waits are the same within 5 % of the step up to a spread of 0.4 of the mean, and
+# within 12 % up to 0.7 (`tests/unit/metrics/data_loading/test_in_order_delivery.py`).
+
+#: Number of batches that each worker prefetches, unless the training sets another.
+USUAL_PREFETCH = 2
+#: Maximum simulated prefetch; more makes no difference to a mean.
+_MOST_PREFETCH = 16
+#: Number of batches before a loop runs steadily, and minimum number of batches that count.
+_BEFORE, _COUNTED = 200, 200
+#: Number of loops that are simulated at once, each with times of its own, or starting at another batch.
+_LOOPS = 24
+#: Maximum number of recorded batches; more take long to simulate and do not change the mean.
+_MOST_BATCHES = 800
+#: How many numbers of workers are simulated at once.
+_NUMBERS = 16
+#: Minimum number of workers: no other worker can compensate for a slow batch of a single one.
+FEWEST = 2
+#: Share of the time that the loop uses a batch for. With enough workers, slow batches may block the loop for this long.
+BLOCKED_FRACTION = 0.05
+#: More than this many times the workers that keep up on average do not compensate for slow batches.
+MOST_TIMES = 2
+
+
+#: No machine runs this many for one process, and simulating more would take unlimited memory if a file's times are
+#: wrong.
+_MOST_WORKERS = 512
+
+
+class BatchProduction(msgspec.Struct, frozen=True):
+    """How workers produce batches. mean_ns: one worker's time for one batch; spread_ns: its standard deviation;
+    prefetch: batches that each worker prefetches. sequence: each batch's time as a share of the mean, in the order of
+    taking them; empty where not known, so that the spread counts."""
+
+    mean_ns: int
+    spread_ns: int = 0
+    prefetch: int = USUAL_PREFETCH
+    sequence: tuple[float, ...] = ()
+
+    def blocked_ns(self, workers: int, consumer_ns: float) -> int:
+        """Wait of the loop per batch beyond the cost of the mean pace; 0 if all batches are even."""
+        if self.mean_ns <= 0 or not (self.spread_ns or self.sequence):
+            return 0
+        prefetch = min(max(1, self.prefetch), _MOST_PREFETCH)
+        block, place = divmod(min(workers, _MOST_WORKERS) - 1, _NUMBERS)
+        spread = 0.0 if self.sequence else self.spread_ns / self.mean_ns
+        return round(self.mean_ns * _blocked(spread, consumer_ns / self.mean_ns, prefetch, block, self.sequence)[place])
+
+    def workers_for(self, consumer_ns: int) -> int | None:
+        """The fewest workers that keep up; None if nothing consumes.
+
+        Other workers compensate for batches that take longer than usual, the better the more workers there are. If
+        batches vary much, more workers are needed until slow ones no longer block those behind them.
+        """
+        if consumer_ns <= 0:
+            return None
+        on_average = self.mean_ns / consumer_ns
+        likely = on_average + self.spread_ns / consumer_ns / math.sqrt(max(1.0, on_average))
+        workers, most = max(1, math.ceil(likely)), min(MOST_TIMES * math.ceil(on_average), _MOST_WORKERS)
+        while workers < most and self.blocked_ns(workers, consumer_ns) > BLOCKED_FRACTION * consumer_ns:
+            workers += 1
+        return workers
+
+
+@lru_cache(maxsize=256)
+def _blocked(
+    spread: float, consumer: float, prefetch: int, block: int, sequence: tuple[float, ...]
+) -> tuple[float, ...]:
+    """Blocked times in units of the mean production time, by number of workers."""
+    workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
+    known = min(_MOST_BATCHES, len(sequence))
+    times = _repeated(sequence, known * math.ceil(_COUNTED / known)) if known else _drawn(spread)
+    waits = simulated_waits(times, consumer, workers, prefetch)[_BEFORE:].mean((0, 1))
+    return tuple(np.maximum(0, waits - np.maximum(0, 1 / workers - consumer)).tolist())
+
+
+def _drawn(spread: float) -> Float64:
+    """Times of batches, shape (batches, loops); those that count have a mean of 1."""
+    # RandomState, as its streams stay the same with every version of numpy.
+    normal = np.random.RandomState(0).standard_normal((_BEFORE + _COUNTED, _LOOPS))
+    times: Float64 = np.exp(normal * math.sqrt(math.log1p(spread**2)))
+    times /= times[_BEFORE:].mean()
+    return times
+
+
+def _repeated(shares: tuple[float, ...], counted: int) -> Float64:
+    """Known times in the same shape: repeated, with each loop starting at another one."""
+    times = np.array(shares[-_MOST_BATCHES:])
+    begin = np.arange(_LOOPS) * len(times) // _LOOPS
+    repeated: Float64 = times[(np.arange(_BEFORE + counted)[:, None] + begin) % len(times)]
+    repeated /= repeated[_BEFORE:].mean()
+    return repeated
+
+
+def simulated_waits(production: Float64, consumer: float, workers: Int64, prefetch: int) -> Float64:
+    """How long each batch of each loop is waited for, shape (batches, loops, workers); production: (batches, loops)."""
+    before = int(workers.max()) * prefetch  # rows of zeros: the first batches are requested at once
+    shape = (before + len(production), production.shape[1], len(workers))
+    ready, taken, waits = np.zeros(shape), np.zeros(shape), np.zeros((len(production), *shape[1:]))
+    each = np.arange(len(workers))
+    now = np.zeros(shape[1:])
+    for batch in range(len(production)):
+        place = before + batch
+        begun = np.maximum(ready[place - workers, :, each], taken[place - workers * prefetch, :, each]).T
+        ready[place] = begun + production[batch][:, None]
+        taken[place] = np.maximum(now, ready[place])
+        waits[batch] = taken[place] - now
+        now = taken[place] + consumer
+    return waits
+
+
+#: Number of repetitions that make a pattern.
+PERIODS = 3
+#: Minimum number of waits. With fewer, only a period of two can show, so that any other number of workers would be
+#: taken for two.
+ENOUGH_WAITS = PERIODS * 3
+#: Minimum correlation of waits at the distance of a period; noise of fifteen steps reaches it once in a hundred.
+ALIKE = 0.7
+#: A shorter period whose correlation is lower by at most this is preferred as the number of workers: its multiples fit,
+#: too.
+AS_GOOD = 0.15
+#: Correlation at a divisor of the period that is not chance: then the period may be a multiple of the number of
+#: workers.
+ALIKE_IN_PART = 0.4
+#: Maximum period taken for workers. One process rarely has more: such distant waits are more often for a batch that is
+#: slow now and then.
+MOST_LIKELY = 24
+#: Waits below this share of the long ones are not distinguished: they are short.
+SHORT_FRACTION = 0.05
+#: The remainder of the step does not cause the waits if it varies by less than this share of their variation.
+CAUSES_WAITS = 0.5
+#: If late waits are below this share of the step, no pattern could be seen in noise.
+EXPOSED_FRACTION = 0.05
+#: Share of a long wait. If no wait is shorter, the other waits are for late batches as well, not for prefetched ones.
+READY_FRACTION = 0.25
+
+#: Maximum number of waits in the picture, counted from the first.
+MOST_SHOWN = 5_000
+
+AMBIGUOUS = Reason("ambiguous_record_the_workers")
+
+
+class BurstStep(msgspec.Struct, frozen=True):
+    """A wait in the order of the batches: its step, its length, and whether it is one of the long ones."""
+
+    step: str
+    wait_ns: int
+    long: bool
+
+
+class Burst(msgspec.Struct, frozen=True):
+    """Whether waits come in bursts, for the longest epoch; times are means in ns.
+
+    consumer_ns       the step without exposed waits, per batch
+    workers           number of workers that the period shows; None with why
+    workers_from      the evidence ("stacks" in summaries of earlier releases)
+    period            distance of similar waits, in batches
+    autocorrelation   of waits at that distance
+    long_wait_ns      waits for the worker with the most waiting
+    short_wait_ns     time for a prefetched batch, the tenth percentile of the other waits; None if these are not much
+                      shorter
+    production_ns, spread_ns   one worker's time for one batch, and its standard deviation
+    """
+
+    consumer_ns: int
+    waits: list[BurstStep]
+    workers: int | None = None
+    workers_from: Literal["stacks", "period"] | None = None
+    period: int | None = None
+    autocorrelation: float | None = None
+    long_wait_ns: int | None = None
+    short_wait_ns: int | None = None
+    production_ns: int | None = None
+    spread_ns: int | None = None
+    why: Reason | None = None
+
+
+class Waits(msgspec.Struct, frozen=True, eq=False):
+    """The waits for one loader's batches in one epoch: when each batch arrived, and how long the wait was."""
+
+    arrived_ns: Int64
+    wait_ns: Int64
+    exposed_ns: Int64
+
+
+@shared
+def find_burst(trace: Trace) -> Burst | None:
+    """Find bursts of the loader with the longest total wait; None if there is none, or the main process is the
+    loader."""
+    batches, main = find_batches(trace), waited_for(trace)
+    entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
+    if main is None or not len(entries):
+        return None
+    waits = Waits(trace.events.ends(batches.row[entries]), batches.wait_ns[entries], batches.exposed_ns[entries])
+    period, alike = find_period(capped_waits(waits.wait_ns))
+    why = _why_unknown(trace, main, waits, period)
+    unknown = Burst(
+        consumer_ns=rest_ns(trace, main.loader),
+        waits=_columns(trace, batches, entries)[:MOST_SHOWN],
+        period=period if why == AMBIGUOUS else None,
+        autocorrelation=alike,
+        why=why or AMBIGUOUS,
+    )
+    return _with_pace(unknown, waits, period) if why is None and period else unknown
+
+
+def rest_ns(trace: Trace, loader: int) -> int:
+    """Time per batch of the steps without waits for this loader, starts of epochs, and work from before the
+    recording."""
+    batches, steps = find_batches(trace), find_steps(trace)
+    mine = batches.loader == loader
+    before = steps.overlap_ns(work_from_before(trace))
+    span = int((steps.duration_ns - before).sum()) - int(between_epochs_ns(trace).sum())
+    return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
+
+
+def long_waits(wait_ns: Int64) -> Bool:
+    """Which waits are at least half as long as the third longest."""
+    long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
+    return long
+
+
+def capped_waits(wait_ns: Int64) -> Int64:
+    """Waits from the first long one on, limited to the third longest: a stall is not part of a pattern."""
+    values = wait_ns[int(long_waits(wait_ns).argmax()) :]
+    capped: Int64 = np.minimum(values, _third_longest(values))
+    return capped
+
+
+def _third_longest(wait_ns: Int64) -> int:
+    return int(np.sort(wait_ns)[-min(PERIODS, len(wait_ns))])
+
+
+def correlation(wait_ns: Int64, lag: int) -> float | None:
+    """Correlation of the waits with those `lag` batches later; None if they do not vary or are too few.
+
+    Compared by order of magnitude: a long wait that a pause of the host has shortened still counts as long.
+    """
+    if len(wait_ns) <= lag + 1:
+        return None
+    size = np.log1p(wait_ns / max(1.0, SHORT_FRACTION * float(wait_ns.max())))
+    one, other = size[:-lag] - size[:-lag].mean(), size[lag:] - size[lag:].mean()
+    scale = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / scale if scale > 0 else None
+
+
+def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
+    """The shortest lag at which the waits are similar, and their correlation; (None, the best) if there is none."""
+    lags = range(2, len(wait_ns) // PERIODS + 1)
+    found = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
+    best = max(found.values(), default=None)
+    if best is None or best < ALIKE:
+        return None, best
+    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
+    return lag, found[lag]
+
+
+def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
+    """Whether waits have this period because the remainder of the step has it; rest_ns: before each wait but the first.
+
+    During a long remainder workers prefetch batches, so that the wait after it is short. Conversely, a long wait does
+    not lengthen a remainder; at most it shortens the one after it, as the device has caught up.
+    """
+    alike = correlation(np.minimum(rest_ns, np.sort(rest_ns)[-2]), lag) if len(rest_ns) > 1 else None
+    if alike is None or alike < ALIKE:
+        return False
+    wait, rest = _by_place(wait_ns[1:], lag), _by_place(rest_ns, lag)
+    return bool((wait - wait.mean()) @ (rest - rest.mean()) < 0 and np.ptp(rest) >= CAUSES_WAITS * np.ptp(wait))
+
+
+def _by_place(values: Int64, lag: int) -> Float64:
+    """The usual value of each place in the period."""
+    return np.array([median(values[place::lag]) for place in range(lag)])
+
+
+def _longest_epoch(batches: Batches, loader: int) -> Int64:
+    """Entries of the batches of the longest epoch, without its first one, since each epoch begins with workers that
+    start together."""
+    mine = np.flatnonzero(batches.loader == loader)
+    epoch = np.cumsum(batches.first[mine])
+    longest: Int64 = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
+    return longest
+
+
+def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None) -> Reason | None:
+    """The reason why the production time is not known."""
+    late = _late_share(trace, main.loader)
+    if late < EXPOSED_FRACTION:
+        most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
+        return Reason("late_batches_are_few", {"share": fraction(late), "most": most_ns})
+    settled = main.in_a_row == 1 and period is not None and _is_of_workers(waits, period)
+    return None if settled else AMBIGUOUS
+
+
+def _late_share(trace: Trace, loader: int) -> float:
+    """Share of the steps spent in exposed waits, without the part of each that occurs even if its batch is ready."""
+    batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
+    late = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
+    return int(np.maximum(late, 0).sum()) / total if total else 0.0
+
+
+def _is_of_workers(waits: Waits, period: int) -> bool:
+    """Whether only the number of workers can cause this period."""
+    capped, rest = capped_waits(waits.wait_ns), np.diff(waits.arrived_ns) - waits.wait_ns[1:]
+    parts = [part for part in range(2, period) if period % part == 0]
+    multiple = any((correlation(capped, part) or 0.0) >= ALIKE_IN_PART for part in parts)
+    enough = len(capped) >= ENOUGH_WAITS and period <= MOST_LIKELY
+    return enough and not multiple and _differs(capped, period) and not follows(waits.wait_ns, rest, period)
+
+
+def _differs(capped: Int64, period: int) -> bool:
+    """Whether waits at one place of the round are usually short. If all are long, as with one worker, noise has a
+    period by chance."""
+    return bool(2 * _by_place(capped, period).min() < _third_longest(capped))
+
+
+def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
+    """Add the pace: the longest waits' place in the round is one worker's, and between them this worker produced its
+    batches.
+
+    These times contain little else, because a worker whose batch is waited for begins its next one at once. If batches
+    are uneven, they contain the time in which it stands still after quick ones, while another worker's slow one blocks
+    the loop.
+    """
+    long = long_waits(waits.wait_ns)
+    rounds = [np.flatnonzero(long[place::period]) * period + place for place in range(period)]
+    leader = max(rounds, key=lambda each: int(waits.wait_ns[each].sum()))
+    if len(leader) < 2:
+        return burst
+    first, last = int(leader[0]), int(leader[-1])
+    within, number = slice(first + 1, last + 1), last - first
+    length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
+    rest = round((length - int(waits.exposed_ns[within].sum())) / number)
+    usual = round(float(waits.wait_ns[leader].mean()))
+    short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual)
+    consumer = rest + min(short or 0, rest)
+    made = np.diff(leader) // period
+    times = np.diff(waits.arrived_ns[leader]) / made
+    # The mean of several batches differs less than each of them.
+    spread = round(robust_deviation((times - median(times)) * np.sqrt(made)))
+    each = round(length * period / number)
+    return msgspec.structs.replace(
+        burst,
+        workers=period,
+        workers_from="period",
+        period=period,
+        long_wait_ns=usual,
+        short_wait_ns=short,
+        production_ns=each - period * BatchProduction(each, spread).blocked_ns(period, consumer),
+        spread_ns=spread,
+        consumer_ns=consumer,
+        why=None,
+    )
+
+
+def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
+    """The length of waits that are not long. The more a batch's time varies, the more of these are for late batches,
+    too."""
+    short = round(percentile(others, 10)) if len(others) else None
+    return None if short is None or short > READY_FRACTION * usual_ns else short
+
+
+def _columns(trace: Trace, batches: Batches, entries: Int64) -> list[BurstStep]:
+    wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
+    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
+    return [BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)]

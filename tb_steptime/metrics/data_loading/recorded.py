@@ -1,0 +1,360 @@
+"""The recorder's data about the worker processes, on the trace's clock.
+
+worker 0   [dataset...][col]  [dataset...][col]        busy = dataset + collate; then the batch is handed over
+worker 1        [dataset...][col]    [dataset...][col]
+batch                         [transfer][ready....]    from the batch's end in the worker to its arrival; until
+                              requested
+loop       ....[late  received]...                     a wait is for a batch that is not produced yet, or to receive one
+"""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.data_loading.lines import RecordedLines, recorded_lines
+from tb_steptime.metrics.data_loading.loaders import between_epochs_ns, find_batches, waited_for
+from tb_steptime.metrics.data_loading.recorded_workers import (
+    COMPUTES_FRACTION,
+    BatchTimings,
+    Kind,
+    ProductionLane,
+    ReadyQueue,
+    RecordedWorker,
+    SlowBatch,
+    find_timings,
+    lanes,
+    ready_queues,
+    recorded_workers,
+    sampled_shares,
+    sampler_ns,
+    slowest_batches,
+)
+from tb_steptime.metrics.data_loading.waits import exposed_waits
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_records import LoaderRecords, LoaderSettings
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int64, median
+
+#: Minimum share of ready batches that shows what receiving them costs; a smaller share may be chance.
+READY_FRACTION = 0.25
+#: Time by which a batch is handed over late if the interpreter is held. Python switches to another thread of a process
+#: after 5 ms (sys.getswitchinterval), or when the running thread releases the interpreter: so a worker whose dataset
+#: computes in Python hands over its batch, or the batch's memory, that much later, ...
+HELD_NS = 4_000_000
+#: ... in at least this share of cases; if it is rarer, the cause is another pause.
+HELD_FRACTION = 0.5
+#: If a message was there when the loop asked, it is read within this time.
+READ_NS = 500_000
+#: Minimum share of a core that must be left for the training process, which needs one for most of its time.
+LEFT_CORES = 0.5
+#: Copying a batch into shared memory or through a pipe does not count as such a wait; bytes per ns on slow machines.
+COPIED = 1.0
+
+
+class RecordedLoader(LoaderSettings, frozen=True):
+    """A loader as its recorder wrote it. label: its name in the table of loaders, or a new one if it is not in the
+    table; batches: taken within the steps."""
+
+    label: str
+    batches: int
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """The recorder's data about the batches that the span's steps received. Times are means per batch in ns; a field is
+    None if no batch has the value.
+
+    main              the loader with the most waiting; all fields are about it, except lanes, queues, workers and
+                      slowest
+    loaders           in the order of the table of loaders, as are workers, lanes and queues
+    sampled           number of batches that the recorder sampled
+    cpu_share, core_wait_share, kind, bytes   of the sampled batches; kind is None if these are too few
+    production_ns     = dataset_ns + collate_ns, see `settled_batches`
+    transfer_ns       from the end of the batch in the worker until it is an object of the main process (and pinned)
+    ready_ns          from then until the training loop requests it
+    wait_ns           wait of the training loop
+    consumer_ns       a step without waits for late batches
+    late_ns           these waits; consumer_ns is None and late_ns 0 if the steps contain no mark of this loader
+    batches_per_step  in steps whose batches are recorded
+    steps, marks_ns   steps that begin in the window [start_ns, end_ns) of the lanes, and when each does
+    overhead_ns       time to receive a batch that is ready, see `_receiving_ns`
+    sampler_ns        the part of it in which the indices of a later batch are drawn
+    files             number of the recorder's files that were used
+    lines             None for a loader without workers, about which call stacks in the trace show more
+    held_ns           how long a produced batch waits in its worker because Python code of the dataset holds the
+                      interpreter; None if that does not happen
+    """
+
+    files: int
+    main: int
+    batches: int
+    dataset_ns: int | None
+    collate_ns: int | None
+    production_ns: int | None
+    production_spread_ns: int | None
+    transfer_ns: int | None
+    ready_ns: int | None
+    wait_ns: int | None
+    sampled: int
+    cpu_share: float | None
+    core_wait_share: float | None
+    kind: Kind | None
+    bytes: int | None
+    samples: int | None
+    consumer_ns: int | None
+    late_ns: int
+    batches_per_step: float
+    overhead_ns: int | None
+    cores: int | None
+    loaders: list[RecordedLoader]
+    workers: list[RecordedWorker]
+    start_ns: int
+    end_ns: int
+    steps: list[str]
+    marks_ns: list[int]
+    lanes: list[ProductionLane]
+    queues: list[ReadyQueue]
+    slowest: list[SlowBatch]
+    lines: RecordedLines | None
+    sampler_ns: int | None = None
+    held_ns: int | None = None
+
+    @property
+    def main_loader(self) -> RecordedLoader:
+        return next(each for each in self.loaders if each.loader == self.main)
+
+
+@shared
+def what_is_recorded(trace: Trace) -> Recorded | None:
+    """Summarizes the batches that the steps received; None where nothing is recorded."""
+    records, timings = trace.loader_records, find_timings(trace)
+    if records is None or timings is None:
+        return None
+    steps = find_steps(trace).steps
+    window = find_steps(trace).host_window
+    main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
+    mine, of = timings.of(timings.loader == main), _of_main(records, timings, main)
+    settled = settled_batches(records, timings, main)
+    shares = sampled_shares(records.produced, of.timings.produced)
+    consumer, late, per_step = _pace(trace, mine.step, of)
+    place = {each.loader: place for place, each in enumerate(loaders)}
+    dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
+    production = None if dataset is None or collate is None else dataset + collate
+    return Recorded(
+        files=records.files,
+        main=main,
+        batches=len(mine),
+        dataset_ns=dataset,
+        collate_ns=collate,
+        production_ns=production,
+        production_spread_ns=_spread(settled.dataset_ns + settled.collate_ns),
+        transfer_ns=_mean(mine.transfer_ns),
+        ready_ns=_mean(mine.ready_ns),
+        wait_ns=_mean(mine.wait_ns),
+        sampled=shares.batches,
+        cpu_share=shares.cpu,
+        core_wait_share=shares.core_wait,
+        kind=shares.kind_of(len(of.timings)),
+        bytes=_mean(records.produced.bytes[of.timings.produced]),
+        samples=_mean(records.produced.samples[of.timings.produced]),
+        consumer_ns=consumer,
+        late_ns=late,
+        batches_per_step=per_step,
+        overhead_ns=_receiving_ns(of),
+        cores=records.cores,
+        loaders=loaders,
+        workers=sorted(recorded_workers(records, *window), key=lambda each: place[each.loader]),
+        start_ns=window[0],
+        end_ns=window[1],
+        steps=[step.name for step in steps],
+        marks_ns=[step.host_start_ns for step in steps],
+        lanes=sorted(lanes(records, *window), key=lambda each: place[each.loader]),
+        queues=sorted(ready_queues(records, *window), key=lambda each: place[each.loader]),
+        slowest=slowest_batches(trace, records, timings),
+        lines=recorded_lines(records, main, production, window) if of.has_workers else None,
+        sampler_ns=sampler_ns(of.timings) if of.has_workers else None,
+        held_ns=of.held_ns if of.has_workers else None,
+    )
+
+
+def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[RecordedLoader]:
+    """The loaders as in the table, then those without a row in it, whose names differ from all rows'."""
+    settings = {each.loader: each for each in records.loaders}
+    waited = {each.recorded: each.label for each in find_batches(trace).loaders if each.recorded is not None}
+    labels = {number: label for number, label in waited.items() if number in settings}
+    others = sorted(settings.keys() - labels.keys())
+    for place, number in enumerate(others, 1):
+        labels[number] = "Recorded loader" + (f" {place}" if len(others) > 1 else "")
+    batches = {number: int((timings.loader == number).sum()) for number in labels}
+    return [
+        RecordedLoader(**msgspec.structs.asdict(settings[number]), label=label, batches=batches[number])
+        for number, label in labels.items()
+    ]
+
+
+def _main_loader(trace: Trace, timings: BatchTimings) -> int:
+    """The loader for which the trace shows waits, if its batches are recorded; else the recorded one with the most
+    waiting, counting first batches of a pass if there are no others."""
+    main = waited_for(trace)
+    if main is not None and main.recorded is not None and main.recorded in timings.loader:
+        return main.recorded
+    later = np.where(timings.batch != 0, timings.wait_ns, 0)
+    return int(np.bincount(timings.loader, later if later.any() else timings.wait_ns).argmax())
+
+
+class _OfMain(msgspec.Struct, frozen=True, eq=False):
+    """The loader with the most waiting: its batches whose production is known, and when each could be sent.
+
+    held_ns: see `Recorded`. computes: its workers mostly compute while they have a core; short_of_cores: and they leave
+    no core for the training process.
+    """
+
+    loader: int
+    timings: BatchTimings
+    end_ns: Int64
+    held_ns: int | None
+    computes: bool
+    has_workers: bool
+    short_of_cores: bool
+
+
+def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMain:
+    known = timings.of((timings.loader == main) & (timings.produced >= 0))
+    own = sampled_shares(records.produced, known.produced).own_cpu
+    computes = own is not None and own >= COMPUTES_FRACTION
+    end_ns = records.produced.end_ns[known.produced]
+    nbytes = records.produced.bytes[known.produced]
+    sent, given = _held_ns(known, end_ns, nbytes), _late_memory_ns(known, nbytes)
+    held, there_ns = np.maximum(sent, given), np.where(given > sent, known.returned_ns, end_ns + sent)
+    is_held = (held >= HELD_NS) & computes
+    workers = _workers(records, main)
+    often = len(known) > 0 and is_held.sum() >= HELD_FRACTION * len(known)
+    return _OfMain(
+        loader=main,
+        timings=known,
+        end_ns=np.where(is_held, there_ns, end_ns),
+        held_ns=round(median(held[is_held])) if often else None,
+        computes=computes,
+        has_workers=workers > 0,
+        short_of_cores=computes and records.cores is not None and _busy(known) > records.cores - LEFT_CORES,
+    )
+
+
+def _busy(known: BatchTimings) -> float:
+    """How many workers produce these batches at the same time, on average."""
+    if not len(known):
+        return 0.0
+    return int((known.dataset_ns + known.collate_ns).sum()) / max(1, int(known.returned_ns[-1] - known.asked_ns[0]))
+
+
+def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
+    """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
+    came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
+    came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns + READ_NS)
+    return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
+
+
+def _late_memory_ns(known: BatchTimings, nbytes: Int64) -> Int64:
+    """How long the training process waited for a batch's memory after its message had come. A thread of the worker
+    opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
+    many tensors take long, whatever the worker does."""
+    given = known.returned_ns - np.maximum(known.arrived_ns, known.asked_ns) - _copied_ns(nbytes)
+    return np.where(given < known.dataset_ns + known.collate_ns, given, 0)
+
+
+def _copied_ns(nbytes: Int64) -> int:
+    counted = nbytes[nbytes >= 0]
+    return round(median(counted) / COPIED) if len(counted) else 0
+
+
+def _workers(records: LoaderRecords, loader: int) -> int:
+    return max((each.workers for each in records.loaders if each.loader == loader), default=0)
+
+
+def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
+    """The batches whose production is known, without each worker's first one of a pass if there are others: in the
+    first one the dataset opens files, and no number of workers ends the wait for it."""
+    known = timings.of((timings.loader == main) & (timings.produced >= 0))
+    later = known.of(known.batch >= max(1, _workers(records, main)))
+    return later if len(later) else known
+
+
+def _receiving_ns(of: _OfMain) -> int | None:
+    """Median time from when a batch can be received until the loop has it. A median, so that pauses of the host do not
+    lengthen it.
+
+    If many batches were ready, it is the median of those: a worker that computes its next batch hands over the memory
+    of this one late, as Python runs one of its threads at a time. None if workers compute and batches come late; if
+    they leave no core for the training process, which then waits for one; and for a loader without workers.
+    """
+    ready, there = _ready(of)
+    many = ready.sum() >= READY_FRACTION * max(1, len(ready))
+    if not of.has_workers or of.short_of_cores or (not many and of.computes):
+        return None
+    each = (of.timings.returned_ns - there)[ready if many else slice(None)]
+    return round(median(each)) if len(each) else None
+
+
+def _ready(of: _OfMain) -> tuple[Bool, Int64]:
+    """Which batches were produced before the loop asked for them, and when each could be received: when it was
+    requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
+    asked, end = of.timings.asked_ns, of.end_ns
+    came = np.maximum(np.maximum(of.timings.arrived_ns, of.timings.pinned_ns), end)  # far below 0: not recorded
+    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, of.timings.returned_ns))
+
+
+def _late(of: _OfMain) -> Intervals:
+    """When the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving is
+    unknown."""
+    ready, there = _ready(of)
+    until = of.timings.returned_ns if _receiving_ns(of) is None else there
+    return Intervals.union(of.timings.asked_ns[~ready], until[~ready])
+
+
+def late_waits(trace: Trace) -> Intervals | None:
+    """The late waits for the recorded loader with the longest total wait (see `_late`); None without a recorder's
+    files."""
+    records, timings = trace.loader_records, find_timings(trace)
+    if records is None or timings is None:
+        return None
+    return _late(_of_main(records, timings, _main_loader(trace, timings)))
+
+
+def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, float]:
+    """consumer_ns, late_ns and batches_per_step of `Recorded`. step: the step that requested each of its batches.
+
+    Only steps whose batches are recorded count; otherwise each of the others would be a step without batches.
+    """
+    steps = find_steps(trace)
+    covered = covered_steps(step, len(steps.steps))
+    number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
+    if not any(each.recorded == of.loader for each in find_batches(trace).loaders):
+        return None, 0, number / of_steps
+    late_ns = steps.overlap_ns(exposed_waits(trace) & _late(of)) + between_epochs_ns(trace)
+    late, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
+    return round((total - late) / number), round(late / number), number / of_steps
+
+
+def covered_steps(step: Int64, number: int) -> Bool:
+    """Steps for which it is recorded which batches they took. step: of each recorded batch.
+
+    >>> covered_steps(np.array([0, 0, 1, 1, 2]), 4).tolist()  # the recording ended in step 2
+    [True, True, False, False]
+    >>> covered_steps(np.array([0, 4]), 6).tolist()  # a batch is for several steps
+    [True, True, True, True, True, False]
+    """
+    counts = np.bincount(step, minlength=number)
+    some = np.flatnonzero(counts)
+    ended = some[-1] < number - 1 and counts[some[-1]] < median(counts[some])
+    steps = np.arange(number)
+    return np.asarray((steps >= some[0]) & (steps <= some[-1] - ended))
+
+
+def _mean(values: Int64) -> int | None:
+    known = values[values >= 0]
+    return round(float(known.mean())) if len(known) else None
+
+
+def _spread(values: Int64) -> int | None:
+    return round(float(values.std())) if len(values) else None

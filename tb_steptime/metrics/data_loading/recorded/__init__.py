@@ -1,1 +1,0 @@
-"""The recorder's data about each batch and worker."""

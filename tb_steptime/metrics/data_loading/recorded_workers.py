@@ -1,0 +1,414 @@
+"""Each recorded worker process, and the slowest batches: which workers compute, and which wait for files.
+
+worker 0   [ccc.cc.cccc][cccc.ccc]        c: the thread computes; cpu_share of the time in which it produces a batch
+worker 1   [c....c.....][c.......]        "io"
+worker 2   [c---c---c--][-c---c--]        -: it could, but has no core; core_wait_share. "cores"
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import PartMeaning
+from tb_steptime.metrics.data_loading.waits import in_steps
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Produced, Received
+from tb_steptime.trace.model import Trace, shared
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, distinct, median
+
+# The way of each recorded batch, from the worker that produced it to the training loop.
+#
+# worker          [dataset ....][collate]
+# transfer                               [transfer]              until it is an object of the main process
+# prefetched                                       [ready ...]   until the loop asks
+# training loop                                              [wait]     from asking to having it
+
+
+class BatchTimings(Received, frozen=True, eq=False):
+    """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
+
+    step        which of the span's steps asked for it
+    produced    its row of `Produced`; -1: its production is not recorded
+    ready_ns    how long it was ready until asked for, since the first step began
+    """
+
+    step: Int64
+    produced: Int64
+    dataset_ns: Int64
+    collate_ns: Int64
+    transfer_ns: Int64
+    ready_ns: Int64
+    wait_ns: Int64
+
+
+@shared
+def find_timings(trace: Trace) -> BatchTimings | None:
+    """The timings; None without a recorder's files, or if these have no batch of the steps."""
+    records = trace.loader_records
+    if records is None:
+        return None
+    rows, step = in_steps(trace, records.received.asked_ns)
+    return _timings(records, rows, step, find_steps(trace).steps[0].host_start_ns) if len(rows) else None
+
+
+def producers(records: LoaderRecords) -> Int64:
+    """For each row of `Received` the row of `Produced` with the same batch of the same pass; -1 for none."""
+    keys, wanted = records.produced.keys, records.received.keys
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    row = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    found: Int64 = np.where((keys[row] == wanted) & (records.received.batch >= 0), row, -1)
+    return found
+
+
+def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
+    """When each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it over,
+    as the message stays in the queue until the loop reads it."""
+    pinned, made = records.received.pinned_ns, _of(records.produced.end_ns, produced, UNKNOWN_TIME)
+    return np.where(pinned != UNKNOWN_TIME, pinned, made)
+
+
+def _of(column: Int64, rows: Int64, missing: int) -> Int64:
+    """Entries of a column at these rows; `missing` for row -1."""
+    found: Int64 = np.append(column, missing)[rows]
+    return found
+
+
+def sampler_ns(timings: BatchTimings) -> int | None:
+    """Median time from having a batch until the loader returns it; None if not recorded. In this time the loader draws
+    the indices of a later batch and sends them to a worker.
+
+    loop    asked [ waits | receives | draws indices ] returned
+    """
+    pinned, unpickled = timings.pinned_ns, timings.unpickled_ns
+    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.asked_ns)
+    known = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
+    return round(median((timings.returned_ns - there)[known])) if known.any() else None
+
+
+def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
+    taken, made, every = records.received.of(rows), records.produced, producers(records)
+    produced, there = every[rows], ready_at(records, every)[rows]
+    columns = (
+        *taken.columns,
+        step,
+        produced,
+        _of(made.collate_ns - made.start_ns, produced, -1),
+        _of(made.end_ns - made.collate_ns, produced, -1),
+        _transfer(taken, _of(made.end_ns, produced, UNKNOWN_TIME)),
+        np.where(there == UNKNOWN_TIME, -1, np.maximum(taken.asked_ns - np.maximum(there, begin_ns), 0)),
+        taken.returned_ns - taken.asked_ns,
+    )
+    return BatchTimings(*columns)
+
+
+def _transfer(taken: Received, end_ns: Int64) -> Int64:
+    """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
+    known = (end_ns != UNKNOWN_TIME) & (taken.unpickled_ns != UNKNOWN_TIME)
+    late = np.maximum(end_ns, taken.asked_ns)
+    alone = taken.unpickled_ns - np.where(taken.unpickled_ns >= late, late, taken.arrived_ns)
+    way = np.where(taken.pinned_ns != UNKNOWN_TIME, taken.pinned_ns - end_ns, alone)
+    return np.maximum(np.where(known, way, -1), -1)
+
+
+#: A thread that computes for more than this share of its time is limited by the CPU, ...
+COMPUTES_FRACTION = 0.7
+#: ... one that computes for less than this by files or the network.
+READS_FRACTION = 0.3
+#: Minimum number of sampled batches. Fewer may be alike by chance: five are, once in 32 times, if every other batch is
+#: of another kind, ...
+LEAST_SAMPLED = 5
+#: ... but if at least half of the batches were sampled, the others cannot turn I/O-bound into CPU-bound: a worker that
+#: computed for less than READS_FRACTION of that half computed for less than COMPUTES_FRACTION of the whole, and the
+#: other way round.
+MOST_FRACTION = 0.5
+#: The wait for a core is sampled more rarely than CPU time. Even two batches represent the others if their share of
+#: computing time is within ALIKE_FRACTION of theirs.
+LEAST_WAITED, ALIKE_FRACTION = 2, 0.1
+#: Maximum number of rows in the table of the slowest batches.
+MOST_SLOW = 10
+#: What limits a worker: it computes, waits for files or the network, does both, or would compute if it had a core.
+Kind = Literal["cpu", "io", "mixed", "cores"]
+LIMIT_WORDS: dict[str, str] = {"cpu": "CPU-bound", "io": "I/O-bound", "mixed": "mixed", "cores": "short of cores"}
+
+
+class RecordedWorker(msgspec.Struct, frozen=True):
+    """One worker process over the span; ns are means per batch, but busy_share is of the span.
+
+    worker: -1 is the main process itself. cpu_share: CPU time of the thread over the time in which it works;
+    core_wait_share: time in which it could have run but had no core, over the same; both of the batches that the
+    recorder sampled, `sampled` in number, None if there is none. kind: None if these are too few. ended: False if the
+    process was killed.
+    """
+
+    loader: int
+    worker: int
+    pid: int
+    batches: int
+    dataset_ns: int
+    collate_ns: int
+    sampled: int
+    cpu_share: float | None
+    core_wait_share: float | None
+    busy_share: float
+    kind: Kind | None
+    ended: bool | None
+
+
+class SlowBatch(msgspec.Struct, frozen=True):
+    """One of the slowest batches to produce. step: the step that received it, None outside the steps; wait_ns: how long
+    the training loop waited for it. start_ns is relative to the span's origin."""
+
+    loader: int
+    batch: int
+    worker: int
+    step: str | None
+    start_ns: int
+    total_ns: int
+    dataset_ns: int
+    collate_ns: int
+    cpu_share: float | None
+    wait_ns: int
+
+
+def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[RecordedWorker]:
+    """Returns every worker that produced a batch within [low, high), by loader and number."""
+    made = records.produced
+    overlap = _overlap(made, low, high)
+    columns = np.stack((made.loader, made.worker, made.pid), axis=1)
+    keys = np.unique(columns[overlap > 0], axis=0)
+    mine = [np.flatnonzero((overlap > 0) & (columns == key).all(axis=1)) for key in keys]
+    return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in mine]
+
+
+def _overlap(made: Produced, low: int, high: int) -> Int64:
+    """How much of [low, high) each batch was in production; 0 or less if it was not."""
+    return np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
+
+
+def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
+    """One worker. rows: its batches, as rows of `records.produced`."""
+    made, shares = records.produced, sampled_shares(records.produced, rows)
+    pid = int(made.pid[rows[0]])
+    return RecordedWorker(
+        loader=int(made.loader[rows[0]]),
+        worker=int(made.worker[rows[0]]),
+        pid=pid,
+        batches=len(rows),
+        dataset_ns=round(float((made.collate_ns - made.start_ns)[rows].mean())),
+        collate_ns=round(float((made.end_ns - made.collate_ns)[rows].mean())),
+        sampled=shares.batches,
+        cpu_share=shares.cpu,
+        core_wait_share=shares.core_wait,
+        busy_share=busy_ns / window_ns if window_ns else 0.0,
+        kind=shares.kind_of(len(rows)),
+        ended=False if pid in records.killed else None,
+    )
+
+
+class SampledShares(msgspec.Struct, frozen=True):
+    """Shares of the production time of sampled batches; batches: their number. waited: number of batches whose
+    core_wait is known; waited_cpu: their CPU share. Some systems do not report core_wait."""
+
+    batches: int
+    cpu: float | None
+    core_wait: float | None
+    waited: int
+    waited_cpu: float | None
+
+    @property
+    def own_cpu(self) -> float | None:
+        """The CPU share of the time in which the thread had a core."""
+        if self.cpu is None:
+            return None
+        had_a_core = 1 - (self.core_wait or 0.0)
+        return min(1.0, self.cpu / had_a_core) if had_a_core > 0 else 1.0
+
+    def kind_of(self, batches: int) -> Kind | None:
+        """What limits the producer of this number of batches; None if the sampled ones may be alike by chance."""
+        if self.cpu is None or not _are_enough(self.batches, batches):
+            return None
+        if self.cpu >= COMPUTES_FRACTION:
+            return "cpu"
+        if self.waited_cpu is not None and not self._waits_are_typical(batches):
+            return None
+        would = self.cpu + (self.core_wait or 0)
+        if would >= COMPUTES_FRACTION:
+            return "cores"
+        return "io" if would <= READS_FRACTION else "mixed"
+
+    def _waits_are_typical(self, batches: int) -> bool:
+        if _are_enough(self.waited, batches):
+            return True
+        unlike = abs((self.waited_cpu or 0.0) - (self.cpu or 0.0))
+        return self.waited >= LEAST_WAITED and unlike <= ALIKE_FRACTION
+
+
+def _are_enough(sampled: int, batches: int) -> bool:
+    return sampled >= min(LEAST_SAMPLED, MOST_FRACTION * batches)
+
+
+def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
+    """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `made`."""
+    sampled = rows[made.dataset_cpu_ns[rows] >= 0]
+    waited = sampled[made.core_wait_ns[sampled] >= 0]
+    cpu, length = made.dataset_cpu_ns + made.collate_cpu_ns, made.end_ns - made.start_ns
+    return SampledShares(
+        batches=len(sampled),
+        cpu=_share(cpu[sampled], length[sampled]),
+        core_wait=_share(made.core_wait_ns[waited], length[waited]),
+        waited=len(waited),
+        waited_cpu=_share(cpu[waited], length[waited]),
+    )
+
+
+def _share(parts: Int64, whole: Int64) -> float | None:
+    total = int(whole.sum())
+    return min(1.0, int(parts.sum()) / total) if total else None
+
+
+def slowest_batches(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[SlowBatch]:
+    """Returns the slowest batches that the steps received, longest first."""
+    made, steps = records.produced, find_steps(trace).steps
+    total = np.where(timings.produced >= 0, timings.dataset_ns + timings.collate_ns, -1)
+    order = np.argsort(-total, kind="stable")[:MOST_SLOW]
+    batches = []
+    for entry in order[total[order] > 0].tolist():
+        row = int(timings.produced[entry])
+        batches.append(
+            SlowBatch(
+                loader=int(made.loader[row]),
+                batch=int(timings.batch[entry]),
+                worker=int(made.worker[row]),
+                step=steps[int(timings.step[entry])].name,
+                start_ns=int(made.start_ns[row]),
+                total_ns=int(total[entry]),
+                dataset_ns=int(timings.dataset_ns[entry]),
+                collate_ns=int(timings.collate_ns[entry]),
+                cpu_share=sampled_shares(made, np.array([row])).cpu,
+                wait_ns=int(timings.wait_ns[entry]),
+            )
+        )
+    return batches
+
+
+# Pictures of recorded workers: what each one does over time, and how many batches are ready.
+#
+# worker 0   [dataset...][col][transfer][wait ]   a segment is one part of one batch, if wide enough to be drawn
+# depth      0     1      0  1  2   1
+
+DATASET, COLLATE, TRANSFER, WAIT = range(4)
+#: From the first read of a batch until the training loop takes it. The first four are in the order of
+#: `ProductionLane.part`. A main process without workers trains where a worker would be idle.
+PRODUCTION_PARTS = (
+    PartMeaning("dataset", "Dataset", "The dataset's own code: reading, decoding, transforms.", "data"),
+    PartMeaning("collate", "Collate", "Samples are put together into a batch.", "cpu"),
+    PartMeaning("transfer", "Transfer",
+        "The batch is on its way from the worker into the main process, pinning included.", "copy"),
+    PartMeaning("idle", "Waits for a request",
+        "The worker has nothing to do: the main process has requested enough batches.", "other", True),
+    PartMeaning("ready", "Prefetched",
+        "The batch is in the main process and has not been asked for yet: time to spare.", "other", True),
+    PartMeaning("trains", "Computes", "The main process produces no batch: it computes.", "other", True),
+    PartMeaning("loop_waits", "The loop waits", "The loop asks for a batch and waits until it has it.", "data"),
+    PartMeaning("reader_waits", "The reading thread waits",
+        "The thread that reads the loader asks for a batch and waits until it has it; whether the loop "
+        "waits meanwhile is not known.", "data"),
+)  # fmt: skip
+#: Maximum number of segments of all lanes together: more than the pixels would be useless.
+MOST_SEGMENTS = 8000
+#: A segment shorter than this share of the window is not drawn separately.
+LEAST_FRACTION = 0.0005
+#: Points of a queue's line.
+MOST_POINTS = 2000
+
+
+class ProductionLane(msgspec.Struct, frozen=True):
+    """What a worker does over time: disjoint segments in time order, relative to the span's origin.
+
+    part    0 dataset, 1 collate, 2 transfer (the worker has no other batch to produce meanwhile), 3 wait for a request
+    batch   number of the segment's batch; -1 for none, and for a segment that stands for several short ones
+    """
+
+    loader: int
+    worker: int
+    start_ns: list[int]
+    end_ns: list[int]
+    part: list[int]
+    batch: list[int]
+
+
+class ReadyQueue(msgspec.Struct, frozen=True):
+    """Batches that are ready for the training loop: depth[i] from at_ns[i] on, of one loader. late_share: share of the
+    requests whose batch was not ready, None without a request."""
+
+    loader: int
+    at_ns: list[int]
+    depth: list[int]
+    late_share: float | None
+
+
+def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
+    """Returns the lane of each worker number of each loader, within [low, high)."""
+    made = records.produced
+    there = np.full(len(made), UNKNOWN_TIME, np.int64)
+    producer = producers(records)
+    there[producer[producer >= 0]] = ready_at(records, producer)[producer >= 0]
+    keys = np.unique(np.stack((made.loader, made.worker), axis=1), axis=0).tolist() if len(made) else []
+    least = max(1, round(LEAST_FRACTION * (high - low)))
+    drawn = [_lane(records, there, loader, worker, (low, high), least) for loader, worker in keys]
+    return [lane for lane in drawn if lane.start_ns]
+
+
+def _lane(
+    records: LoaderRecords, there: Int64, loader: int, worker: int, window: tuple[int, int], least: int
+) -> ProductionLane:
+    made = records.produced
+    mine = np.flatnonzero((made.loader == loader) & (made.worker == worker))
+    start, collate, end = made.start_ns[mine], made.collate_ns[mine], made.end_ns[mine]
+    following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
+    arrived = np.clip(np.where(there[mine] == UNKNOWN_TIME, end, there[mine]), end, np.maximum(following, end))
+    edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))
+    begin, past = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
+    part = np.tile(np.arange(4), len(mine))
+    batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
+    keep = np.flatnonzero(past - begin >= least)
+    columns: tuple[Int64, ...]
+    if len(keep) < len(mine):  # most batches are too short: times without a visible gap are merged into one segment
+        inside = (end > window[0]) & (start < window[1])
+        closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
+        columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))
+    else:
+        keep = keep[: MOST_SEGMENTS // max(1, len(distinct(made.worker)))]
+        columns = (begin[keep], past[keep], part[keep], batch[keep])
+    return ProductionLane(loader, worker, *(column.tolist() for column in columns))
+
+
+def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue]:
+    """Returns the queue of ready batches of each loader with workers, within [low, high)."""
+    producer = producers(records)
+    there = ready_at(records, producer)
+    return [_queue(records, there, each.loader, (low, high)) for each in records.loaders if each.workers]
+
+
+def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:
+    taken = records.received
+    mine = np.flatnonzero((taken.loader == loader) & (there != UNKNOWN_TIME))
+    came, left = there[mine], np.maximum(taken.returned_ns[mine], there[mine])
+    at = np.concatenate((came, left))
+    order = np.argsort(at, kind="stable")
+    depth = np.cumsum(np.repeat([1, -1], len(mine))[order])
+    at = at[order]
+    shown = np.flatnonzero((at >= window[0]) & (at < window[1]))
+    before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
+    if len(shown) > MOST_POINTS:
+        shown = shown[:: -(-len(shown) // MOST_POINTS)]
+    requests = mine[(taken.asked_ns[mine] >= window[0]) & (taken.asked_ns[mine] < window[1])]
+    late = there[requests] > taken.asked_ns[requests]
+    at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
+    return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)

@@ -1,0 +1,283 @@
+"""Device activities in terms that a user knows: the op of a kernel with the shapes of its inputs, the module, a short
+name, and the direction of a copy.
+
+void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_64x64_32x6_tn_align4>(cutlass_80_tensorop_s1688gemm...)
+kernel   gemm tf32 64x64
+op       aten::bmm on [[96,1569,64],[96,64,1569]], in Attention, backward
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.metrics.base import Evidence
+from tb_steptime.metrics.flops.op_flops import BACKWARD_CONVOLUTIONS, OPS, Outputs, Work, convolution_output, work_of
+from tb_steptime.metrics.kernel_names.short_names import short_name
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import Groups, exact_sums
+from tb_steptime.trace.kernel_labels import kernel_labels
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import forward_of, kernel_origins
+from tb_steptime.trace.sources import Words, modules, sources, words_of
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
+
+# The product op for which each kernel works: the innermost one with known arithmetic, with its inputs' shapes.
+
+#: Ops that compute one of the gradients inside such an op.
+_ONE_GRADIENT = expression(r"aten::(?:cudnn|miopen)_convolution_backward_(?:input|weight)$")
+
+
+class Product(msgspec.Struct, frozen=True):
+    """One op on inputs of certain shapes and types, as compact JSON; empty where not recorded."""
+
+    op: str
+    shapes: str
+    dtypes: str
+    work: Work | None
+
+
+class Products(msgspec.Struct, frozen=True, eq=False):
+    """For each kernel: row of its op in the event table, and the op's place in `distinct`; -1 for none. An op that is
+    known only from a label has a number beyond the rows, a different one for each of its calls."""
+
+    op: Int32 | Int64
+    place: Int32 | Int64
+    distinct: list[Product]
+
+    @property
+    def has_work(self) -> Bool:
+        """For each kernel whether its op is known, with its amount of work."""
+        known: Bool = np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
+        return known
+
+
+@shared
+def find_products(trace: Trace) -> Products:
+    """The product of each row of the kernel table. Of nested ops the inner one counts, as it is nearer to the
+    kernel."""
+    rows = rows_named(trace, (Kind.CPU_OP,), OPS.__contains__)
+    origins = kernel_origins(trace)
+    op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
+    op = _with_labelled(trace, op)
+    place = np.full(len(op), -1, np.int64)
+    found = np.flatnonzero(op >= 0)
+    keys = inputs_of(trace, found, op[found])
+    keys.append(_gradients(trace, op[found]))
+    groups, outputs = Groups.of(*keys), _outputs(trace, rows)
+    first = zip(*(key[groups.first].tolist() for key in keys), strict=True)
+    products = [_product(trace, key, outputs) for key in first]
+    number = {product: place for place, product in enumerate(dict.fromkeys(products))}
+    place[found] = np.array([number[product] for product in products], np.int64)[groups.place]
+    return Products(op.astype(np.int32), place.astype(np.int32), list(number))
+
+
+def _with_labelled(trace: Trace, op: Int64) -> Int64:
+    """Set the products of labelled kernels to the op in their label; to none if that op is not a product."""
+    labels = kernel_labels(trace)
+    if labels is None:
+        return op
+    return np.where(labels.op < 0, op, np.where(names_among(trace, labels.op, OPS), labelled_ops(trace), -1))
+
+
+def labelled_ops(trace: Trace) -> Int64:
+    """For each kernel whose op is known only from a label, the number of that op's call, beyond the rows of the event
+    table; -1 for none."""
+    labels = kernel_labels(trace)
+    if labels is None:
+        return np.full(len(trace.kernels), -1, np.int64)
+    calls = Groups.of(kernel_origins(trace).call, labels.call)
+    return np.where(labels.op >= 0, len(trace.events) + calls.place, -1)
+
+
+def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
+    """For the ops of some rows of the kernel table the name, a row of the string table, and shapes, dtypes and
+    settings, rows of the table of inputs; -1 if not recorded. ops: as in `Products`."""
+    events, recorded = trace.events, np.where(ops < len(trace.events), ops, -1)
+    columns = [
+        np.full(len(ops), -1, np.int64) if column is None else values_at(column, recorded)
+        for column in (events.name, events.shapes, events.dtypes, events.settings)
+    ]
+    labels = kernel_labels(trace)
+    if labels is None:
+        return columns
+    labelled = (labels.op, labels.shapes, labels.dtypes, labels.settings)
+    return [
+        np.where(recorded >= 0, column, label[kernels]).astype(np.int64)
+        for column, label in zip(columns, labelled, strict=True)
+    ]
+
+
+def names_among(trace: Trace, name: Int32, wanted: Collection[str]) -> Bool:
+    """Which of these rows of the string table are among some names. A negative row stands for no name."""
+    return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted])
+
+
+def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
+    """The product of a key. Settings that do not affect the work do not distinguish products."""
+    op = trace.strings[key[0]]
+    shapes, dtypes, settings = (input_text(trace, row) for row in key[1:-1])
+    return Product(op, shapes, dtypes, work_of(op, shapes, dtypes, settings, outputs, key[-1] or None))
+
+
+def _gradients(trace: Trace, ops: Int64) -> Int64:
+    """How many gradients the ops inside each of these ops compute; 0 if none inside does.
+
+    aten::cudnn_convolution_backward  |----------------------|    2; of a layer whose input needs no gradient 1
+    ..._backward_input, ..._weight      |-------|  |-------|      as torch of 2021 and before recorded them
+    """
+    parts = rows_named(trace, (Kind.CPU_OP,), _ONE_GRADIENT.match)
+    if not len(parts):
+        return np.zeros(len(ops), np.int64)
+    recorded = ops < len(trace.events)
+    of_both = rows_named(trace, (Kind.CPU_OP,), BACKWARD_CONVOLUTIONS.__contains__)
+    around = innermost(trace, of_both, parts)
+    count = np.bincount(around[around >= 0], minlength=len(trace.events))
+    return np.where(recorded, count[np.where(recorded, ops, 0)], 0)
+
+
+def input_text(trace: Trace, row: int) -> str:
+    """A row of the table of inputs; empty for -1."""
+    return trace.inputs[row] if row >= 0 else ""
+
+
+def _outputs(trace: Trace, rows: Int64) -> Outputs:
+    """Sizes of convolutions' outputs as recorded by their backward, if these are unambiguous."""
+    if trace.events.shapes is None:
+        return {}
+    names, shapes = trace.events.name[rows], trace.events.shapes[rows]
+    first = Groups.of(names, shapes).first
+    pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
+    sizes = [convolution_output(trace.strings[name], input_text(trace, shape)) for name, shape in pairs]
+    known = dict(filter(None, sizes))
+    ambiguous = {key for key, output in filter(None, sizes) if known[key] != output}
+    return {key: output for key, output in known.items() if key not in ambiguous}
+
+
+#: Suffix number of a module: modules of one class do the same work.
+_NUMBER = expression(r"_\d+$")
+
+
+class KernelSite(msgspec.Struct, frozen=True):
+    """The place from which most time of some kernels comes.
+
+    kernel           short name of the kernel
+    op               the innermost op that launched it; None where none is recorded
+    shapes, dtypes   shapes and types of the op's inputs as compact JSON; None if they are not recorded or not kept
+    module, source   class of the innermost nn.Module around the op, and the innermost source line outside torch; for a
+                     backward kernel those around its forward op; None in traces without call stacks
+    backward         most of the time is of kernels that a node of the backward pass launched
+    longest          the longest of the kernels, to show in the timeline
+    """
+
+    kernel: str
+    op: str | None = None
+    shapes: str | None = None
+    dtypes: str | None = None
+    module: str | None = None
+    source: str | None = None
+    backward: bool = False
+    longest: Evidence | None = None
+
+
+def kernel_site(trace: Trace, rows: Int64) -> KernelSite:
+    """The site of at least one row of the kernel table: each part is the value with the most time."""
+    origins = kernel_origins(trace)
+    call, op = origins.call[rows].astype(np.int64), origins.op[rows].astype(np.int64)
+    return activity_site(trace, trace.kernels.event[rows], call, op)
+
+
+def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelSite:
+    """The site of kernels or copies. Arguments are rows of the event table: activities, their launching calls, and
+    their ops."""
+    events, dur = trace.events, trace.events.dur_ns[event] + 1  # at microsecond resolution lengths may be 0
+    name, op_name = _leading(events.name[event], dur), _leading(values_at(events.name, op), dur)
+    mine = (op >= 0) & (events.name[op] == op_name)
+    anchor = np.where(call >= 0, call, op)
+    made = forward_of(trace, anchor).astype(np.int64)
+    user = np.where(made >= 0, made, anchor)
+    return KernelSite(
+        kernel=short_name(trace.strings[name]),
+        op=trace.strings.get(op_name),
+        shapes=_input(trace, events.shapes, op[mine], dur[mine]),
+        dtypes=_input(trace, events.dtypes, op[mine], dur[mine]),
+        module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
+        source=_word(sources(trace, user), dur, str),
+        backward=bool(dur[made >= 0].sum() * 2 > dur.sum()),
+        longest=run_of(trace, int(event[dur.argmax()])),
+    )
+
+
+def run_of(trace: Trace, event: int) -> Evidence:
+    """The time of an event, and the step in which it begins."""
+    start_ns = int(trace.events.start_ns[event])
+    return Evidence(find_steps(trace).at(start_ns).name, start_ns, start_ns + int(trace.events.dur_ns[event]))
+
+
+def _leading(values: npt.NDArray[np.integer], weight: Int64) -> int:
+    """The value with the most weight; of equals the smallest, -1 if there are no values."""
+    if not len(values):
+        return -1
+    distinct, place = np.unique(values, return_inverse=True)
+    return int(distinct[np.bincount(place.reshape(-1), weight).argmax()])
+
+
+def _input(trace: Trace, column: Int32 | None, ops: Int64, weight: Int64) -> str | None:
+    row = -1 if column is None else _leading(column[ops], weight)
+    return trace.inputs[row] if row >= 0 else None
+
+
+def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | None:
+    """The text with the most weight, as it is shown; None if most have none."""
+    sums: dict[str | None, int] = {}
+    numbers, first, place = np.unique(words.number, return_index=True, return_inverse=True)
+    total = exact_sums(place.reshape(-1), weight, len(numbers))
+    for each in np.argsort(first).tolist():  # of equals the first one
+        number = int(numbers[each])
+        word = shown(words.texts[number]) if number >= 0 else None
+        sums[word] = sums.get(word, 0) + int(total[each])
+    return max(sums, key=lambda word: sums[word], default=None)
+
+
+# Source and target of a copy, parsed from the activity's name.
+#
+# Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
+# CopyHostToDevice                      HtoD, Host, Device: this producer does not name the kind of host memory
+
+_SPELLED = expression(r"(?P<direction>\w+to\w+)\s*\((?P<source>.+?)\s*->\s*(?P<target>.+?)\)")
+_IN_WORDS = expression(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
+_UNKNOWN_MEMORY = "Unknown"
+
+
+class CopyDirection(msgspec.Struct, frozen=True):
+    """Direction, source and target of a copy."""
+
+    direction: str
+    source: str
+    target: str
+
+
+def way(name: str) -> CopyDirection:
+    """The way that the name of a copy shows.
+
+    >>> way("Memcpy DtoH (Device -> Pinned)")
+    CopyDirection(direction='DtoH', source='Device', target='Pinned')
+    """
+    if found := _SPELLED.search(name):
+        return CopyDirection(found["direction"], found["source"], found["target"])
+    if found := _IN_WORDS.search(name):
+        return CopyDirection(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
+    return CopyDirection(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
+
+
+def directions(trace: Trace, copies: Int32) -> Words:
+    """The direction of each of some rows of `find_launches` that are copies; none for -1."""
+    known = copies >= 0
+    name = np.full(len(copies), -1, np.int32)
+    name[known] = trace.events.name[find_launches(trace).activity[copies[known]]]
+    return words_of(name, trace.strings.strings, lambda text: way(text).direction)

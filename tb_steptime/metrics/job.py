@@ -1,0 +1,494 @@
+"""The kind of job, determined once for each recording; views show it, and rules check it.
+
+Training is known by events that only training has, and inference by the amount of forward work without any of these.
+
+training    aten::linear  aten::linear  |AddmmBackward0|  |Optimizer.step#SGD.step|
+inference   aten::linear  aten::linear  aten::linear  aten::linear  ...                 at least MANY of them
+unknown     aten::linear  aten::sum                                     the backward pass may lie outside
+
+The server that runs an inference is known by the names of its code: what a script would change is one of its options.
+
+frame    vllm/worker/gpu_model_runner.py(1514): execute_model        vLLM
+op       vllm::unified_attention_with_output                         vLLM
+range    execute_context_0(0)_generation_16(16)                      vLLM
+frame    /sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py(740): run_batch     SGLang, which runs kernels
+range    step[DECODE bs=16]                                          SGLang                of vLLM, too
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
+from tb_steptime.metrics.kernel_names.work_kinds import (
+    BACKWARD_KERNEL,
+    COMPILED_KERNEL,
+    LAYER_KERNEL,
+    is_collective,
+    is_collective_call,
+)
+from tb_steptime.metrics.phases.assignment import optimizer_class
+from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.kernel_labels import annotated
+from tb_steptime.trace.model import Trace, are_named, find_launches, named_in, rows_named, shared
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
+from tb_steptime.trace.quality import unseen_device
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, is_in
+
+
+class JobEvidence(msgspec.Struct, frozen=True):
+    """Events that indicate the kind of job. count: their number; name: of the first of them, "" if names are
+    irrelevant."""
+
+    code: str
+    count: int
+    name: str = ""
+
+
+def named_evidence(
+    code: str, trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]
+) -> list[JobEvidence]:
+    """Evidence from the names of events of these kinds; empty if none matches."""
+    rows = rows_named(trace, kinds, wanted)
+    return [JobEvidence(code, len(rows), trace.name_of(rows[0]))] if len(rows) else []
+
+
+# GPU or CPU, the GPU's vendor, and one rank or many: by device activities, by runtime calls, and by collectives.
+
+DeviceKind = Literal["gpu", "cpu", "unknown"]
+Vendor = Literal["nvidia", "amd", "other"]
+Ranks = Literal["one", "many", "unknown"]
+
+#: Ops and marks that run only on a GPU; if the trace has no GPU activities, these were not recorded. torch also calls
+#: `cudnn_is_acceptable` for tensors on the CPU.
+_GPU_OP = expression(
+    r"nccl:|rccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
+)
+#: Ops that run only on a CPU.
+_CPU_OP = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
+
+_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
+_AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
+
+
+class ComputeDevice(msgspec.Struct, frozen=True):
+    """The device on which the job computes, and the vendor of its GPU; None if there is no GPU or the vendor is
+    unknown."""
+
+    device: DeviceKind
+    vendor: Vendor | None
+    evidence: list[JobEvidence]
+
+
+def where_it_runs(trace: Trace) -> ComputeDevice:
+    """GPU if one worked or was called, CPU if none is listed or ops show it, else unknown."""
+    evidence = _gpu_evidence(trace)
+    if evidence:
+        return ComputeDevice("gpu", _vendor(trace), evidence)
+    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
+    on_cpu = on_cpu or _cpu_memory(trace)
+    if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
+        return ComputeDevice("cpu", None, on_cpu)
+    return ComputeDevice("unknown", None, [])
+
+
+def idle_gpu(trace: Trace) -> str | None:
+    """The name of the first GPU that the file lists although the job computes on the CPU, as all of its allocations
+    show. None where they show no such thing, since a file also lists the GPU whose work was not recorded."""
+    if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
+        return None
+    return next((device.name for device in trace.devices.values() if device.name), None)
+
+
+def _cpu_memory(trace: Trace) -> list[JobEvidence]:
+    """Allocations of the CPU, if memory was recorded and no other device has any."""
+    allocations = int((trace.memory.bytes > 0).sum())
+    return [JobEvidence("cpu_memory", allocations)] if allocations and not trace.memory.device_type.any() else []
+
+
+def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
+    if has_device_activity(trace):
+        return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
+    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
+    ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), _GPU_OP.match)
+    unseen = None if calls or ops else unseen_device(trace)
+    return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])
+
+
+def _vendor(trace: Trace) -> Vendor | None:
+    """The vendor, by the name of the first GPU, or else by the calls of its runtime."""
+    name = next((device.name for device in trace.devices.values() if device.name), "")
+    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
+    call = calls[0].name if calls else ""
+    if _AMD.search(name) or (not name and call.startswith("hip")):
+        return "amd"
+    if _NVIDIA.search(name) or (not name and call.startswith("cu")):
+        return "nvidia"
+    return "other" if name else None
+
+
+def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
+    """The number of ranks in the file; else many if collectives run, one if none does, and unknown for a rank without a
+    number."""
+    job = trace.job
+    if job.world_size is not None:
+        return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
+    found = [
+        *named_evidence("collectives", trace, (Kind.KERNEL,), is_collective),
+        *named_evidence("collectives", trace, (Kind.CPU_OP, Kind.USER), is_collective_call),
+    ]
+    if found or job.rank:
+        return "many", found[:1]
+    return ("one" if job.rank is None else "unknown"), []
+
+
+# Eager, compiled or in graphs: by how the kernels were launched; without kernels, by where the CPU ops ran.
+#
+# thread   |Torch-Compiled Region: 0/0|  aten::add   aten::mul   |cudaGraphLaunch|
+# kernels          cc                       ee          ee           gggggggg
+
+ExecutionId = Literal["eager", "compiled", "graphs", "mixed", "unknown"]
+
+#: A way of launching with at least this share of the work is the job's; otherwise the job is mixed.
+LEADING_SHARE = 0.80
+
+#: Minimum share of kernel time whose launch is known; with less, nothing is concluded about the rest.
+KNOWN_SHARE = 0.50
+
+#: If graphs have no recorded kernels, at least this many launches show that the job runs in graphs.
+FEWEST_GRAPHS = 3
+
+#: Ranges that torch.compile writes around its code, on the host.
+_COMPILED_RANGE = expression(r"Torch-Compiled Region|## Call CompiledFxGraph|CompiledFunction(Backward)?$")
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """Shares of kernel time without collectives, or of CPU time in ops if there are no kernels; None if nothing ran.
+    The rest up to 1 is eager."""
+
+    id: ExecutionId
+    compiled_share: float | None
+    graph_share: float | None
+    evidence: list[JobEvidence]
+
+
+@shared
+def compiled_ranges(trace: Trace) -> Int64:
+    """Rows of the host's ranges and ops in which compiled code runs, in time order."""
+    return rows_named(trace, (Kind.CPU_OP, Kind.USER), _COMPILED_RANGE.match)
+
+
+def execution_of(trace: Trace) -> Execution:
+    """The way in which most work is launched; unknown if nothing ran. Also graphs whose kernels were not recorded, with
+    no known shares."""
+    if len(graphs_without_kernels(trace)) >= FEWEST_GRAPHS:
+        return Execution("graphs", None, None, _evidence(trace))
+    shares = _of_kernels(trace) if len(trace.kernels) else _of_ops(trace)
+    if shares is None:
+        return Execution("unknown", None, None, [])
+    compiled, graphs = shares
+    by_share: dict[ExecutionId, float] = {"compiled": compiled, "graphs": graphs, "eager": 1 - compiled - graphs}
+    leading = max(by_share, key=lambda each: by_share[each])
+    return Execution(leading if by_share[leading] >= LEADING_SHARE else "mixed", compiled, graphs, _evidence(trace))
+
+
+def graphs_without_kernels(trace: Trace) -> Int64:
+    """Rows of graph launches, if no kernel of any graph is in the trace; otherwise empty."""
+    calls = rows_named(trace, CALL_KINDS, GRAPH_CALL.search)
+    return calls[:0] if is_in(find_launches(trace).call, calls).any() else calls
+
+
+def _evidence(trace: Trace) -> list[JobEvidence]:
+    host = (Kind.CPU_OP, Kind.USER)
+    return [
+        *named_evidence("graph_launches", trace, CALL_KINDS, GRAPH_CALL.search),
+        *named_evidence("compiled_regions", trace, host, _COMPILED_RANGE.match),
+        *named_evidence("compiled_kernels", trace, (Kind.KERNEL,), COMPILED_KERNEL.match),
+    ]
+
+
+def _of_kernels(trace: Trace) -> tuple[float, float] | None:
+    """(compiled, graphs) as shares of the time of computing kernels with known launches; None if these have less than
+    half of that time. Without launches only the few kernels with inductor's names would count."""
+    events, rows = trace.events, trace.kernels.event
+    by_name = named_in(trace, rows, COMPILED_KERNEL.match)
+    call = find_launches(trace).calls_of(rows)
+    graph = _is_graph(trace, call)
+    compiled = ~graph & (by_name[events.name[rows]] | (innermost(trace, compiled_ranges(trace), call) >= 0))
+    computes = ~collective_names(trace)[events.name[rows]]
+    length = np.where(((call >= 0) | compiled) & computes, events.dur_ns[rows], 0)
+    total = int(length.sum())
+    if total < KNOWN_SHARE * int(events.dur_ns[rows[computes]].sum()) or not total:
+        return None
+    return int(length[compiled].sum()) / total, int(length[graph].sum()) / total
+
+
+def _is_graph(trace: Trace, call: Int64) -> Bool:
+    names = named_in(trace, trace.events.rows(*CALL_KINDS), GRAPH_CALL.search)
+    graph: Bool = (call >= 0) & names[trace.events.name[call]]
+    return graph
+
+
+def _of_ops(trace: Trace) -> tuple[float, float] | None:
+    """Time in compiled ranges as a share of the time in ops and such ranges."""
+    compiled = Intervals.of_events(trace.events, compiled_ranges(trace))
+    ops = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP)) | compiled
+    return (compiled.total_ns / ops.total_ns, 0.0) if ops.total_ns else None
+
+
+class JobKind(msgspec.Struct, frozen=True):
+    """What a recording shows about its job; a field is "unknown" or None where it does not show it.
+
+    purpose         "training" if there are gradients or an optimizer; "inference" if there are many layers and neither
+    execution       how the job's work is launched; "mixed" if no single way launches four fifths of it
+    compiled_share, graph_share   shares of the kernel time without collectives, or of the time in ops for jobs on a
+                    CPU, that run in compiled code and in graphs; the rest is eager
+    device, vendor  the device on which the job computes, and the maker of its GPU; "gpu" also if the work there is not
+                    recorded
+    accelerator     PyTorch's name for the devices: GPU, XPU, MTIA, HPU
+    ranks           whether one process or many work together
+    rank, world_size   the number of this process and the number of all processes, as the file states them
+    optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
+    server          the server that runs an inference; None for a script
+    schedules_ahead  whether frames show that the server schedules the next batch while the device works
+    idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
+    evidence        events that show the values above, a few for each
+    """
+
+    purpose: Purpose = "unknown"
+    execution: ExecutionId = "unknown"
+    compiled_share: float | None = None
+    graph_share: float | None = None
+    device: DeviceKind = "unknown"
+    vendor: Vendor | None = None
+    accelerator: str = "GPU"
+    ranks: Ranks = "unknown"
+    rank: int | None = None
+    world_size: int | None = None
+    evidence: tuple[JobEvidence, ...] = ()
+    optimizer: str | None = None
+    server: Server | None = None
+    schedules_ahead: bool = False
+    idle_gpu: str | None = None
+
+
+@shared
+def job_kind(trace: Trace) -> JobKind:
+    purpose, trains = purpose_of(trace)
+    execution, where = execution_of(trace), where_it_runs(trace)
+    ranks, together = ranks_of(trace)
+    return JobKind(
+        purpose=purpose,
+        execution=execution.id,
+        compiled_share=execution.compiled_share,
+        graph_share=execution.graph_share,
+        device=where.device,
+        vendor=where.vendor,
+        accelerator=trace.job.accelerator,
+        ranks=ranks,
+        rank=trace.job.rank,
+        world_size=trace.job.world_size,
+        evidence=(*trains, *execution.evidence, *where.evidence, *together),
+        optimizer=optimizer_class(trace),
+        server=server_of(trace) if purpose != "training" else None,
+        idle_gpu=idle_gpu(trace),
+        schedules_ahead=purpose != "training" and schedules_ahead(trace),
+    )
+
+
+Purpose = Literal["training", "inference", "unknown"]
+
+#: torch's own mark, which shows training even if the recording ends before the first gradient.
+_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
+#: Ops of which a model consists, one call per layer.
+_LAYER_OP = expression(r"aten::(addmm|mm|bmm|baddbmm|convolution|embedding|layer_norm)$")
+#: Minimum number of layer calls without a gradient that shows inference: in training a forward pass is followed by its
+#: backward pass within one step. The few ops of an excerpt show nothing.
+MANY = 10
+
+
+def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
+    """The purpose and the evidence for it; unknown, without evidence, if there is too little."""
+    trains = _training(trace)
+    if trains:
+        return "training", trains
+    layers = _layers(trace)
+    if sum(each.count for each in layers) >= MANY:
+        return "inference", layers
+    return "unknown", []
+
+
+def _training(trace: Trace) -> list[JobEvidence]:
+    nodes = engine_nodes(trace)
+    autograd = [JobEvidence("autograd_nodes", len(nodes))] if len(nodes) else []
+    steps = named_evidence("optimizer_steps", trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    if autograd or steps:
+        return autograd + steps
+    zeroed = named_evidence("optimizer_steps", trace, (Kind.USER,), _ZERO_GRAD.match)
+    ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
+    kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), BACKWARD_KERNEL.search)
+    return zeroed or ops or kernels
+
+
+def _layers(trace: Trace) -> list[JobEvidence]:
+    """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
+    return max(ops, kernels, key=lambda found: sum(each.count for each in found))
+
+
+Server = Literal["vllm", "sglang"]
+
+#: Kernels of vLLM run under SGLang, too, so SGLang comes first, and kernels show neither.
+_CODE: dict[Server, re.Pattern[str]] = {
+    "sglang": expression(r"(?:.*/)?sglang/\S+\.py\(|sgl_kernel::|step\[[A-Z_]+ bs="),
+    "vllm": expression(r"(?:.*/)?vllm/\S+\.py\(|vllm::|execute_(?:\d+_)?context_\d|gpu_model_runner: "),
+}
+
+
+#: Code that runs only where the next batch is scheduled while the device works: SGLang's overlap schedule, and vLLM's
+#: asynchronous scheduling.
+_AHEAD = expression(r"(?:.*/)?sglang/\S+\.py\(\d+\): event_loop_overlap|(?:.*/)?vllm/\S+/async_scheduler\.py\(")
+
+
+def server_of(trace: Trace) -> Server | None:
+    """The server whose code is in the trace; None if no name of an event shows one."""
+    return next((server for server, names in _CODE.items() if _has(trace, names)), None)
+
+
+def schedules_ahead(trace: Trace) -> bool:
+    """Whether the server is seen to schedule the next batch while the device works. Only frames show it."""
+    return _has(trace, _AHEAD)
+
+
+def _has(trace: Trace, names: re.Pattern[str]) -> bool:
+    kinds = (Kind.PYTHON, Kind.CPU_OP, Kind.USER)
+    return len(rows_named(trace, kinds, names.match)) > 0
+
+
+#: Number of products whose inputs are listed. The first products of a step show the batch size; copies of a loader in
+#: the same process do not.
+FIRST_INPUTS = 5
+_HALF = expression(r'^\["(c10::)?(Half|BFloat16)"')
+_PRODUCT = expression(r"::(conv\w*|linear|addmm|bmm|baddbmm|mm|matmul|scaled_dot_product_attention)$")
+
+
+class OpInputs(msgspec.Struct, frozen=True):
+    """The recorded inputs of an op, as in the trace: '[[64,3,224,224],[64,3,7,7]]', '["float","float"]'."""
+
+    op: str
+    shapes: str
+    dtypes: str
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """The environment of a job and the options of its recording.
+
+    runtime        CUDA or ROCm with its version; None if not recorded
+    with_stack, with_shapes, with_memory   options of the profiler; each of them slows the host
+    first_inputs   inputs of the first products and convolutions of a step; empty if no op has recorded inputs
+    half_share     share of the calls of products and convolutions whose first input has 16 bits; None if no op has
+                   recorded types
+    """
+
+    runtime: str | None = None
+    with_stack: bool = False
+    with_shapes: bool = False
+    with_memory: bool = False
+    first_inputs: list[OpInputs] = []
+    half_share: float | None = None
+
+
+def setup_of(trace: Trace, steps: Bool) -> Setup:
+    """The setup of the job; first_inputs are those of the first of these steps."""
+    return Setup(
+        runtime=trace.job.runtime,
+        with_stack=trace.job.with_stack,
+        with_shapes=trace.events.shapes is not None,
+        with_memory=trace.job.with_memory,
+        first_inputs=_first_inputs(trace, int(np.argmax(steps))),
+        half_share=_half_share(trace),
+    )
+
+
+def _half_share(trace: Trace) -> float | None:
+    """Share of 16-bit products. Autocast casts within an op, so inner ops have the types that are really computed
+    with."""
+    dtypes = trace.events.dtypes
+    if dtypes is None:
+        return None
+    ops = trace.events.rows(Kind.CPU_OP)
+    ops = ops[are_named(trace, ops, _PRODUCT.search)]
+    numbers, calls = np.unique(dtypes[ops[dtypes[ops] >= 0]], return_counts=True)
+    half = [bool(_HALF.match(trace.inputs[int(number)])) for number in numbers]
+    return float(calls[half].sum() / calls.sum()) if len(numbers) else None
+
+
+def _first_inputs(trace: Trace, step: int) -> list[OpInputs]:
+    events, window = trace.events, find_steps(trace).steps[step]
+    if events.shapes is None or events.dtypes is None:
+        return []
+    ops = events.rows(Kind.CPU_OP)
+    inside = (events.start_ns[ops] >= window.host_start_ns) & (events.start_ns[ops] < window.end_ns)
+    products = ops[inside & (events.shapes[ops] >= 0) & (events.dtypes[ops] >= 0)]
+    products = products[are_named(trace, products, _PRODUCT.search)]
+    return [_inputs_of(trace, row) for row in _outermost(trace, products)]
+
+
+def _inputs_of(trace: Trace, row: int) -> OpInputs:
+    events = trace.events
+    assert events.shapes is not None and events.dtypes is not None
+    shapes, dtypes = trace.inputs[int(events.shapes[row])], trace.inputs[int(events.dtypes[row])]
+    return OpInputs(trace.name_of(row), shapes, dtypes)
+
+
+def _outermost(trace: Trace, ops: Int64) -> list[int]:
+    """The first outermost ones of these ops, in time order: those that begin after the previous one has ended."""
+    found: list[int] = []
+    over_ns = 0
+    for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):
+        if not found or start_ns >= over_ns:
+            found.append(row)
+            over_ns = start_ns + int(trace.events.dur_ns[row])
+        if len(found) == FIRST_INPUTS:
+            break
+    return found
+
+
+# The share of the kernel time that runs in graphs, and the part of that which annotations name.
+
+#: Two recordings of one job agree in nearly all of the graphs' kernel time (99.8 % in a recorded training), those of
+#: two models or two implementations of one model in less than a fifth of it. Half is far from both.
+LEAST_NAMED_FRACTION = 0.5
+#: Graphs with less than this share of the kernel time are neither worth reading another trace nor mentioning.
+LEAST_GRAPH_FRACTION = 0.1
+
+
+class GraphTime(msgspec.Struct, frozen=True):
+    """Kernel time of all devices over the whole recording, in ns: of kernels in graphs, of the annotated ones among
+    these, and of all kernels."""
+
+    graph_ns: int
+    annotated_ns: int
+    all_ns: int
+
+    @property
+    def is_much(self) -> bool:
+        return self.graph_ns > 0 and self.graph_ns >= LEAST_GRAPH_FRACTION * self.all_ns
+
+
+def graph_time(trace: Trace) -> GraphTime:
+    graph, time = graph_kernels(trace), trace.events.dur_ns[trace.kernels.event]
+    labels = annotated(trace)
+    named = 0 if labels is None else int(time[graph & (labels.modules >= 0)].sum())
+    return GraphTime(int(time[graph].sum()), named, int(time.sum()))

@@ -1,1 +1,0 @@
-"""How far the CPU is ahead of the GPU: run-ahead, launch queue, host floor."""

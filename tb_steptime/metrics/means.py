@@ -1,0 +1,65 @@
+"""Means and medians of steps: in whole ns, and which steps stand out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_steptime.trace.table import Bool, Float64, Int64
+from tb_steptime.trace.table import median as median
+
+# How much steps vary: their median, and which ones stand out.
+
+#: Modified z-score beyond which a value is an outlier (Iglewicz and Hoaglin, 1993).
+OUTLIER_Z = 3.5
+#: A slow step takes at least this much longer than the median. Steps of one loop vary by some percent on any machine,
+#: and among steps that agree to a microsecond any other one would stand out.
+SLOW_FRACTION = 0.10
+#: Factors that make the median absolute deviation, and the mean one, comparable to the standard deviation of normal
+#: values.
+MAD_SCALE, MEAN_AD_SCALE = 1.4826, 1.2533
+#: With fewer values than this, median and outliers cannot be separated.
+ENOUGH_STEPS = 4
+
+
+def robust_deviation(values: Int64 | Float64) -> float:
+    """The median absolute deviation, scaled to a standard deviation of normal values."""
+    return float(MAD_SCALE * median(np.abs(values - median(values))))
+
+
+def modified_z(values: Int64 | Float64) -> Float64:
+    """Distance from the median in robust standard deviations; zeros where all values agree."""
+    distance = values - median(values)
+    spread = robust_deviation(values)
+    if spread == 0:
+        spread = MEAN_AD_SCALE * np.mean(np.abs(distance))
+    return np.zeros(len(values)) if spread == 0 else np.asarray(distance / spread, np.float64)
+
+
+def slow(values: Int64 | Float64) -> Bool:
+    """Which values are outliers above the rest, and at least a tenth above the median; none if there are too few."""
+    if len(values) < ENOUGH_STEPS:
+        return np.zeros(len(values), bool)
+    usual = median(values)
+    result: Bool = (modified_z(values) > OUTLIER_Z) & (values - usual >= SLOW_FRACTION * usual)
+    return result
+
+
+def whole_mean(total_ns: int, count: int) -> int:
+    """The mean in whole ns; halves are rounded up. 0 where there is nothing to count."""
+    return (2 * total_ns + count) // (2 * count) if count else 0
+
+
+def whole_means(sums: Sequence[int] | Int64, count: int, total_ns: int | None = None) -> list[int]:
+    """Each sum divided by the count, in whole ns that add up to the total: those with the largest remainders are
+    rounded up. total_ns: None for the rounded mean of all sums together.
+
+    >>> whole_means([7, 5, 3], 2)
+    [4, 3, 1]
+    """
+    parts = np.asarray(sums, np.int64)
+    total_ns = whole_mean(int(parts.sum()), count) if total_ns is None else total_ns
+    whole, rest = np.divmod(parts, count)
+    whole[np.argsort(-rest, kind="stable")[: total_ns - int(whole.sum())]] += 1
+    return [int(ns) for ns in whole]

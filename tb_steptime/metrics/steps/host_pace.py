@@ -1,0 +1,285 @@
+"""How the host keeps the device busy: the places that launch work and their cost, the figures of the pace, the queue.
+
+The cost of each place and phase: device time, idle time by reason, run-ahead.
+
+site    launches  starved  run-ahead   device   idle by reason
+forward.model  289     79 %      13 us    12 ms    51 ms
+phase = the sum of its sites, except that its device time is the union, as work of its sites may run at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from tb_steptime.metrics.base import Evidence, Metric
+from tb_steptime.metrics.gpu.utilization import collective_names
+from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
+from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
+from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
+from tb_steptime.metrics.idle.split_launches import refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.sums import longest_gaps
+from tb_steptime.metrics.launches import (
+    QUEUE_MEAN,
+    RUN_AHEAD,
+    STARVED_SHARE,
+    LaunchedFrom,
+    LaunchFigures,
+    QueueLevel,
+    by_phase,
+    by_site,
+)
+from tb_steptime.metrics.phases.assignment import PHASE_LABELS, SITE_PHASE, SITES, activity_sites, phase_labels
+from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.metrics.steps.parts import StepAggregates, kinds_of_work
+from tb_steptime.text import Unit
+from tb_steptime.trace.groups import exact_sums
+from tb_steptime.trace.intervals import Intervals
+from tb_steptime.trace.model import Trace, find_launches
+from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.table import Int64, UInt8, distinct_in, median
+
+# Figures that show whether the CPU limits the step: for the main device, means over the steps.
+
+IDLE_SHARE = Metric(
+    "gpu_idle_share", "GPU idle", Unit.FRACTION, "Share of the step in which the GPU does nothing."
+)  # fmt: skip
+GPU_BUSY_TIME = Metric(
+    "gpu_busy_time", "GPU busy", Unit.NS,
+    "Time of the step in which the GPU runs kernels, copies or memory sets.", colour="kernel",
+)  # fmt: skip
+QUEUE_PEAK = Metric(
+    "queue_peak", "Queue, peak", Unit.COUNT,
+    "The most launches that wait for the GPU at once. The launch queue of CUDA holds 1024.", colour="runtime",
+)  # fmt: skip
+FULL_QUEUE_TIME = Metric(
+    "full_queue_time", "Queue full", Unit.NS,
+    "Time of the step in launch calls that wait because the launch queue is full. The CPU seems busy, but only "
+    "waits for the GPU.", colour="runtime",
+)  # fmt: skip
+
+#: In the order in which they are shown.
+HOST_FIGURES = (
+    IDLE_SHARE, GPU_BUSY_TIME, HOST_FLOOR, QUEUE_MEAN, QUEUE_PEAK, STARVED_SHARE, RUN_AHEAD, FULL_QUEUE_TIME,
+)  # fmt: skip
+
+
+def host_figures(
+    step_ns: int, idle: IdleNs, host_floor_ns: float | None, launches: LaunchFigures, full_queue_ns: int
+) -> dict[str, float]:
+    """Returns the figures by metric id, in the order of HOST_FIGURES; unknown ones are left out. idle: idle time of the
+    mean step."""
+    values = (
+        idle.total_ns / step_ns if step_ns else 0.0, step_ns - idle.total_ns, host_floor_ns, launches.queue_mean,
+        launches.queue_max, launches.starved_share, launches.run_ahead_p50_ns, full_queue_ns,
+    )  # fmt: skip
+    shown = zip(HOST_FIGURES, values, strict=True)
+    return {metric.id: value for metric, value in shown if value is not None}
+
+
+#: Number of gaps of each site that are kept as evidence.
+EXAMPLES = 5
+
+#: Number of activities joined at once: a large trace has millions.
+_AT_ONCE = 1 << 18
+
+_NOTHING = LaunchedFrom(0.0, None, None)
+
+
+class SiteRow(msgspec.Struct, frozen=True):
+    """A place within a phase from which work is launched, such as the buffer broadcast of the forward pass; means per
+    step.
+
+    device_ns          time in which work that was launched here runs (union over streams)
+    idle_ns            idle time, by reason, that ended with an activity launched here
+    bubble_ns          the part of it that a blocking call causes (see BlockingRow)
+    split_ns           the part of it in which the host is late while it launches little between two calls that wait
+                       (`split_late_ns`)
+    refill_ns          the part of it in which the first launches after such a call are late, until the host is ahead
+                       (`refill_late_ns`)
+    each_ns            median length of the activities launched here, without exchanges between ranks; None if there are
+                       no others
+    run_ahead_p50_ns, starved_share   None without launches
+    examples           the longest gaps for which the host is late, else the longest for any reason
+    """
+
+    site: str
+    phase: PhaseId
+    label: str
+    launches: float
+    starved_share: float | None
+    run_ahead_p50_ns: int | None
+    device_ns: int
+    idle_ns: IdleNs
+    bubble_ns: int
+    examples: list[Evidence]
+    split_ns: int = 0
+    each_ns: int | None = None
+    refill_ns: int = 0
+
+
+class PhaseRow(msgspec.Struct, frozen=True):
+    """A phase of the step: the sum of its sites, and what the host spends in it; means per step.
+
+    host_ns sums over the phases to the step; idle_ns.total sums over the phases to the device's idle time.
+    """
+
+    phase: PhaseId
+    label: str
+    host_ns: int
+    device_ns: int
+    idle_ns: IdleNs
+    bubble_ns: int
+    launches: float
+    run_ahead_p50_ns: int | None
+    starved_share: float | None
+    bound: Bound
+
+
+def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
+    """Sites that launch anything or have attributed idle time, in the order of a step."""
+    launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
+    gaps, each = longest_gaps(trace, device, EXAMPLES), _each_ns(trace, device)
+    split, refill = split_late_ns(trace, device), refill_late_ns(trace, device)
+    rows, labels = [], _site_labels(trace)
+    for place, site in enumerate(SITES):
+        idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
+        if idle.total_ns or of.launches:
+            rows.append(SiteRow(
+                site.id, site.phase, labels[site.id], of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place],
+                idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
+                refill[place],
+            ))  # fmt: skip
+    return rows
+
+
+def _each_ns(trace: Trace, device: int) -> dict[int, int]:
+    """The median length, by place in SITES, of the device's activities that are not exchanges between ranks."""
+    events, activity, sites = trace.events, find_launches(trace).activity, activity_sites(trace)
+    works = (events.device.take(activity) == device) & ~collective_names(trace)[events.name.take(activity)]
+    return {
+        place: int(median(events.dur_ns.take(activity[works & (sites == place)])))
+        for place in distinct_in(sites[works]).tolist()
+    }
+
+
+def _site_labels(trace: Trace) -> dict[str, str]:
+    """Labels of the sites. If the trace shows no forward pass, the model's site has its phase's label."""
+    labels, model = {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
+    return labels if model == PHASE_LABELS["forward"] else labels | {"forward.model": model}
+
+
+def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
+    """Phases with host time, launches or attributed idle time, in the order of a step."""
+    launched = by_phase(trace, device)
+    runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS))
+    rows = []
+    for place, (phase, label) in enumerate(phase_labels(trace).items()):
+        idle, bubble, of = mean.phase_idle(0, place), mean.phase_bubble_ns(0, place), launched.get(phase, _NOTHING)
+        if idle.total_ns or of.launches or host_ns[phase]:
+            bound = judge(Pace(idle, bubble, runs[place], starved_share=of.starved_share))
+            rows.append(PhaseRow(
+                phase, label, host_ns[phase], runs[place], idle, bubble, of.launches, of.run_ahead_p50_ns,
+                of.starved_share, bound,
+            ))  # fmt: skip
+    return rows
+
+
+def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
+    """Where the host's time goes, for a trace without device activity."""
+    return [
+        PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
+        for phase, label in phase_labels(trace).items()
+        if host_ns[phase]
+    ]
+
+
+def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int]:
+    """Mean per step of the time in which work of each group runs, ns."""
+    steps, events = find_steps(trace), trace.events
+    activity = find_launches(trace).activity
+    found = []
+    for number in range(groups):
+        runs = Intervals.empty()
+        for first in range(0, len(activity), _AT_ONCE):
+            rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
+            rows = rows[events.device[rows] == device]
+            runs = runs | Intervals.of_events(events, rows)
+        found.append(int(steps.overlap_ns(runs).sum()) // len(steps.steps))
+    return found
+
+
+def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list[Evidence]:
+    """The longest gaps before late launches, or, if there are none, the longest of any reason."""
+    late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
+    found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
+    found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
+    return found[:EXAMPLES]
+
+
+# The device beside its queue, in the same time bins: its activity, and how far the host is ahead of it.
+#
+# queue    |1 2 3 2 1 0 0 0 |0 1 1 0 ..|
+# device   |kkkkkkkkkk      |  cc   kk |     compute, communication, copies: exact overlap, an instant counts once
+# ahead    |   40 us        |   12 us  |     mean of the activities that start in the bin
+
+
+class DeviceLevel(msgspec.Struct, frozen=True):
+    """One resolution, one entry per bin from the window's start on, in thousandths of the bin: computing kernels,
+    collectives where no kernel computes, copies where no kernel runs. run_ahead_ns: mean over the activities that start
+    in the bin, None where none does."""
+
+    bin_ns: int
+    kernel_permille: list[int]
+    communication_permille: list[int]
+    copy_permille: list[int]
+    run_ahead_ns: list[int | None]
+
+
+#: Number of activities that are counted at a time, to avoid arrays as long as all of them.
+_CHUNK = 1 << 18
+
+
+def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> list[DeviceLevel]:
+    """The device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
+    if not queue:
+        return []
+    low, high = find_steps(trace).window
+    kinds = kinds_of_work(trace, device)
+    finest_ns = queue[-1].bin_ns
+    count, ahead = _run_ahead(trace, device, low, high, finest_ns)
+    levels = []
+    for bin_ns in (level.bin_ns for level in queue):
+        starts = np.arange(low, high, bin_ns, dtype=np.int64)
+        joined = np.arange(0, len(count), bin_ns // finest_ns)
+        means = _means(np.add.reduceat(count, joined), np.add.reduceat(ahead, joined))
+        kernel, communication, copy = _permille(kinds, starts, np.minimum(starts + bin_ns, high))
+        levels.append(DeviceLevel(bin_ns, kernel, communication, copy, means))
+    return levels
+
+
+def _permille(kinds: Sequence[Intervals], starts: Int64, ends: Int64) -> list[list[int]]:
+    return [(1000 * kind.overlap_ns(starts, ends) // np.maximum(ends - starts, 1)).tolist() for kind in kinds]
+
+
+def _means(count: Int64, total_ns: Int64) -> list[int | None]:
+    means = (total_ns // np.maximum(count, 1)).tolist()
+    return [mean if known else None for mean, known in zip(means, (count > 0).tolist(), strict=True)]
+
+
+def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> tuple[Int64, Int64]:
+    """Per bin: the device's activities that start in it, and the sum of their run-ahead, ns."""
+    events, launches = trace.events, find_launches(trace)
+    bins = -(-(high - low) // bin_ns)
+    count, total = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
+    for first in range(0, len(launches.activity), _CHUNK):
+        activity, call = launches.activity[first : first + _CHUNK], launches.call[first : first + _CHUNK]
+        start = events.start_ns[activity]
+        wanted = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
+        place = (start[wanted] - low) // bin_ns
+        ahead = np.maximum(start[wanted] - events.start_ns[call[wanted]], 0)
+        count += np.bincount(place, minlength=bins)
+        total += exact_sums(place, ahead, bins)
+    return count, total

@@ -1,0 +1,89 @@
+"""The spans of one job, and the results computed from them, which are cached for the jobs requested last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from tb_steptime.ingest.job_ranks import RecordedRank, at_the_same_time, rank_spans, recorded_ranks
+from tb_steptime.ranks.arrivals import StepWaits
+from tb_steptime.ranks.job import job_step, job_with_waits
+from tb_steptime.ranks.result import JobRanks
+from tb_steptime.ranks.step_lanes import StepLanes
+from tb_steptime.serve.pages import Bounded
+from tb_steptime.serve.served import ServedSpan
+
+#: Maximum number of cached jobs, such as the one on display and the ones before it. A job of a thousand ranks takes a
+#: few MB.
+KEPT_JOBS = 4
+
+
+@dataclass(frozen=True)
+class Job:
+    """The spans that were recorded together. spans, recorded: those that are read, in the order of ranks; unread: the
+    number of spans of the same number that are not read and may belong to the job; workers: how many the run has."""
+
+    spans: Sequence[ServedSpan]
+    recorded: Sequence[RecordedRank]
+    unread: int
+    workers: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class KnownJob:
+    """ranks: without the values of step_time, which are as large as all other fields together. waits: None where no
+    collectives are matched."""
+
+    ranks: JobRanks
+    waits: StepWaits | None
+
+
+class Jobs:
+    """All methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        self._known: Bounded[KnownJob] = Bounded(KEPT_JOBS)
+        self._step: tuple[tuple[str, ...], str, list[str], StepLanes | None] | None = None
+
+    def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:
+        """Returns a step as `job_step` has it; the last one is kept, so that zooming matches no collectives again.
+        Raises what reading results raises."""
+        key, kept = _key(job), self._step
+        if kept is None or kept[:2] != (key, name):
+            kept = self._step = key, name, *job_step(rank_spans(job.recorded), name)
+        return kept[2], kept[3]
+
+    def of(self, job: Job) -> KnownJob:
+        """Returns what is known of at least one rank. Raises what reading results raises."""
+        return self._known.get(_key(job), None, lambda: _known_job(job))
+
+
+def _known_job(job: Job) -> KnownJob:
+    found, waits = job_with_waits(rank_spans(job.recorded))
+    return KnownJob(replace(found, step_time=replace(found.step_time, values=[])), waits)
+
+
+def _key(job: Job) -> tuple[str, ...]:
+    """Returns the key of a job, which changes when one of its recordings is rewritten."""
+    return tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
+
+
+def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
+    """Finds the job among the spans of its run. A span that does not say its rank is a job of its own."""
+    by_id = {span.found.id: span for span in of_run}
+    measured = [(span.found, span.measured) for span in of_run if span.measured]
+    jobs = at_the_same_time(recorded_ranks(measured))
+    unread = sum(not (span.measured or span.problem) and span.found.number == chosen.found.number for span in of_run)
+    workers = len({span.found.worker for span in of_run})
+    for recorded in jobs:
+        if any(each.found.id == chosen.found.id for each in recorded):
+            return Job([by_id[each.found.id] for each in recorded], recorded, unread, workers)
+    return Job([chosen], [], unread, workers)
+
+
+def alone(span: ServedSpan) -> Job:
+    """Returns a span that does not say its rank, as the one rank of its job. Raises FileNotFoundError where it is not
+    read."""
+    return Job([span], [RecordedRank(span.found, span.at_hand(), 0)], 0)

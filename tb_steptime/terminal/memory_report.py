@@ -1,0 +1,267 @@
+"""What `tb-steptime fit` prints, the memory at other batches and the largest batch that fits; and what `tb-steptime
+snapshot` prints of memory snapshots.
+
+The JSON is a contract with other programs: fields may be added, never renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tb_steptime.files.paths import any_path
+from tb_steptime.ingest.found import FoundSpan
+from tb_steptime.insights.wording.reasons import explain
+from tb_steptime.insights.wording.snapshots import out_of_memory_text
+from tb_steptime.metrics.memory.categories import MEMORY_PARTS
+from tb_steptime.metrics.memory.fit.fit import MARGIN
+from tb_steptime.metrics.memory.fit.predictions import DeviceFit
+from tb_steptime.snapshots.lines import DeviceGrowth, LineGrowth, LineRow
+from tb_steptime.snapshots.summary import DeviceSnapshot, SnapshotSummary
+from tb_steptime.tables.notes import ErrorReport
+from tb_steptime.terminal.output import OfSpan, aligned, span_heading, span_names
+from tb_steptime.text.printer import UNKNOWN, duration, nbytes, percent, plain, printable, rate
+from tb_steptime.text.printer import nbytes as in_bytes
+
+NOT_RECORDED = "Allocations were not recorded: profile(..., profile_memory=True, record_shapes=True) records them."
+
+
+class SpanFit(OfSpan, frozen=True):
+    """One span, and what would fit of each device whose memory was recorded; none without profile_memory=True."""
+
+    devices: list[DeviceFit]
+
+
+class FitReport(msgspec.Struct, frozen=True):
+    """margin: of each estimate either way, as a share."""
+
+    spans: list[SpanFit]
+    margin: float
+    errors: list[ErrorReport]
+
+
+def span_fit(found: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
+    return SpanFit(*span_names(found), devices)
+
+
+def fit_text(span: SpanFit, code: bool = False) -> str:
+    """Returns the text for a terminal, without a trailing newline. code: whether to add the code of the settings that
+    no other one beats, and of those whose time is unknown."""
+    lines = [span_heading(span)]
+    if not span.devices:
+        lines += ["", NOT_RECORDED]
+    for device in span.devices:
+        lines += ["", *_device(device)]
+        if code:
+            lines += _code(device)
+    return "\n".join(lines)
+
+
+def _device(device: DeviceFit) -> list[str]:
+    name = printable(device.device)
+    if device.unknown is not None:
+        return [f"{name}: {plain(explain(device.unknown))}"]
+    table: list[tuple[str, ...]] = [("Batch", "peak, est.", "low", "high")]
+    for peak in device.peaks:
+        sizes = (nbytes(size) for size in (peak.peak_bytes, peak.low_bytes, peak.high_bytes))
+        recorded = ", recorded" if peak.batch == device.batch else ""
+        table.append((f"{peak.batch}{recorded}", *sizes))
+    return [f"{name}: {_sentence(device)}", "", *aligned(table), *_modules(device), *_settings(device)]
+
+
+#: Labels of memory that no module, range or op allocated, by kind.
+MADE = {
+    "outside": "outside of ops",
+    "others": "others",
+    "before": "before the recording",
+}
+
+
+def _modules(device: DeviceFit) -> list[str]:
+    """Returns the lines that say what fills the peak."""
+    if not device.modules:
+        return []
+    table: list[tuple[str, ...]] = [("At the peak, made in", "bytes", "constant", "per sample")]
+    for row in device.modules:
+        name = printable(row.path) if row.path is not None else MADE[row.kind]
+        table.append((name, nbytes(row.bytes), nbytes(row.constant), nbytes(row.per_sample)))
+    unnamed = [] if device.unnamed is None else [plain(explain(device.unnamed))]
+    return ["", *aligned(table), *unnamed]
+
+
+#: Place of the first of the two columns of copies, which stand only where a setting copies.
+_COPIED = 3
+
+
+def _settings(device: DeviceFit) -> list[str]:
+    """Returns the table of settings, which marks those that no other setting beats in both memory and time."""
+    if not device.settings:
+        return []
+    table: list[tuple[str, ...]] = [
+        ("Setting", "peak, est.", "again", "copied", "copies, est.", "step, est.", "largest batch", "best")
+    ]
+    for setting in device.settings:
+        table.append((
+            printable(setting.label),
+            "-" if setting.peak_bytes is None else nbytes(setting.peak_bytes),
+            duration(setting.again_ns) if setting.again_ns else "-",
+            "-" if setting.copied_bytes is None else nbytes(setting.copied_bytes),
+            "-" if setting.copy_ns is None else duration(setting.copy_ns),
+            "-" if setting.step_ns is None else duration(setting.step_ns),
+            "-" if setting.largest is None else str(setting.largest),
+            "yes" if setting.best else "",
+        ))  # fmt: skip
+    reasons = {plain(explain(why)): None for each in device.settings for why in (each.unknown, each.no_time) if why}
+    if all(setting.copied_bytes is None for setting in device.settings):
+        table = [(*row[:_COPIED], *row[_COPIED + 2 :]) for row in table]
+    return ["", *aligned(table), *_rates(device), *reasons]
+
+
+def _rates(device: DeviceFit) -> list[str]:
+    if device.rates is None:
+        return []
+    to_device, to_host = rate(device.rates.to_device), rate(device.rates.to_host)
+    memory = "pinned" if device.rates.pinned else "pageable"
+    return [f"Copies take their recorded rates from and to {memory} memory: {to_device} to the GPU, {to_host} back."]
+
+
+def _code(device: DeviceFit) -> list[str]:
+    return [
+        line
+        for setting in device.settings
+        if setting.code is not None and (setting.best or setting.no_time is not None)
+        for line in (
+            "",
+            f"{printable(setting.label)}:",
+            "",
+            *(f"    {line}".rstrip() for line in setting.code.split("\n")),
+        )
+    ]
+
+
+def _sentence(device: DeviceFit) -> str:
+    margin = f"The margin is {percent(MARGIN)}: workspaces and fragmentation are not known."
+    if device.unused_bytes is not None:
+        margin += f" At the recorded peak {nbytes(device.unused_bytes)} more were reserved and not used."
+    if device.limit_bytes is None:
+        return f"how large it may be is not recorded; --memory 24GB asks for the largest batch. {margin}"
+    limit = nbytes(device.limit_bytes)
+    if device.largest is None:
+        return f"nothing in the recording grows with the batch. {margin}"
+    if device.largest == 0:
+        return f"no batch fits in {limit}, est. {margin}"
+    most = device.largest_high if device.largest_high is not None else device.largest
+    return f"the largest batch that fits in {limit} is {device.largest} ({device.largest_low} to {most}), est. {margin}"
+
+
+#: Maximum number of rows of a printed table; JSON has more.
+_SNAPSHOT_ROWS = 10
+
+
+class SnapshotReport(msgspec.Struct, frozen=True):
+    snapshots: list[SnapshotSummary]
+    errors: list[ErrorReport]
+
+
+def snapshot_text(found: SnapshotSummary) -> str:
+    """Returns the tables for a terminal, without a line end at the end."""
+    lines = [printable(any_path(found.path).name)]
+    for device in found.devices:
+        lines += ["", *_snapshot_device(device)]
+    for grown in found.growth:
+        lines += ["", *_growth(grown)]
+    if not found.devices:
+        lines += ["", "No memory of a GPU was reserved, and nothing was allocated."]
+    lost = [f"{number:,} {kind}" for kind, number in found.lost.items()]
+    return "\n".join(
+        [*lines, *(["", f"Not read, because they are not as PyTorch writes them: {', '.join(lost)}."] if lost else [])]
+    )
+
+
+def _snapshot_device(found: DeviceSnapshot) -> Iterator[str]:
+    yield f"GPU {found.device}"
+    for each in found.out_of_memory:
+        yield plain(out_of_memory_text(each))
+    rows = [
+        ("Peak in use", found.peak_in_use_bytes),
+        ("Peak reserved", found.peak_reserved_bytes),
+        ("At the end: in use", found.in_use_bytes),
+        ("  rounding of blocks", found.rounding_bytes),
+        ("  free in segments with blocks in use", found.kept_bytes),
+        ("  free in empty segments", found.releasable_bytes),
+        ("  reserved, the sum", found.reserved_bytes),
+    ]
+    yield from aligned([(name, in_bytes(value)) for name, value in rows])
+    yield ""
+    labels = {part.id: part.label for part in MEMORY_PARTS}
+    yield from aligned(
+        [
+            ("In use at the peak", "bytes"),
+            *((labels[each.category], in_bytes(each.bytes)) for each in found.peak_by_category),
+        ]
+    )
+    yield ""
+    yield from aligned(
+        [
+            ("In use at the peak, by line", "bytes", "allocations", "at the end", "mean lifetime"),
+            *(
+                (
+                    _where(each),
+                    in_bytes(each.bytes),
+                    f"{each.count:,}",
+                    in_bytes(each.end_bytes),
+                    UNKNOWN if each.lifetime_us is None else duration(1_000 * each.lifetime_us),
+                )
+                for each in found.peak_by_line[:_SNAPSHOT_ROWS]
+                if each.bytes or each.end_bytes
+            ),
+        ]
+    )
+    if found.fragmented:
+        yield ""
+        yield from aligned(
+            [
+                ("Free memory that blocks in use keep", "free", "pieces", "segment", "largest block in use"),
+                *(
+                    (
+                        each.address,
+                        in_bytes(each.free_bytes),
+                        f"{each.pieces:,}",
+                        in_bytes(each.bytes),
+                        each.kept_by or UNKNOWN,
+                    )
+                    for each in found.fragmented[:_SNAPSHOT_ROWS]
+                ),
+            ]
+        )
+
+
+def _growth(found: DeviceGrowth) -> Iterator[str]:
+    yield f"GPU {found.device}: {_change(found.more_bytes)} in use, {_change(found.more_reserved_bytes)} reserved"
+    if found.lines:
+        yield from aligned(
+            [
+                ("In use at the end", "before", "now", "change", "allocations"),
+                *(
+                    (
+                        _where(each),
+                        in_bytes(each.before_bytes),
+                        in_bytes(each.after_bytes),
+                        _change(each.after_bytes - each.before_bytes),
+                        f"{each.after_count - each.before_count:+,}",
+                    )
+                    for each in found.lines[:_SNAPSHOT_ROWS]
+                ),
+            ]
+        )
+
+
+def _change(value: int) -> str:
+    return f"{'+' if value >= 0 else '-'}{in_bytes(abs(value))}"
+
+
+def _where(row: LineRow | LineGrowth) -> str:
+    if row.line is None:
+        return "not recorded"
+    return row.line if row.function in (None, row.line) else f"{row.line} {row.function}"

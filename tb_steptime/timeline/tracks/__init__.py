@@ -1,1 +1,0 @@
-"""The track, row, colour and name of each event: determined once from the trace, when its events are written."""

@@ -1,0 +1,235 @@
+"""Which kind of job a recording shows."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import astuple
+
+from tb_steptime.analyses import ANALYSES
+from tb_steptime.insights import judge
+from tb_steptime.metrics.job import MANY, JobEvidence, JobKind, job_kind, where_it_runs
+from tb_steptime.text.printer import plain
+from tb_steptime.trace.model import Device, Job, Trace
+from tests.drawn.timeline import A100, timeline
+
+
+def line(trace: Trace) -> str:
+    return plain(judge({each.id: each.analyse(trace) for each in ANALYSES}).job.line)
+
+
+def test_a_step_of_an_eager_training_on_one_gpu_of_eight_ranks():
+    trace = timeline(
+        """
+        step      | 00000000000000000000 |
+        op        | .ll................. |
+        op engine | ......bbbb.......... |
+        user Optimizer.step#SGD.step | ............oo...... |
+        runtime   | .k.................. |
+        kernel 7  | ....kkkkkkkkkkkkk... |""",
+        names={"b": "autograd::engine::evaluate_function: AddmmBackward0", "l": "aten::addmm"},
+        devices={0: A100},
+        job=Job(rank=3, world_size=8),
+    )
+    assert job_kind(trace) == JobKind(
+        purpose="training",
+        execution="eager",
+        compiled_share=0.0,
+        graph_share=0.0,
+        device="gpu",
+        vendor="nvidia",
+        ranks="many",
+        rank=3,
+        world_size=8,
+        evidence=(
+            JobEvidence("autograd_nodes", 1),
+            JobEvidence("optimizer_steps", 1, "Optimizer.step#SGD.step"),
+            JobEvidence("device_activities", 1),
+            JobEvidence("world_size", 8),
+        ),
+        optimizer="SGD",
+    )
+    assert line(trace) == "training · eager · NVIDIA A100-SXM4-80GB · rank 3 of 8"
+
+
+@pytest.mark.parametrize(("device", "named"), [("", "AMD GPU"), ("AMD Instinct MI300X", "AMD Instinct MI300X")])
+def test_a_gpu_without_a_name_is_known_by_its_calls(device, named):
+    trace = timeline(
+        "runtime | k... |\nkernel 7 | .kkk |", calls={"k": "hipLaunchKernel"}, devices={0: Device(0, device)}
+    )
+    assert line(trace) == f"eager · {named}"
+
+
+@pytest.mark.parametrize(("layers", "purpose"), [(MANY, "inference"), (MANY - 1, "unknown")])
+def test_layers_without_gradients_are_an_inference_where_they_are_many(layers, purpose):
+    trace = timeline(f"op | {'a.' * layers} |", names={"a": "aten::addmm"})
+    assert job_kind(trace).purpose == purpose
+
+
+def test_a_recording_that_ends_before_the_first_gradient_is_of_a_training():
+    trace = timeline(
+        f"user Optimizer.zero_grad#SGD.zero_grad | zz{'..' * MANY} |\nop | ..{'a.' * MANY} |", names={"a": "aten::mm"}
+    )
+    kind = job_kind(trace)
+    assert kind.purpose == "training"
+    assert kind.evidence[0] == JobEvidence("optimizer_steps", 1, "Optimizer.zero_grad#SGD.zero_grad")
+
+
+def test_without_ops_the_names_of_kernels_show_a_training():
+    weights = "sm80_xmma_wgrad_implicit_gemm_indexed_f16f16_f16f32_kernel"
+    trace = timeline("kernel 7 | aa.bbb |", names={"a": "ampere_sgemm_128x64_nn", "b": weights})
+    assert (job_kind(trace).purpose, job_kind(trace).evidence[0]) == (
+        "training",
+        JobEvidence("backward_kernels", 1, weights),
+    )
+
+
+def test_a_transposed_convolution_is_no_training():
+    """Its forward pass runs what is the gradient of the input in another convolution."""
+    data = "sm80_xmma_dgrad_implicit_gemm_indexed_f16f16_f16f32_kernel"
+    trace = timeline("kernel 7 | bbb |", names={"b": data})
+    assert job_kind(trace).purpose != "training"
+
+
+#: How kernels are launched: k in compiled code, t as a generated kernel, g with a graph, and e in none of these ways.
+LAUNCHES = """
+    op       | ccccccccccc....... |
+    runtime  | ..k...t.......e.g. |
+    kernel 7 | {} |"""
+
+
+@pytest.mark.parametrize(
+    ("kernels", "execution"),
+    [
+        ("....kkkkkkkkkkkkee", "compiled"),
+        ("....kkkkkkkkkee...", "compiled"),
+        ("....kkkkkkkkkeee..", "mixed"),
+        (".......tttteeeegg.", "mixed"),
+        ("..............eggg", "mixed"),
+        ("..............eeee", "eager"),
+        ("...........kgggggg", "graphs"),
+    ],
+)
+def test_what_makes_four_fifths_of_kernel_time_is_how_the_job_runs(kernels, execution):
+    trace = timeline(
+        LAUNCHES.format(kernels),
+        names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert job_kind(trace).execution == execution
+
+
+@pytest.mark.parametrize(("kernels", "execution"), [("tteee", "unknown"), ("tttee", "compiled")])
+def test_without_launches_a_few_names_of_inductor_are_not_the_whole_job(kernels, execution):
+    trace = timeline(f"kernel 7 | {kernels} |", names={"t": "triton_poi_fused_add_0"})
+    assert job_kind(trace).execution == execution
+
+
+@pytest.mark.parametrize(("launches", "execution"), [(3, "graphs"), (2, "eager")])
+def test_graphs_whose_kernels_are_not_recorded_are_known_by_their_launches(launches, execution):
+    trace = timeline(
+        f"""
+        runtime  | {"g." * launches}k...... |
+        kernel 7 | {".." * launches}.kk.... |""",
+        calls={"g": "cudaGraphLaunch"},
+    )
+    assert (job_kind(trace).execution, job_kind(trace).graph_share) == (execution, None if launches > 2 else 0.0)
+
+
+def test_collectives_are_no_work_that_is_launched_in_one_way_or_another():
+    trace = timeline(
+        LAUNCHES.format("....kkkkk.........") + "\n    nccl 8 | .....eeeeeeeeeeeee |",
+        names={"c": "CompiledFunction"},
+    )
+    kind = job_kind(trace)
+    assert (kind.execution, kind.compiled_share, kind.ranks) == ("compiled", 1.0, "many")
+
+
+AMD = Device(0, "AMD Radeon Graphics")
+ON_DEVICE = JobEvidence("device_activities", 1)
+
+
+@pytest.mark.parametrize(
+    ("drawing", "names", "devices", "expected"),
+    [
+        ("op | a |", {"a": "aten::addmm"}, {}, ("cpu", None, [])),
+        ("op | a |", {"a": "aten::addmm"}, {0: A100}, ("unknown", None, [])),
+        (
+            "op | a |",
+            {"a": "aten::mkldnn_convolution"},
+            {0: A100},
+            ("cpu", None, [JobEvidence("cpu_ops", 1, "aten::mkldnn_convolution")]),
+        ),
+        (
+            "op | ab |",
+            {"a": "aten::cudnn_is_acceptable", "b": "aten::mkldnn_rnn_layer"},
+            {},
+            ("cpu", None, [JobEvidence("cpu_ops", 1, "aten::mkldnn_rnn_layer")]),
+        ),
+        ("runtime | a |", {}, {}, ("gpu", "nvidia", [JobEvidence("runtime_calls", 1, "cudaLaunchKernel")])),
+        ("user nccl:all_reduce | a |", {}, {}, ("gpu", None, [JobEvidence("gpu_ops", 1, "nccl:all_reduce")])),
+        ("kernel 7 | a |", {}, {0: AMD}, ("gpu", "amd", [ON_DEVICE])),
+        ("kernel 7 | a |", {}, {0: Device(0, "MTIA")}, ("gpu", "other", [ON_DEVICE])),
+    ],
+)  # fmt: skip
+def test_where_it_runs(drawing, names, devices, expected):
+    assert astuple(where_it_runs(timeline(drawing, names=names, devices=devices))) == expected
+
+
+@pytest.mark.parametrize(
+    ("drawing", "job", "ranks", "end"),
+    [
+        ("op | a |", Job(), "one", "eager · CPU"),
+        ("op | a |", Job(rank=0), "unknown", "eager · CPU"),
+        ("op | a |", Job(rank=1), "many", "eager · CPU · several ranks"),
+        ("op | a |", Job(world_size=1), "one", "eager · CPU"),
+        ("op | a |", Job(world_size=2), "many", "eager · CPU · 2 ranks"),
+        ("user gloo:all_reduce | a |\nop | a |", Job(), "many", "eager · CPU · several ranks"),
+    ],
+)
+def test_ranks_are_as_the_file_says_or_as_collectives_show(drawing, job, ranks, end):
+    trace = timeline(drawing, job=job)
+    assert (job_kind(trace).ranks, line(trace)) == (ranks, end)
+
+
+def test_what_shows_the_kind_is_said_with_numbers():
+    trace = timeline(
+        LAUNCHES.format("....kkkkttttteeegg"),
+        names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
+        calls={"g": "cudaGraphLaunch"},
+    )
+    words = judge({each.id: each.analyse(trace) for each in ANALYSES}).job
+    assert plain(words.line) == "partly compiled · drawn GPU"
+    assert list(map(plain, words.shown_by)) == [
+        "64 % of kernel time is compiled code, and 14 % runs in graphs.",
+        "Graphs: 1 call of cudaGraphLaunch.",
+        "Compiled: 1 range of compiled code, such as Torch-Compiled Region: 0/0.",
+        "Compiled: 1 generated kernel, such as triton_poi_fused_add_0.",
+        "GPU: 4 kernels, copies and sets run on it.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "server"),
+    [
+        ("python", "vllm/worker/gpu_model_runner.py(1514): execute_model", "vllm"),
+        ("python", "/opt/venv/site-packages/vllm/v1/engine/core.py(300): step", "vllm"),
+        ("op", "vllm::unified_attention_with_output", "vllm"),
+        ("user", "execute_context_0(0)_generation_16(16)", "vllm"),
+        ("python", "/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py(740): run_batch", "sglang"),
+        ("user", "step[DECODE bs=16]", "sglang"),
+        ("python", "nanovllm/engine/llm_engine.py(144): step", None),
+        ("python", "serve.py(9): vllm", None),
+        ("user", "step 16", None),
+    ],
+)
+def test_a_server_is_known_by_its_code(label: str, name: str, server: str | None):
+    where = f"user {name}" if label == "user" else label
+    trace = timeline(
+        f"{where} | xxxx |\nop | .o.. |", names={"o": "aten::mm"} | ({} if label == "user" else {"x": name})
+    )
+    assert job_kind(trace).server == server
+
+
+def test_sglang_runs_ops_of_vllm():
+    trace = timeline("user step[EXTEND bs=2] | xxxx |\nop | .o.. |", names={"o": "vllm::all_reduce"})
+    assert job_kind(trace).server == "sglang"
