@@ -601,6 +601,7 @@ export interface CodeLineSums {
  * compute_stream_ns      on a stream that the model computes on
  * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
+ * last                   None unless every step ends with one of these collectives, and has others of them
  */
 export interface CollectiveRow {
   kind: string;
@@ -619,6 +620,7 @@ export interface CollectiveRow {
   forward_ns: number;
   in_a_row: InARow | null;
   early_ns: number;
+  last: LastCall | null;
 }
 
 /** A step in ns after several changes; None where too much is unexplained. */
@@ -815,7 +817,7 @@ export interface CouldBe {
  * if not recorded
  */
 export interface CpuGroup {
-  id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "random" | "reading" | "recurrent" | "unfused";
+  id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "pooling" | "random" | "reading" | "recurrent" | "unfused";
   self_ns: number;
   usual_ns: number;
   op: string;
@@ -872,6 +874,10 @@ export interface CpuOptimizer {
  * threads           number of threads that run ops
  * cores             number of cores of the machine; None if no recorder states it
  * double_backward   gradients are differentiated, too
+ * recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
+ * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
+ * lower median time; without tables that get a dense gradient from elsewhere, too
+ * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -884,6 +890,9 @@ export interface CpuWork {
   threads: number;
   cores: number | null;
   double_backward: boolean;
+  recurrent_share: number;
+  table_fill_ns: number;
+  slow_half: SlowHalf | null;
 }
 
 /**
@@ -1625,8 +1634,10 @@ export interface Hits {
  * largest bubble first; more_blocking: number of rows beyond BLOCKING_ROWS. copies: the most time first.
  * full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
  * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
- * launched. long_gaps: by place, gaps before which the host does one thing for a long time. with_stack: whether call
- * stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU but launch calls.
+ * launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
+ * summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
+ * time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
+ * but launch calls.
  * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
  * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
  * without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
@@ -1670,6 +1681,7 @@ export interface HostResult {
   grown: Grown[];
   bucket_copies: number;
   bucket_late_ns: number;
+  before_graphs_ns: number | null;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
   python_work: PythonWork[];
@@ -1912,7 +1924,8 @@ export interface JobChange {
  * of_peak           bus_rate / peak of the link; None if the user does not state the peak
  * prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
  * stalled           number of collectives that take far longer than the others on all ranks
- * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns
+ * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
+ * also has the time that a rank's kernel is off its device (`Matched.off_ns`)
  */
 export interface JobCollective {
   kind: string;
@@ -2040,10 +2053,11 @@ export interface JobRanks {
  * recorded_step_ns: from the end of a step to the end of the next one, including all work that they launch, on the
  * rank on which that takes longest; a first step counts from its begin. With stages that send to each other, a step
  * ends with the last of them. replayed_step_ns: the same in the replay.
- * unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the two lengths
- * hardly differ and little is unexplained. by_device: whether it is made of graphs of hosts and devices, or of each
- * rank's own time between its waits.
- * changes: those that shorten the step, the largest gain first; none if the replay is not trusted.
+ * later_step_ns: replayed without one-time work and the profiler's own, as changes are.
+ * unexplained: unexplained share of the recording, on the rank where it is largest. trusted: whether the first two
+ * lengths hardly differ, most of them comes again, and little is unexplained. by_device: whether it is made of graphs
+ * of hosts and devices, or of each rank's own time between its waits.
+ * changes: those that shorten that later step, the largest gain first; none if the replay is not trusted.
  * larger: with twice and four times as many ranks; empty, with larger_reason, where that is not known.
  */
 export interface JobReplay {
@@ -2054,6 +2068,7 @@ export interface JobReplay {
   unexplained: number;
   trusted: boolean;
   by_device: boolean;
+  later_step_ns: number;
   changes: JobChange[];
   larger: LargerJob[];
   larger_reason: Reason | null;
@@ -2304,6 +2319,17 @@ export interface Largest {
   pieces: Piece[];
   leads: boolean;
   threads: Phrase | null;
+}
+
+/**
+ * The collectives of a row that are the last of their step. ns: their mean length; others_ns: that of the row's
+ * others; behind_times: how many times as long the kernel behind them takes, which reads their result, as that behind
+ * the others; medians, None where no kernel is behind.
+ */
+export interface LastCall {
+  ns: number;
+  others_ns: number;
+  behind_times: number | null;
 }
 
 /**
@@ -3853,15 +3879,17 @@ export interface RecurringWork {
  * whichever is larger.
  * began, ended: recorded times of its steps relative to the origin, ns: the first begin on the host, and the last end
  * of anything on the host or launched by the step; 0 for a step without any.
- * recorded: the paths as recorded; instant_host: with a host that takes no time; no_loader: without waits for batches;
- * uninterrupted: without the excess of single calls and kernels over all others like them. The last two are empty if
- * the recording has no such waits or excess.
+ * recorded: the paths as recorded; later: without one-time work and the profiler's own, as in a later step. These are
+ * also gone in the others: instant_host: with a host that takes no time; no_loader: without waits for batches;
+ * uninterrupted: without the excess of single calls and kernels over all others like them. Paths that would be those
+ * of a later step are empty, and so are these where they are those recorded.
  */
 export interface Reduced {
   unexplained: number;
   began: PackedColumn;
   ended: PackedColumn;
   recorded: Paths;
+  later: Paths;
   instant_host: Paths;
   no_loader: Paths;
   uninterrupted: Paths;
@@ -4244,6 +4272,19 @@ export interface SlowBatch {
   collate_ns: number;
   cpu_share: number | null;
   wait_ns: number;
+}
+
+/**
+ * Products of 16 bits on a CPU without instructions for them, in the mean step.
+ * usual_ns    their time in a step in which each op takes its lower median time
+ * rate        operations per ns of that time
+ * fp32_rate   the same of the recording's products in FP32, or else one that each CPU reaches
+ */
+export interface SlowHalf {
+  dtype: string;
+  usual_ns: number;
+  rate: number;
+  fp32_rate: number;
 }
 
 /** A step of three times the usual. off_cpu_ns: its thread did not run, and waited for no batch. */
@@ -4697,7 +4738,8 @@ export type Unit = "bytes" | "bytes_per_second" | "code" | "count" | "fraction" 
 
 /**
  * Nodes of the backward pass that no backward pass runs.
- * unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use
+ * unused, all        number of nodes without use and of all nodes of forward ops, per step that has any without use;
+ * equal for an inference
  * steps              names of these steps
  * name               the op with the most time, among those that created the unused nodes
  * ns                 time of all these ops, mean over all steps
@@ -4804,6 +4846,9 @@ export interface Waterfall {
  * affect this rank alone, so these waits remain
  * alone_ns          the steady step if the host and the loader of this rank took no time, and other ranks arrived at
  * its collectives as recorded
+ * pauses_alone_ns   what the only recorded step gains if its calls and ops are not interrupted, and other ranks
+ * arrive at its collectives as recorded; None if exchanges do not set the pace, and with several
+ * steps, as the replayed one hardly has such pauses
  * sets              all sets of the changes with the largest gains, including changes that help only after others;
  * empty if the replay is not trusted
  */
@@ -4827,6 +4872,7 @@ export interface WhatIf {
   sets: ChangedStep[];
   half_host_ns: number;
   alone_ns: number;
+  pauses_alone_ns: number | null;
 }
 
 /**
