@@ -373,12 +373,17 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
 
 
+#: A step mark without work takes less than this: no batch was left for it.
+_LEAST_STEP_NS = 1_000_000
+
+
 def holds_no_work(facts: Facts) -> bool:
-    """Whether nothing at all is recorded but one step mark, as where a schedule begins again after the last batch.
-    Where only Python runs, there are several steps, ranges or functions of the user's."""
+    """Whether nothing at all is recorded but one short step mark, as where a schedule begins again after the last batch.
+    A longer one may hold Python code, or wait for another process."""
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
-    return len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
+    short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
+    return short and len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
 
 
 def _outside_ops(facts: Facts) -> Phrase:

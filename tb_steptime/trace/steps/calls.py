@@ -246,15 +246,18 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
 
 
 def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
-    """Whether rounds begin with inputs of one shape, and end with a product that has another number of values. first,
-    last: the rows of their first and last ops."""
+    """Whether rounds begin with inputs of one shape, and end with a product of a shape that no op in them takes: layers
+    of one call take what the layer before them gives. first, last: the rows of their first and last ops."""
     shapes = trace.events.shapes
     if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(np.unique(shapes[first])) > 1:
         return False
     taken, given = (_sizes(trace.inputs[int(row)]) if row >= 0 else [] for row in (shapes[first[0]], shapes[last[0]]))
     if not (taken and taken[0] and len(given) > 1 and given[0] and given[1]):
         return False
-    return math.prod(taken[0]) != math.prod(given[0][:-1]) * given[1][0]
+    result = [*given[0][:-1], given[1][0]]
+    inside = np.unique(shapes[int(first[1]) : int(last[1]) + 1]) if len(first) > 1 else np.empty(0, np.int32)
+    passed_on = any(result in _sizes(trace.inputs[int(row)]) for row in inside[inside >= 0].tolist())
+    return math.prod(taken[0]) != math.prod(result) and not passed_on
 
 
 def _sizes(shapes: str) -> list[list[int]]:

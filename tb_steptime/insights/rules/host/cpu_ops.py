@@ -285,7 +285,8 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
     node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
     counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
-    outside of the node of an embedding.
+    outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have, and Adam,
+    whose moments need all rows: no card. Whether a batch holds few rows of a table is not known: a minor card.
 
     Needs: the CPU ops of the backward pass.
 
@@ -298,10 +299,10 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     """
     work = _on_cpu(facts)
     gain_ns = round(work.table_fill_ns / facts.slowed) if work else 0
-    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+    if work is None or facts.share(gain_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
         return None
     sure, why = confidence(
-        facts, Confidence.MEDIUM, phrase("The time is measured; whether the optimizer takes sparse gradients is not.")
+        facts, Confidence.LOW, phrase("The time is measured; how many rows of the tables a batch needs is not.")
     )
     return Insight(
         id="sparse_gradients",
@@ -325,6 +326,15 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         colour="cpu",
         part="cpu_exec",
     )
+
+
+#: Ops that take the norm of gradients.
+_NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
+
+
+def _needs_all_rows(work: CpuWork) -> bool:
+    adam = work.optimizer is not None and "Adam" in work.optimizer.name
+    return adam or any(row.op in _NORMS for row in work.ops)
 
 
 def _on_cpu(facts: Facts) -> CpuWork | None:

@@ -463,6 +463,25 @@ def test_zeros_that_fill_the_gradient_of_a_table_are_to_be_left_out(node: str, i
     assert [each.gain_ns for each in found] == ([gain_ns] if gain_ns else [])
 
 
+@pytest.mark.parametrize(("op", "optimizer"), [("aten::linalg_vector_norm", "SGD"), ("aten::mul_", "AdamW")])
+def test_what_needs_all_rows_of_a_table_takes_no_sparse_gradients(op: str, optimizer: str):
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        user Optimizer.step#{optimizer}.step | {".......oo." * 4} |
+        op   | {"mmnnnncuu." * 4} |
+        op   | {"..ff......" * 4} |""",
+        names=NAMES
+        | {
+            "n": "autograd::engine::evaluate_function: EmbeddingBackward0",
+            "f": "aten::fill_",
+            "c": op,
+            "u": "aten::addcdiv_",
+        },
+    )
+    assert "sparse_gradients" not in cards(judged(trace))
+
+
 def test_the_closure_of_an_optimizer_is_no_update():
     """Lightning runs the model inside `Optimizer.step`: its convolutions are the model's."""
     trace = timeline(
