@@ -378,7 +378,7 @@ _LEAST_STEP_NS = 1_000_000
 
 
 def holds_no_work(facts: Facts) -> bool:
-    """Whether nothing at all is recorded but one short step mark, as where a schedule begins again after the last batch.
+    """Whether nothing is recorded but one short step mark, as where a schedule begins again after the last batch.
     A longer one may hold Python code, or wait for another process."""
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
