@@ -8,6 +8,7 @@ a step without recorded GPU work -> what its time is spent on (the bound of the 
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
@@ -213,7 +214,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    share, pace = facts.share(idle.total_ns), _pace(facts.host, idle)._replace(exposed_communication_ns=0)
+    share, pace = facts.share(idle.total_ns), replace(_pace(facts.host, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator

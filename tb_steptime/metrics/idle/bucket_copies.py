@@ -8,8 +8,7 @@ late      iiiiiiiiiiiiii           iiiiiiiiiiiiii
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
@@ -25,7 +24,7 @@ from tb_steptime.trace.table import Int64, Kind, is_in
 BUCKET_COPY = "reducer::copy_bucket_to_grad"
 
 
-class BucketCopies(NamedTuple):
+class BucketCopies(msgspec.Struct, frozen=True):
     """The copies and their cost. per_step: number of copies per step; late_ns: idle time of the device per step that
     ends with such a copy because the host launches it late."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, phrase
@@ -17,7 +19,7 @@ SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
 LITTLE_BYTES = 100_000
 
 
-class Advice(NamedTuple):
+class Advice(msgspec.Struct, frozen=True):
     """Advice of a card. later: the title while something else limits the step, where it is another. by_rank: the remedy
     depends on what other ranks did."""
 
@@ -124,7 +126,7 @@ def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
 def fewer_exchanges(row: CollectiveRow) -> Advice:
     """Returns the advice for a row of few bytes, whose time is latency and waits."""
     how = FEWER_RANKS if _is_of_split_layers(row) else _TOGETHER
-    return BALANCED._replace(how=_IF_NONE + how, by_rank=True)
+    return replace(BALANCED, how=_IF_NONE + how, by_rank=True)
 
 
 def sends_little(row: CollectiveRow) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
@@ -49,7 +49,7 @@ _GUESSED = phrase("One rank's trace does not show what the others did meanwhile.
 _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, it may gain nothing.")
 
 
-class _Exposed(NamedTuple):
+class _Exposed(msgspec.Struct, frozen=True):
     """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it."""
 
     ns: int

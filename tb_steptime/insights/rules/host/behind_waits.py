@@ -10,7 +10,7 @@ These are the first launches after a wait, as far as a step without waits would 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import sites_of
@@ -21,7 +21,7 @@ from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.replay.whatif import Gain
 
 
-class BehindWaits(NamedTuple):
+class BehindWaits(msgspec.Struct, frozen=True):
     """Late launches of the model that the script's waits cause, ns a step. split_ns: of those of which few lie between
     two waits; short_ns: of all others in short gaps behind a wait; lead_ns: of those that are late much later, because
     the wait took the CPU's lead. not_graphs_ns: what graphs do not gain of these others."""

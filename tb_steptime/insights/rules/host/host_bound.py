@@ -9,7 +9,8 @@ set to None   no broadcast               gradients in buckets       less of it
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
@@ -120,7 +121,7 @@ def between_passes(facts: Facts) -> Insight | None:
     return late_card(facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
 
 
-class _Between(NamedTuple):
+class _Between(msgspec.Struct, frozen=True):
     """The advice about launches between passes; `why` may use {launches}."""
 
     title: str

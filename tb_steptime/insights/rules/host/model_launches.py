@@ -8,7 +8,7 @@ If the model has few launches, all gaps count as long: a graph would have hardly
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.host_gains import late_by_site, late_ns, sites_of
@@ -27,7 +27,7 @@ _MODEL = (*FORWARD, *BACKWARD, *HOOKS)
 HIDDEN_FRACTION = 0.10
 
 
-class ModelLate(NamedTuple):
+class ModelLate(msgspec.Struct, frozen=True):
     """How long the GPU waits for launches, in ns a step by place.
 
     short: for launches of the model in short gaps. between: for launches between the passes in short gaps. long: for
