@@ -18,17 +18,11 @@ from tb_steptime.insights.rules.data_loading.other_waits import (
     loader_jitter,
     loader_overhead,
 )
-from tb_steptime.insights.rules.gpu.alignment import alignment
-from tb_steptime.insights.rules.gpu.device_copies import device_copies
+from tb_steptime.insights.rules.gpu.device_copies import device_copies, layout_conversion
 from tb_steptime.insights.rules.gpu.double_precision import double_precision
-from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
-from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
-from tb_steptime.insights.rules.gpu.indexed_gradients import indexed_gradients
-from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
-from tb_steptime.insights.rules.gpu.matrix_vectors import matrix_vectors
-from tb_steptime.insights.rules.gpu.optimizer_passes import optimizer_passes
-from tb_steptime.insights.rules.gpu.slow_products import slow_products
-from tb_steptime.insights.rules.gpu.small_grids import small_grids
+from tb_steptime.insights.rules.gpu.fusion import eager_attention, fusible_chains, indexed_gradients, optimizer_passes
+from tb_steptime.insights.rules.gpu.products import alignment, slow_products
+from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
 from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
 from tb_steptime.insights.rules.host.autograd import anomaly_detection, unused_graph
