@@ -22,7 +22,13 @@ from tb_steptime.insights.facts import (
     mostly_unrecorded,
     waits_for_queue,
 )
-from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
+from tb_steptime.insights.host_gains import (
+    LAUNCHES_MISSING,
+    PROFILING_SLOWS,
+    UNLINKED_FRACTION,
+    slowed_by,
+    unlinked_share,
+)
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
@@ -262,7 +268,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     if idle is None:
         return _cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION:
-        return Confidence.LOW, phrase("Many launches are missing in this trace.")
+        return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
     if facts.only_profiler_waits:

@@ -53,14 +53,14 @@ _TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with t
 # layers split over ranks: exchange in parts, beside their matrix products"""
 #: Kernels of DeepEP, whose buffer exchanges the tokens of experts; DeepSeek's own builds name them dpsk.
 _DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
-_NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
+NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
 _HOW_TO_OVERLAP = {
     "all_reduce": _BUCKETS,
     "all_gather": _PREFETCH,
     "reduce_scatter": _PREFETCH,
-    "broadcast": _NO_BROADCAST,
+    "broadcast": NO_BROADCAST,
     "send_receive": _MICRO_BATCHES,
     "all_to_all": _ASYNC.format(call="all_to_all_single"),
 }

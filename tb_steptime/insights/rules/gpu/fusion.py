@@ -12,7 +12,7 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
-from tb_steptime.insights.rules.host.host_bound import OPTIMIZER
+from tb_steptime.insights.rules.host.host_bound import OPTIMIZER, fused_form
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import mostly, place_of, site_phrase
 from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, EagerAttention, FusibleChains
@@ -212,7 +212,7 @@ def optimizer_passes(facts: Facts) -> Insight | None:
             count=count(round(update.count)),
             time=ns(update.total_ns),
         ),
-        how=f"torch.optim.{optimizer}(model.parameters(), fused=True)",
+        how=fused_form(optimizer),
         gain_ns=update.gain_ns * SAVED_BY_ONE_PASS,
         formula=phrase(
             "60 % of the time of these kernels (est.), because one kernel reads and writes a third of their values."

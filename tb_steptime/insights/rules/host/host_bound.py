@@ -17,6 +17,8 @@ from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
+from tb_steptime.insights.rules.communication.ddp_options import KEPT_IN_BUCKETS, VIEWS
+from tb_steptime.insights.rules.communication.exchange_advice import NO_BROADCAST
 from tb_steptime.insights.rules.communication.exchange_cards import exchanged_one_by_one_ns
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, model_late
@@ -67,8 +69,7 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
     title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
-    how = "DistributedDataParallel(model, broadcast_buffers=False)"
-    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True)
+    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, NO_BROADCAST, certain=True)
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
@@ -90,9 +91,8 @@ def gradient_buckets(facts: Facts) -> Insight | None:
         agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one.", copies),
         copies=count(copies),
     )
-    title, gain_ns = phrase("Keep gradients in DDP's buckets"), bucket_late_ns(facts.host)
-    how = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
-    return late_card(facts, "gradient_buckets", title, why, HOOKS, gain_ns, how, certain=True)
+    gain_ns = bucket_late_ns(facts.host)
+    return late_card(facts, "gradient_buckets", KEPT_IN_BUCKETS, why, HOOKS, gain_ns, VIEWS, certain=True)
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -231,8 +231,13 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         ),
         {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
     )
-    how = f"torch.optim.{facts.job.optimizer}(model.parameters(), fused=True)"
+    how = fused_form(facts.job.optimizer)
     return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, how)
+
+
+def fused_form(optimizer: str) -> str:
+    """Returns the code of an optimizer of torch that updates all weights in one kernel."""
+    return f"torch.optim.{optimizer}(model.parameters(), fused=True)"
 
 
 def _form_for_many_tensors(optimizer: str | None) -> str:
@@ -244,7 +249,7 @@ def _form_for_many_tensors(optimizer: str | None) -> str:
     'torch.optim.RMSprop(model.parameters(), foreach=True)'
     """
     if optimizer in _WITH_FUSED_FORM:
-        return f"torch.optim.{optimizer}(model.parameters(), fused=True)  # or foreach=True"
+        return f"{fused_form(optimizer)}  # or foreach=True"
     if optimizer in _WITH_FOREACH_FORM:
         return f"torch.optim.{optimizer}(model.parameters(), foreach=True)"
     return _COMPILE
