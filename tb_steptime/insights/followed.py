@@ -8,10 +8,10 @@ after a change (`python -m tests.truth.pairs`, docs/accuracy.md).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 
-class Followed(NamedTuple):
+class Followed(msgspec.Struct, frozen=True):
     """Results of so many trainings: the least, median and largest ratio of promise to gain."""
 
     trainings: int

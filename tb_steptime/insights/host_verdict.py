@@ -8,6 +8,7 @@ a step without recorded GPU work -> what its time is spent on (the bound of the 
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
@@ -21,7 +22,13 @@ from tb_steptime.insights.facts import (
     mostly_unrecorded,
     waits_for_queue,
 )
-from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
+from tb_steptime.insights.host_gains import (
+    LAUNCHES_MISSING,
+    PROFILING_SLOWS,
+    UNLINKED_FRACTION,
+    slowed_by,
+    unlinked_share,
+)
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
@@ -213,7 +220,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    share, pace = facts.share(idle.total_ns), _pace(facts.host, idle)._replace(exposed_communication_ns=0)
+    share, pace = facts.share(idle.total_ns), replace(_pace(facts.host, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
@@ -261,7 +268,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     if idle is None:
         return _cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION:
-        return Confidence.LOW, phrase("Many launches are missing in this trace.")
+        return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
     if facts.only_profiler_waits:

@@ -30,10 +30,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
@@ -72,7 +72,7 @@ MOST_OF_THE_TIME = 0.5
 WHOLE_GRAPH_KERNELS = 30
 
 
-class StepCalls(NamedTuple):
+class StepCalls(msgspec.Struct, frozen=True, eq=False):
     """Calls that are made once in each step.
 
     rows         rows of the event table, in time order
@@ -157,7 +157,7 @@ def _graphs(trace: Trace) -> Iterator[StepCalls]:
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
         most = int(kernels.max())
         if most >= WHOLE_GRAPH_KERNELS:
-            yield calls._replace(rows=calls.rows[kernels == most])
+            yield replace(calls, rows=calls.rows[kernels == most])
 
 
 def _outermost(trace: Trace, rows: Int64) -> Int64:

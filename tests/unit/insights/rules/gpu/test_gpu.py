@@ -9,7 +9,7 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Severity
-from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
+from tb_steptime.insights.rules.host.host_bound import MANY_KERNELS
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job
 from tests.drawn.cards import said

@@ -1,16 +1,76 @@
-"""Inference in which products of a matrix and a single vector take most of the GPU's time, as decoding one sequence.
+"""Kernels with too little work for the GPU, which a larger batch would give them.
 
-one row     W W W W W W W W  x        every product reads all of its weights: the memory sets the pace
-16 rows     W W W W W W W W  xxxx     the same bytes, for 16 times as much output
+small grids   kernels with too few blocks for the GPU, as a whole or in their last wave
+one row       W W W W W W W W  x        every product reads all of its weights: the memory sets the pace
+16 rows       W W W W W W W W  xxxx     the same bytes, for 16 times as much output
 """
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.wording.kernels import mostly
+from tb_steptime.insights.wording.vendors import processors
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import count, fraction, ns, phrase
 from tb_steptime.text.patterns import expression
+
+#: A larger batch comes first, because compilers fuse only elementwise work and do not make products larger.
+_LARGER_BATCH = "DataLoader(..., batch_size=2 * batch_size)  # more blocks for each launch, if memory allows"
+_TRAINED_BATCH = "batch_size = 2 * batch_size  # more blocks for each launch, if memory allows"
+_SEVERAL_INPUTS = "x = torch.stack(inputs)  # several inputs in one call: more blocks for each launch, if memory allows"
+
+
+def small_grids(facts: Facts) -> Insight | None:
+    """Fires when the empty SMs of small grids and of small last waves add up to a card.
+
+    Similar pattern: kernels that loop over tiles and fill the GPU with few blocks, and those that only wait, are known
+    by their names; two thirds of the places filled are no fault. A kernel that memory limits, such as a product of a
+    matrix and a vector, gains nothing from a full last wave. A batch norm with one block for each channel gets no more
+    blocks from a larger batch, and does not count.
+
+    Needs: launch shapes of kernels, which NVIDIA traces hold.
+
+    Jobs: those with an NVIDIA GPU; kernels of the optimizer do not grow with the batch and do not count.
+
+    Gain: sum over these kernels of time x the share of the GPU's places for blocks that they leave empty; never more
+    than the time that the memory bandwidth leaves of it.
+
+    Left out: whether the larger kernel is as fast for each block.
+    """
+    waste = facts.waste
+    faults = [each for each in (waste.small_grids, waste.small_tails) if each] if waste else []
+    if not any(fault.count for fault in faults):
+        return None
+    total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
+    site = max(faults, key=lambda fault: fault.gain_ns).site
+    words = "Kernels of {time} a step fill {filled} of the GPU with blocks"
+    return kernel_card(
+        facts,
+        id="small_grids",
+        title=phrase("Increase the work per kernel (larger batch or fusion)"),
+        later=phrase("After the first fix: increase the work per kernel"),
+        why=mostly(phrase(words, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
+        how=_how_to_enlarge(facts),
+        gain_ns=gain_ns,
+        formula=phrase(
+            "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
+            "{processors} without a block, or the rest of a small last wave. At most the time that the memory "
+            "bandwidth leaves.",
+            processors=processors(facts.job.vendor),
+        ),
+        why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
+        view="gpu",
+        site=site,
+    )
+
+
+def _how_to_enlarge(facts: Facts) -> str:
+    if facts.data_loading.unknown is None:
+        return _LARGER_BATCH
+    return _TRAINED_BATCH if facts.job.purpose == "training" else _SEVERAL_INPUTS
+
 
 #: Minimum share of kernel time: with less, other kernels are the better place to begin.
 MOSTLY = 0.5
@@ -21,7 +81,7 @@ _PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
 _FUSED_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: Ops whose products have no weights: those of attention.
 _OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
-_HOW = """\
+_OF_MODEL = """\
 output = model.generate(**several_prompts)  # the weights are read once for all of them
 # or weights in 8 or 4 bits: half or a quarter of the bytes
 # or speculative decoding: several tokens in a pass"""
@@ -73,7 +133,7 @@ def matrix_vectors(facts: Facts) -> Insight | None:
             count=count(round(number / steps)),
             each=ns(round(total_ns / number)),
         ),
-        how=_HOW if facts.job.server is None else _OF_SERVER,
+        how=_OF_MODEL if facts.job.server is None else _OF_SERVER,
         gain_formula=phrase(
             "Not computed: a larger batch has more results in about the same time, and what fewer bits cost in quality "
             "is not recorded."
