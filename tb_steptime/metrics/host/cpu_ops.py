@@ -90,6 +90,12 @@ _ADDS = expression(r"aten::add_?$")
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
 #: Ops of all convolutions, whose first input has two dimensions more.
 _ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
+#: Functions of torch that pool along one dimension. While gradients are recorded, they call those for images.
+_POOLS_ALONG_ONE = expression(r"aten::(?:max|avg)_pool1d")
+#: Functions that pool images. The op max_pool2d_with_indices is called by both.
+_POOLS_IMAGES = expression(r"aten::(?:max|avg)_pool2d$")
+#: The dimensions that they move along, which are the last ones. Images of a batch have two more.
+_SPATIAL = 2
 
 #: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
@@ -124,8 +130,8 @@ class CpuGroup(msgspec.Struct, frozen=True):
     usual_ns     their time in a step in which each op takes its lower median time
     op, op_ns    the op with most of that time, and its time
     calls        number of calls
-    dimensions   number of dimensions along which filters of convolutions move for most of the time, 2 for images; None
-                 if not recorded
+    dimensions   number of dimensions along which filters of convolutions, or windows of pooling, move for most of the
+                 time, 2 for images; None if not recorded, and for other kinds
     """
 
     id: CpuGroupId
@@ -354,7 +360,7 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
         trace.strings[longest],
         usual[longest],
         len(rows) / number,
-        _dimensions(trace, rows) if id == "convolution" else None,
+        _DIMENSIONS[id](trace, rows) if id in _DIMENSIONS else None,
     )
 
 
@@ -376,6 +382,28 @@ def _dimensions(trace: Trace, rows: Int64) -> int | None:
                 shaped[number] = shaped.get(number, 0) + int(events.dur_ns[mine[shapes[mine] == text]].sum())
     found = called or {number: time for number, time in shaped.items() if number > 0}
     return max(found, key=lambda number: found[number], default=None)
+
+
+def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
+    """The number of dimensions of most of the pooling's time in the forward pass, by the function that calls it, else
+    by its input, which torch extends by a dimension of length 1 to pool along one."""
+    shapes = trace.events.shapes
+    forward = rows[~are_named(trace, rows, lambda name: name.endswith("_backward"))]
+    times = self_times(trace, forward)
+    flat = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_ALONG_ONE.match), forward) >= 0
+    image = (innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_IMAGES.match), forward) >= 0) & ~flat
+    if shapes is not None:
+        for text in distinct_in(shapes[forward[shapes[forward] >= 0]]).tolist():
+            first = (shapes_of(trace.inputs[text]) or [()])[0]
+            mine = (shapes[forward] == text) & ~flat & ~image
+            if len(first) > _SPATIAL:
+                (flat if 1 in first[-_SPATIAL:] or len(first) == 1 + _SPATIAL else image)[mine] = True
+    times_of = {1: int(times[flat].sum()), 2: int(times[image].sum())}
+    return max(times_of, key=lambda number: times_of[number]) if any(times_of.values()) else None
+
+
+#: Kinds of ops that move along dimensions, each with the function that counts these.
+_DIMENSIONS = {"convolution": _dimensions, "pooling": _pooled_dimensions}
 
 
 def group_of(op: str) -> CpuGroupId:

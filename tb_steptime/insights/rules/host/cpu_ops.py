@@ -57,13 +57,15 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
     tenths of it, and there is a setting that can do something for their inputs. The kind with the most time that has
-    such a setting counts.
+    such a setting counts; 16 bits alone count for the kind with the most time only.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
     reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
-    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card.
+    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one
+    dimension has no other layout. Where products of 16 bits are slow, the CPU has no instructions for them: the card
+    does not advise 16 bits.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -78,7 +80,9 @@ def cpu_ops(facts: Facts) -> Insight | None:
         return None
     large = [each for each in work.groups if facts.share(each.usual_ns) >= LEADING_OPS_FRACTION]
     large.sort(key=lambda each: -each.usual_ns)
-    found = next(((each, how) for each in large if (how := _how(facts, work, each))), None)
+    settings = [(each, _how(facts, work, each)) for each in large]
+    # Whether 16 bits pay off depends on the CPU, so alone they are no reason to pass over what takes more.
+    found = next((each for each in settings if each[1] and (each[1] != _AUTOCAST or each[0] is large[0])), None)
     if found is None:
         return None
     group, how = found
@@ -358,16 +362,23 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
         return None
     dtype, lines = _dtype(work, group), list[str]()
     if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
-        return _CHANNELS_LAST
+        return _layout(group)
     if dtype == "double":
         return _FLOAT
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
-    if group.id == "convolution" and group.dimensions in (None, _IMAGE_DIMENSIONS):
-        lines.append(_CHANNELS_LAST if group.dimensions else _CHANNELS_LAST + _IF_IMAGES)
-    if dtype is None or dtype in _WIDE:
+    if group.id == "convolution" and (layout := _layout(group)) is not None:
+        lines.append(layout)
+    if (dtype is None or dtype in _WIDE) and work.slow_half is None:
         lines.append(_AUTOCAST)
     return "\n".join(lines) or None
+
+
+def _layout(group: CpuGroup) -> str | None:
+    """Returns the code of the layout for images; None if most of the time is not spent on images."""
+    if group.dimensions is None:
+        return _CHANNELS_LAST + _IF_IMAGES
+    return _CHANNELS_LAST if group.dimensions == _IMAGE_DIMENSIONS else None
 
 
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:

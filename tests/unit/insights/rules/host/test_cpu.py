@@ -15,6 +15,7 @@ from tests.drawn.memory import CPU, GPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
 MS = 1_000_000
+_AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
 
 
@@ -273,6 +274,58 @@ def test_pooling_has_a_layout_that_is_faster_and_no_type():
     assert card["cpu_ops"].how == "model = model.to(memory_format=torch.channels_last)  # the inputs too"
 
 
+_LAYOUT = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "how"),
+    [
+        ("aten::max_pool2d", None, _LAYOUT),
+        ("aten::max_pool1d", None, None),
+        ("aten::avg_pool1d", "[[16,8,1,512],[],[]]", None),
+        ("aten::mul", None, _LAYOUT + ": only where they have 4 dimensions"),
+        ("aten::mul", "[[16,8,32,16],[],[]]", _LAYOUT),
+        ("aten::mul", "[[16,8,1,512],[],[]]", None),
+        ("aten::mul", "[[8,1,512],[],[]]", None),
+    ],
+)
+def test_pooling_along_one_dimension_has_no_layout_of_images(function: str, shapes: str | None, how: str | None):
+    """Functions for one dimension call the op for images, too."""
+    names = NAMES | {"f": function, "p": "aten::max_pool2d_with_indices", "q": "aten::max_pool2d_with_indices_backward"}
+    inputs = dict.fromkeys("pq", (shapes, "[]")) if shapes else None
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nop | {'ffff......' * 4} |\nop | {'pppp.qqm..' * 4} |"
+    found = cards(judged(timeline(drawn, names=names, inputs=inputs)))
+    assert (found["cpu_ops"].how if "cpu_ops" in found else None) == how
+
+
+@pytest.mark.parametrize(
+    ("ops", "how"),
+    [
+        ("ggggmmmm..", None),  # nothing can be set for what takes most, and 16 bits may take longer
+        ("ggggcccc..", _LAYOUT + ": only where they have 4 dimensions"),
+        ("gggmmmm...", ""),
+    ],
+)
+def test_16_bits_alone_are_no_reason_to_pass_over_what_takes_more(ops: str, how: str | None):
+    steps = "".join(str(number) * 10 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES | {"g": "aten::gather"})
+    found = cards(judged(trace))
+    lines = (found["cpu_ops"].how or "").splitlines() if "cpu_ops" in found else [None]
+    expected = [None] if how is None else [*([how] if how else []), _AUTOCAST]
+    assert lines == expected
+
+
+@pytest.mark.parametrize(("dtype", "advised"), [("c10::BFloat16", False), ("float", True)])
+def test_16_bits_are_not_advised_to_a_cpu_that_computes_them_slowly(dtype: str, advised: bool):
+    inputs = {"h": (_MM, f'["{dtype}","{dtype}"]'), "c": (_IMAGES, '["float","float"]')}
+    steps = "".join(str(number) * 10 for number in range(4))
+    names = NAMES | {"h": "aten::mm"}
+    trace = timeline(f"step | {steps} |\nop | {'cccccchh..' * 4} |", names=names, inputs=inputs, cell_ns=30 * MS)
+    found = {each.id: each for each in judged(trace).insights}
+    assert (_AUTOCAST in (found["cpu_ops"].how or ""), "slow_half" in found) == (advised, not advised)
+
+
 def test_of_kinds_without_a_setting_the_next_one_counts():
     """One op takes most of the step, and no setting is for it."""
     card = cards(of_ops("eeeeeccc.."))["cpu_ops"]
@@ -298,6 +351,7 @@ def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
     assert ("small_ops" in [each.id for each in found]) is fires
 
 
+_IMAGES = "[[8,3,64,64],[16,3,3,3]]"
 _MM, _SMALL = "[[256,512],[512,512]]", "[[16,64],[64,64]]"  # 134 and 0.1 MFLOP
 
 
