@@ -101,6 +101,9 @@ _SPATIAL = 2
 OP_ROWS = 30
 #: Number of ops of a kind, by self time, among which the one that usually takes most is sought.
 LONGEST = 8
+#: Maximum length of the Python that calls the next op: some us, and up to 20 with modules and their hooks. What takes
+#: longer does something of its own, or waits.
+SHORT_GAP_NS = 20_000
 #: Maximum length of the Python between two ops of an update. A longer gap is a pause, or a hook of the user's.
 LONG_GAP_NS = 1_000_000
 
@@ -193,6 +196,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
+    short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work and
+                      the optimizer
     """
 
     ops: list[CpuOpRow]
@@ -208,6 +213,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     recurrent_share: float = 0.0
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
+    short_gaps_ns: int = 0
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
@@ -253,6 +259,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         recurrent_share=_recurrent_share(trace, rows, own_ns),
         table_fill_ns=_table_fill_ns(trace, rows, own_ns),
         slow_half=_slow_half(trace, rows, own_ns),
+        short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
     )
 
 
@@ -450,6 +457,15 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
         found += steps.overlap_ns(Intervals(gaps.start[short], gaps.end[short]) - left_out)
     updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
     return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
+
+
+def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
+    """Time of all steps between successive ops, of any thread, that follow each other closely."""
+    busy = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP))
+    start, end = busy.end[:-1], busy.start[1:]
+    short = end - start <= SHORT_GAP_NS
+    updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
+    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - updates - left_out).sum())
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:

@@ -341,6 +341,9 @@ def test_of_kinds_without_a_setting_the_next_one_counts():
         ("e.q.r." * 34, True),  # as much Python between them
         ("eqr" * 34 + "." * 1200, False),  # a wait, or a slow function
         ("eqr" * 34 + "q" * 500, False),  # a large op among them
+        ("eqr" * 34 + "." * 500, False),  # one wait of less than 5 us for each op
+        (("eqr" + "." * 20) * 34, True),  # Python that calls the next op
+        (("eqr" + "." * 21) * 34, False),  # Python that does something of its own
         ("e.b.v." * 100, False),  # to be compiled
     ],
 )
@@ -349,6 +352,42 @@ def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
     steps = "".join(str(number) * len(ops) for number in range(4))
     found = judged(timeline(f"step | {steps} |\nop | {ops * 4} |", names=names)).insights
     assert ("small_ops" in [each.id for each in found]) is fires
+
+
+@pytest.mark.parametrize(
+    ("ops", "update", "fires"),
+    [
+        ("eqr" * 50, "", True),
+        ("eqr" * 50, "eqr" * 50, True),
+        ("eqr" * 50, "e..q..r..." * 20, False),  # 200 of 350 us in and between its ops
+        ("eqr" * 33, "eqr" * 33, False),  # 99 ops of the model
+    ],
+)
+def test_small_ops_of_an_optimizer_are_not_the_models(ops: str, update: str, fires: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "u": "Optimizer.step#SGD.step"}
+    steps = "".join(str(number) * len(ops + update) for number in range(4))
+    marks = f"user Optimizer.step#SGD.step | {('.' * len(ops) + 'u' * len(update)) * 4} |\n" if update else ""
+    trace = timeline(f"step | {steps} |\n{marks}op | {(ops + update) * 4} |", names=names)
+    assert ("small_ops" in [each.id for each in judged(trace).insights]) is fires
+
+
+@pytest.mark.parametrize(("calls", "advised"), [(4_998, False), (5_001, True)])
+def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item"}
+    ops = "eqr" * (calls // 3)
+    found = judged(timeline(f"step | {'0' * calls}{'1' * calls} |\nop | {ops * 2} |", names=names)).insights
+    (card,) = [each for each in found if each.id == "small_ops"]
+    assert ("torch.vmap" in (card.how or "")) is advised
+
+
+@pytest.mark.parametrize(("function", "fires"), [("p", False), (".", True)])
+def test_a_function_that_takes_most_is_told_in_place_of_small_ops(function: str, fires: bool):
+    """It runs for 2 us between two ops of 1 us each, 80 times a step."""
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "p": "metrics.py(9): count"}
+    steps = "".join(str(number) * 320 for number in range(4))
+    python = f"python | {f'.{function * 2}.' * 320} |"
+    trace = timeline(f"step | {steps} |\n{python}\nop | {'q..r' * 320} |", names=names, job=Job(with_stack=True))
+    assert ("small_ops" in [each.id for each in judged(trace).insights]) is fires
 
 
 _IMAGES = "[[8,3,64,64],[16,3,3,3]]"
