@@ -224,7 +224,8 @@ def between_layers(facts: Facts) -> Insight | None:
     late, which a single recording shows by collectives that take far longer than others like them: where that is most
     of the time, the card asks who is late instead. A last all-gather of the step that takes far longer than the others:
     if the kernel that reads its result does, too, it gathers more, as that of a split vocabulary's logits does, and the
-    card is about it. Without that it may as well wait.
+    card is about it. Without that it may as well wait. FSDP gathers parameters, of which an embedding has more than
+    other layers: its ranges show that.
 
     Needs: kernels of collectives.
 

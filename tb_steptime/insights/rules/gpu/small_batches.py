@@ -7,6 +7,7 @@ one row       W W W W W W W W  x        every product reads all of its weights: 
 
 from __future__ import annotations
 
+from tb_steptime.analyses.tensor_cores import KernelRow
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
@@ -81,7 +82,11 @@ _PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
 _FUSED_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
 #: Ops whose products have no weights: those of attention.
 _OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
-_OF_MODEL = """\
+_MORE_INPUTS = """\
+# more inputs in a batch: the weights are read once for all of them
+# or weights in 8 or 4 bits: half or a quarter of the bytes"""
+
+_OF_DECODER = """\
 output = model.generate(**several_prompts)  # the weights are read once for all of them
 # or weights in 8 or 4 bits: half or a quarter of the bytes
 # or speculative decoding: several tokens in a pass"""
@@ -96,10 +101,12 @@ def matrix_vectors(facts: Facts) -> Insight | None:
 
     Similar pattern: attention that is written out reads keys and values by such products, which a larger batch does not
     share: where ops of attention launch them, or nothing shows what does and no fused attention runs, there is no card.
-    Products of several rows are other kernels. Short products may take no longer than any kernel does. Weights that are
-    stored in fewer bits have kernels of other names.
+    Products of several rows are other kernels. A layer with a single output, and a solver, multiply a matrix of many
+    rows by a vector: a larger batch takes longer there. Shapes tell them apart, and without shapes the card needs
+    attention or a server, which show a decoder. Short products may take no longer than any kernel does. Weights that
+    are stored in fewer bits have kernels of other names.
 
-    Needs: kernels with their names.
+    Needs: kernels with their names. Shapes of the inputs, where neither attention nor a server is recorded.
 
     Jobs: inference with a GPU, such as a language model that decodes one sequence.
 
@@ -121,6 +128,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     fused = any(_FUSED_ATTENTION.search(row.short) for row in split.kernels)
     if 2 * attention_ns >= total_ns or (2 * named_ns < total_ns and not fused):
         return None
+    decoder, one_row = fused or attention_ns > 0 or facts.job.server is not None, _one_row(products)
+    if not decoder if one_row is None else one_row < MOSTLY:
+        return None
     steps = len(facts.overview.steps)
     level, why = confidence(facts, Confidence.MEDIUM, phrase("The names of the kernels say what they compute."))
     return Insight(
@@ -133,7 +143,7 @@ def matrix_vectors(facts: Facts) -> Insight | None:
             count=count(round(number / steps)),
             each=ns(round(total_ns / number)),
         ),
-        how=_OF_MODEL if facts.job.server is None else _OF_SERVER,
+        how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
         gain_formula=phrase(
             "Not computed: a larger batch has more results in about the same time, and what fewer bits cost in quality "
             "is not recorded."
@@ -146,3 +156,13 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         about_ns=total_ns // steps,
         instead=phrase("gain not computed"),
     )
+
+
+def _one_row(products: list[KernelRow]) -> float | None:
+    """Returns the part of the products' time in products with one row of input; None if the shapes are not recorded for
+    most of it."""
+    known = [(row.total_ns, row.one_row) for row in products if row.one_row is not None]
+    known_ns = sum(total_ns for total_ns, _ in known)
+    if 2 * known_ns <= sum(row.total_ns for row in products):
+        return None
+    return sum(total_ns * share for total_ns, share in known) / known_ns
