@@ -33,12 +33,12 @@ def between_layers(facts: Facts) -> Insight | None:
 
     Left out: what a fused or one-shot all-reduce would save.
     """
-    found = facts.overview.communication
+    found = facts.communication
     if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
         return None
     leading, steps = found.rows[0], len(facts.overview.steps)
     wait_ns = found.wait_ns // steps
-    title, why, how = "Shorten the collectives between layers", _why(found.exposed_ns, leading, steps), FEWER_RANKS
+    title, why, how = "Shorten the collectives between layers", _why(facts, found.exposed_ns, leading), FEWER_RANKS
     if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
@@ -73,14 +73,16 @@ def _gathers_more(row: CollectiveRow) -> LastCall | None:
     return last if min(last.ns / max(last.others_ns, 1), last.behind_times) >= TIMES_LONGER else None
 
 
-def _why(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
+def _why(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phrase:
     """Returns the reason. A collective that takes far longer than the others is named on its own, because a mean over
-    all would mislead."""
+    all would mislead; one that no judged step has room for is in a step that is left out."""
+    steps = len(facts.overview.steps)
     others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
     each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count
     words = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "
-    words += "one of {longest}, {each} for each of the others." if outlier else "{each} for each."
+    named = outlier and leading.longest_ns <= max(facts.overview.steps[each].judged_ns for each in facts.judged_steps)
+    words += "one of {longest}, {each} for each of the others." if named else "{each} for each."
     values = {"exposed": ns(exposed_ns), "kind": text(leading.label), "count": count(round(leading.count))}
     return filled(words, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
 

@@ -30,7 +30,7 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
     Left out: what really needs the result at once.
     """
-    found, mine = facts.overview.communication, rows(facts)
+    found, mine = facts.communication, rows(facts)
     if found is None or facts.job.purpose == "inference":
         return None
     leading = max(mine, key=lambda row: on_compute_stream_ns(facts, row))

@@ -79,7 +79,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
     are not told apart from a network that others share; that the slowest rank gains nothing from balance.
     """
-    found, whole = _exposed(facts), facts.overview.communication
+    found, whole = _exposed(facts), facts.communication
     if found is None or whole is None:
         return None
     advice, gain_ns, formula = _advice(facts, found)
@@ -102,7 +102,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
 
 def _exposed(facts: Facts) -> _Exposed | None:
-    found, mine = facts.overview.communication, rows(facts)
+    found, mine = facts.communication, rows(facts)
     if found is None or facts.job.purpose == "inference":
         return None
     if not facts.overview.has_device and facts.share(found.computing_ns) < LEAST_OPS:
@@ -128,7 +128,7 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
 def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
     """Whether most of the time is waits, both in all steps and in the steps after the first one. False between the
     stages of a pipeline, whose schedule causes the waits."""
-    whole = facts.overview.communication
+    whole = facts.communication
     if whole is None or whole.steady_wait_ns is None or found.leading.kind == "send_receive":
         return False
     return min(found.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * found.ns > 0
