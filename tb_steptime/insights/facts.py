@@ -39,6 +39,9 @@ WORTH_FRACTION = 0.01
 FEW_STEPS = 3
 
 
+#: A first step that is longer than any other by more than this share began with an idle device.
+FIRST_LONGER = 0.1
+
 #: Share of the recording from which on, if it is left out, the rest says little about later steps.
 LITTLE_FRACTION = 0.5
 LITTLE = phrase(
@@ -157,11 +160,27 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def judged_steps(self) -> list[int]:
         """The places of the steps over which verdicts and cards average: those of which hardly anything is left out, as
         a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
-        without a device, whose steps lack nothing but one-time work."""
+        without a device, whose steps lack nothing but one-time work. The first one is not among them where it
+        `starts_longer`."""
+        return self._whole_steps[1:] if self.starts_longer else self._whole_steps
+
+    @cached_property
+    def _whole_steps(self) -> list[int]:
         steps = self.overview.steps
         lost = [step.duration_ns - step.judged_ns > WHOLE_FRACTION * step.duration_ns for step in steps]
         all_alike = self.overview.device is None or all(lost)
         return [i for i in range(len(steps)) if all_alike or not lost[i]]
+
+    @cached_property
+    def starts_longer(self) -> bool:
+        """Whether the device sets the pace and the first step is longer than every other one: it began with an idle
+        device, behind which the host had to get ahead. False if too few others are whole, and where the Host view could
+        not be computed."""
+        whole = self._whole_steps
+        if 0 not in whole or len(whole) <= FEW_STEPS or not self.has("host") or self._host.bound is not Bound.GPU:
+            return False
+        first_ns, *others_ns = [self.overview.steps[each].judged_ns for each in whole]
+        return first_ns > (1 + FIRST_LONGER) * max(others_ns)
 
     @cached_property
     def step_ns(self) -> int:

@@ -14,7 +14,6 @@ from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import (
-    FEW_STEPS,
     Facts,
     confidence,
     little_is_judged,
@@ -31,7 +30,6 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
@@ -138,7 +136,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
         words = _pace_template(facts.host, idle)
-        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * _steady_ns(facts)
+        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return words.replace(_STILL, _AS_LONG) if as_long else words
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
         return _COMMUNICATES
@@ -177,23 +175,8 @@ def _left_ns(facts: Facts) -> int | None:
     left = parts.get(facts.host.bound, found.sensitivity.host)
     # the replay knows what of the only step comes once: the time until its first work
     alone = len(facts.overview.steps) == 1
-    whole_ns = min(facts.step_ns, found.recorded_step_ns) if alone else _steady_ns(facts)
+    whole_ns = min(facts.step_ns, found.recorded_step_ns) if alone else facts.step_ns
     return round(whole_ns * min(left / max(found.steady_step_ns, 1), 1.0))
-
-
-#: A first step that is longer than any other by more than this share began with an idle device, behind which the host
-#: had to get ahead.
-_FIRST_LONGER = 0.1
-
-
-def _steady_ns(facts: Facts) -> int:
-    """Returns the length of a steady step: the mean, but for a first step that is longer than all others where the
-    device sets the pace."""
-    first, *others = [step.judged_ns for step in facts.overview.steps]
-    longer = len(others) + 1 >= FEW_STEPS and first > (1 + _FIRST_LONGER) * max(others)
-    if facts.host.bound is not Bound.GPU or not longer:
-        return facts.step_ns
-    return whole_mean(sum(others), len(others))
 
 
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:

@@ -232,13 +232,19 @@ def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int,
         kernel 7 | {"." * (head + 1)}{"".join(name * cells for name, cells in zip("klmn", works, strict=True))}. |""",
         cell_ns=MS,
     )
-    said, steps = judged(trace).verdict.text, [step.judged_ns for step in overview_of(trace).steps]
-    assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
-    length = sum(steps) / 4 if later else sum(steps[1:]) / 3
-    replayed = host_of(trace).whatif
+    judgement, steps = judged(trace), [step.judged_ns for step in overview_of(trace).steps]
+    said, basis, replayed = judgement.verdict.text, judgement.headlines["overview"].basis, host_of(trace).whatif
     assert replayed is not None
-    left = length * replayed.sensitivity.host / replayed.steady_step_ns
-    assert said.values["left"].value == pytest.approx(left, rel=0.001)
+    if later:
+        left = sum(steps) / 4 * replayed.sensitivity.host / replayed.steady_step_ns
+        assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
+        assert (basis, said.values["left"].value) == (None, pytest.approx(left, rel=0.001))
+    else:
+        length, share = round(sum(steps[1:]) / 3), said.values["share"].value
+        assert said.template == "{Gpu} sets the pace: it works for {share} of a steady step of {step}."
+        assert (share, said.values["step"].value) == (pytest.approx(1, abs=0.01), length)
+        assert basis is not None
+        assert basis.values["judged"].value == length
 
 
 def rounds(first: int) -> Trace:
