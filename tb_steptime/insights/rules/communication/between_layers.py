@@ -6,11 +6,8 @@ from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, SEE_RANKS
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.communication.summary import CollectiveRow, LastCall
+from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
-
-#: A collective is an outlier if it takes at least this many times the mean of the others.
-TIMES_LONGER = 5
 
 #: From this share of waits in the exposed time on, the card is about waits, which a faster exchange does not end.
 MOSTLY_WAITS = 0.5
@@ -42,7 +39,7 @@ def between_layers(facts: Facts) -> Insight | None:
     if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
-    elif (last := _gathers_more(leading)) is not None:
+    elif (last := leading.gathers_more) is not None:
         title, how = "Gather less at the end of the step", _LOGITS
         why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return Insight(
@@ -63,14 +60,6 @@ def between_layers(facts: Facts) -> Insight | None:
         about_ns=found.exposed_ns,
         instead=phrase("gain not computed"),
     )
-
-
-def _gathers_more(row: CollectiveRow) -> LastCall | None:
-    """Returns the last all-gathers of the steps if they take far longer than the others because they gather more."""
-    last = row.last
-    if row.kind != "all_gather" or last is None or last.behind_times is None:
-        return None
-    return last if min(last.ns / max(last.others_ns, 1), last.behind_times) >= TIMES_LONGER else None
 
 
 def _why(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phrase:
