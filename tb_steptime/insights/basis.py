@@ -43,7 +43,12 @@ def basis_of(facts: Facts) -> Phrase | None:
             "out."
         )
         steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps)
-        if partial:
+        if facts.starts_longer and partial == 1:
+            words = (
+                "The verdict and the cards are about {judged} a step: the first step, which takes longer than all "
+                "others, is left out."
+            )
+        elif partial:
             words = (
                 "The verdict and the cards are about {judged} a step: {partial} of {steps} steps, which "
                 "(includes|include) {what}, (is|are) left out."
@@ -65,8 +70,8 @@ def basis_of(facts: Facts) -> Phrase | None:
 
 
 def leaves_out(facts: Facts) -> bool:
-    """Whether what is left out is a visible part of the mean step."""
-    return facts.share_as_recorded(_left_out_ns(facts)) >= VISIBLE_FRACTION
+    """Whether what is left out is a visible part of the mean step. A longer first step always is."""
+    return facts.starts_longer or facts.share_as_recorded(_left_out_ns(facts)) >= VISIBLE_FRACTION
 
 
 def _left_out_ns(facts: Facts) -> int:
@@ -81,6 +86,7 @@ def _what_is_left_out(facts: Facts) -> str:
         "the profiler's own work": sum(step.profiler_ns for step in steps),
     }
     kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
+    kinds["a longer first step"] = steps[0].judged_ns if facts.starts_longer else 0
     *others, last = [name for name, left_ns in kinds.items() if left_ns]
     return f"{', '.join(others)} and {last}" if others else last
 

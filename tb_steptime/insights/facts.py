@@ -15,7 +15,9 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence
+from tb_steptime.insights.judged_results import judged_exchanges, judged_host
 from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.communication.summary import Communication
 from tb_steptime.metrics.excluded_time.ranges import WHOLE_FRACTION
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
@@ -36,6 +38,9 @@ WORTH_FRACTION = 0.01
 #: Number of steps below which a mean may be an accident.
 FEW_STEPS = 3
 
+
+#: A first step that is longer than any other by more than this share began with an idle device.
+FIRST_LONGER = 0.1
 
 #: Share of the recording from which on, if it is left out, the rest says little about later steps.
 LITTLE_FRACTION = 0.5
@@ -99,8 +104,16 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def tensor_cores(self) -> TensorCoresResult:
         return self.result("tensor_cores", TensorCoresResult)
 
-    @property
+    @cached_property
     def host(self) -> HostResult:
+        """The Host view. Where steps are left out, sites and blocking calls have no more than fits in the others."""
+        recorded, judged = self.idle_as_recorded, self.idle
+        if recorded is None or judged is None or len(self.judged_steps) == len(self.overview.steps):
+            return self._host
+        return judged_host(self._host, recorded, judged, self.judged_steps)
+
+    @property
+    def _host(self) -> HostResult:
         return self.result("host", HostResult)
 
     @property
@@ -147,11 +160,27 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def judged_steps(self) -> list[int]:
         """The places of the steps over which verdicts and cards average: those of which hardly anything is left out, as
         a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
-        without a device, whose steps lack nothing but one-time work."""
+        without a device, whose steps lack nothing but one-time work. The first one is not among them where it
+        `starts_longer`."""
+        return self._whole_steps[1:] if self.starts_longer else self._whole_steps
+
+    @cached_property
+    def _whole_steps(self) -> list[int]:
         steps = self.overview.steps
         lost = [step.duration_ns - step.judged_ns > WHOLE_FRACTION * step.duration_ns for step in steps]
         all_alike = self.overview.device is None or all(lost)
         return [i for i in range(len(steps)) if all_alike or not lost[i]]
+
+    @cached_property
+    def starts_longer(self) -> bool:
+        """Whether the device sets the pace and the first step is longer than every other one: it began with an idle
+        device, behind which the host had to get ahead. False if too few others are whole, and where the Host view could
+        not be computed."""
+        whole = self._whole_steps
+        if 0 not in whole or len(whole) <= FEW_STEPS or not self.has("host") or self._host.bound is not Bound.GPU:
+            return False
+        first_ns, *others_ns = [self.overview.steps[each].judged_ns for each in whole]
+        return first_ns > (1 + FIRST_LONGER) * max(others_ns)
 
     @cached_property
     def step_ns(self) -> int:
@@ -231,15 +260,35 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _main_device(self) -> DeviceIdle | None:
-        return next((each for each in self.host.devices if each.device == self.host.device), None)
+        return next((each for each in self._host.devices if each.device == self._host.device), None)
 
-    def in_judged_steps(self, idle_ns: int, reason: Literal["data_loading", "late_ns"]) -> int:
-        """Returns idle time of the mean of all steps as a mean over `judged_steps`, ns: the same share of the idle time
-        that has this reason there. What has this reason is measured in both; what a card claims of it, in all steps
-        only."""
+    def waits_in_judged_steps(self, idle_ns: int) -> int:
+        """Returns idle time while batches are waited for as a mean over `judged_steps`, ns: the same share of the idle
+        time that has this reason, which is measured in both. idle_ns: mean over all steps."""
         recorded, judged = self.idle_as_recorded, self.idle
-        whole_ns = getattr(recorded, reason, 0)
-        return round(idle_ns * getattr(judged, reason) / whole_ns) if whole_ns else idle_ns
+        if recorded is None or judged is None or not recorded.data_loading:
+            return idle_ns
+        return round(idle_ns * judged.data_loading / recorded.data_loading)
+
+    @cached_property
+    def communication(self) -> Communication | None:
+        """What the step exchanges; None if nothing is exchanged. Where steps are left out, no more of it is exposed
+        than in the others."""
+        found = self.overview.communication
+        if found is None or len(self.judged_steps) == len(self.overview.steps):
+            return found
+        parts = [self.overview.steps[each].parts_ns.communication for each in self.judged_steps]
+        return judged_exchanges(found, whole_mean(sum(parts), len(parts)))
+
+    @cached_property
+    def exchange_ns(self) -> int:
+        """The time a step in which the main device only communicates, mean over `judged_steps`, ns. Of a process with
+        several devices it is known as a mean over all steps: no more of it counts than the device works in these."""
+        parts = [self.overview.steps[each].parts_ns.communication for each in self.judged_steps]
+        mean_ns = sum(segment.ns for segment in self._host.segments if segment.id == "communication")
+        if len(self._host.devices) == 1 and len(parts) < len(self.overview.steps):
+            mean_ns = whole_mean(sum(parts), len(parts))
+        return min(mean_ns, self.busy_ns)
 
     @property
     def replayed(self) -> WhatIf | None:

@@ -15,7 +15,6 @@ from tb_steptime.insights.base import Confidence, Verdict
 from tb_steptime.insights.basis import leaves_out
 from tb_steptime.insights.data_quality import weighed_verdict
 from tb_steptime.insights.facts import (
-    FEW_STEPS,
     Facts,
     confidence,
     little_is_judged,
@@ -38,7 +37,6 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
@@ -145,13 +143,13 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
         words = _pace_template(facts.host, idle)
-        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * _steady_ns(facts)
+        as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return words.replace(_STILL, _AS_LONG) if as_long else words
-    if bound is Bound.COMMUNICATION and _exchange_ns(facts.host) > idle.total_ns:
+    if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
         return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
-    if bound is Bound.MIXED and _exchange_ns(facts.host) >= idle.total_ns / 2:
+    if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
         return _ONE_PAUSE
@@ -184,23 +182,8 @@ def _left_ns(facts: Facts) -> int | None:
     left = parts.get(facts.host.bound, found.sensitivity.host)
     # the replay knows what of the only step comes once: the time until its first work
     alone = len(facts.overview.steps) == 1
-    whole_ns = min(facts.step_ns, found.recorded_step_ns) if alone else _steady_ns(facts)
+    whole_ns = min(facts.step_ns, found.recorded_step_ns) if alone else facts.step_ns
     return round(whole_ns * min(left / max(found.steady_step_ns, 1), 1.0))
-
-
-#: A first step that is longer than any other by more than this share began with an idle device, behind which the host
-#: had to get ahead.
-_FIRST_LONGER = 0.1
-
-
-def _steady_ns(facts: Facts) -> int:
-    """Returns the length of a steady step: the mean, but for a first step that is longer than all others where the
-    device sets the pace."""
-    first, *others = [step.judged_ns for step in facts.overview.steps]
-    longer = len(others) + 1 >= FEW_STEPS and first > (1 + _FIRST_LONGER) * max(others)
-    if facts.host.bound is not Bound.GPU or not longer:
-        return facts.step_ns
-    return whole_mean(sum(others), len(others))
 
 
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
@@ -220,7 +203,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    share, pace = facts.share(idle.total_ns), replace(_pace(facts.host, idle), exposed_communication_ns=0)
+    share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
@@ -238,7 +221,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "most": fraction(facts.share(first[1])),
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
-        "exchange": ns(_exchange_ns(facts.host)),
+        "exchange": ns(facts.exchange_ns),
         "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
@@ -249,18 +232,12 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
 def _exposed_wait_ns(facts: Facts) -> int | None:
     """Returns the wait for batches while no device of the process works; None where it is not measured."""
     wait_ns = facts.figure("data_loading_exposed")
-    return None if wait_ns is None else facts.in_judged_steps(round(wait_ns), "data_loading")
+    return None if wait_ns is None else facts.waits_in_judged_steps(round(wait_ns))
 
 
-def _exchange_ns(host: HostResult) -> int:
-    """Returns the time a step in which the device only communicates, in ns."""
-    return sum(segment.ns for segment in host.segments if segment.id == "communication")
-
-
-def _pace(host: HostResult, idle: IdleNs) -> Pace:
-    busy_ns = sum(segment.ns for segment in host.segments if segment.works)
-    starved = host.launches.starved_share if host.launches else None
-    return Pace(idle, host.blocking_bubble_ns, busy_ns, _exchange_ns(host), starved)
+def _pace(facts: Facts, idle: IdleNs) -> Pace:
+    starved = facts.host.launches.starved_share if facts.host.launches else None
+    return Pace(idle, facts.host.blocking_bubble_ns, facts.busy_ns, facts.exchange_ns, starved)
 
 
 def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
@@ -291,7 +268,7 @@ def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
         return facts.replayed.holds_unprofiled
     host = facts.host
     names = ("cpu_work", "nothing_recorded", "launch_latency")
-    pace = _pace(host, msgspec.structs.replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
+    pace = _pace(facts, msgspec.structs.replace(idle, **{name: getattr(idle, name) // 2 for name in names}))
     return judge(pace) is host.bound
 
 
@@ -364,7 +341,7 @@ def _cpu_sentence(facts: Facts) -> Phrase:
             words = (
                 "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not recorded."
             )
-        exchanged = facts.overview.communication
+        exchanged = facts.communication
         alone_ns = exchanged.exposed_ns if exchanged else parts.communication
         return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
     if bound is Bound.CPU:

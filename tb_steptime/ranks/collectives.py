@@ -18,10 +18,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.ranks.arrivals import Arrivals
@@ -120,7 +121,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
     peak = links.peak([spans[place].host for place in found.members.tolist()])
-    beyond = _stalled_ns(transfer)
+    beyond = _stalled(found, each.rows)
     return JobCollective(
         kind=first.kind,
         label=KIND_LABELS[first.kind],
@@ -153,12 +154,43 @@ def group_roles(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[R
 
 
 def stalled_ns(found: Matched) -> Int64:
-    """Returns for each transfer its time beyond that of others of its kind, if it takes far longer than they do; else
-    0."""
+    """Returns for each transfer its time beyond that of others of its kind, if it takes far longer than they do, and
+    not because it gathers more; else 0."""
     stalled = np.zeros(len(found.of), np.int64)
     for each in _alike(found):
-        stalled[each.rows] = _stalled_ns(found.length[each.rows].min(axis=1))
+        stalled[each.rows] = _stalled(found, each.rows)
     return stalled
+
+
+def _stalled(found: Matched, rows: Int64) -> Int64:
+    """Returns the same for rows that are alike."""
+    stalled = _stalled_ns(found.length[rows].min(axis=1))
+    return stalled if found.gathers_more is None else np.where(found.gathers_more[rows], 0, stalled)
+
+
+def with_larger(found: Matched, spans: Sequence[RankSpan]) -> Matched:
+    """Returns the collectives with what shows which of them gather more: the kernels behind them on every rank. Results
+    of the ranks are read only where an all-gather takes far longer than the others."""
+    gathers = np.array([one.kind == "all_gather" for one in found.classes], bool)[found.of]
+    if not (stalled_ns(found)[gathers] > 0).any():
+        return found
+    more = np.zeros(len(found.of), bool)
+    dtypes = [_gathering_more(spans[place], found.group.name) for place in found.members.tolist()]
+    for dtype in set.intersection(*dtypes):
+        alike = np.flatnonzero(gathers & np.array([one.dtype == dtype for one in found.classes], bool)[found.of])
+        in_time = alike[np.lexsort((found.start[alike, 0], found.step[alike]))]
+        more[in_time[np.append(np.diff(found.step[in_time]) > 0, True)]] = True
+    return replace(found, gathers_more=more) if more.any() else found
+
+
+def _gathering_more(span: RankSpan, group: str | None) -> set[str | None]:
+    """Returns the types of which the last all-gathers of the rank's steps, in this group, gather more. Where the trace
+    does not show groups, that is known if all of its all-gathers are alike."""
+    overview = span.results.get("overview")
+    found = overview.communication if isinstance(overview, OverviewResult) else None
+    rows = [row for row in found.rows if row.kind == "all_gather"] if found else []
+    ours = rows if len(rows) == 1 and rows[0].group is None else [row for row in rows if row.group == group]
+    return {row.dtype for row in ours if row.gathers_more}
 
 
 def _stalled_ns(transfer: Int64) -> Int64:

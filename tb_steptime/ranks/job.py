@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, StepWaits, arrivals, of_the_same_steps, on_shared_clocks, step_waits
 from tb_steptime.ranks.clocks import align
-from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows
+from tb_steptime.ranks.collectives import collective_rows, exchange_time, group_rows, with_larger
 from tb_steptime.ranks.deciding_path import deciding_path
 from tb_steptime.ranks.delays.causes import causes, excess_ns, on_device
 from tb_steptime.ranks.delays.late import (
@@ -155,6 +155,7 @@ class _Exchanged:
         found = match(ranks, len(names), job.world_size)
         hosts = [span.host for span in job.spans]
         matching = on_shared_clocks(of_the_same_steps(found, hosts, step_ns), hosts)
+        matching = replace(matching, matched=[with_larger(each, job.spans) for each in matching.matched])
         return _Exchanged(job.spans, names, ranks, matching)
 
     @cached_property

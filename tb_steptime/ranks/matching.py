@@ -146,7 +146,8 @@ class Matched:
     """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
     (m,), places among the job's steps and in classes; bytes: (m, n), -1 where not recorded. start (epoch time), length,
     exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by number, not by order.
-    later_ns: (m, n), how long after this rank the last one begins; None where the ranks share no clock.
+    later_ns: (m, n), how long after this rank the last one begins; None where the ranks share no clock. gathers_more:
+    (m,), which take longer than others of their kind because they gather more; None if none of them does.
     """
 
     group: GroupKey
@@ -161,6 +162,7 @@ class Matched:
     row: Int64
     by_number: bool = False
     later_ns: Int64 | None = None
+    gathers_more: Bool | None = None
 
     @cached_property
     def alike(self) -> Bool:

@@ -88,7 +88,8 @@ def _of_step(found: Matched, step: int) -> Matched:
         name: getattr(found, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")
     }
     later_ns = None if found.later_ns is None else found.later_ns[rows]
-    return replace(found, later_ns=later_ns, **columns)
+    gathers_more = None if found.gathers_more is None else found.gathers_more[rows]
+    return replace(found, later_ns=later_ns, gathers_more=gathers_more, **columns)
 
 
 def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, name: str) -> Lane:

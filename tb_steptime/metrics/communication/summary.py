@@ -172,6 +172,8 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
 _NANOSECONDS = 1e9
 #: Minimum number of steps. With fewer, the steps after the first are too few to show what is usual.
 FEWEST_STEPS = 3
+#: A collective is an outlier if it takes at least this many times the mean of the others.
+TIMES_LONGER = 5
 #: Maximum number of ranges that a card links to.
 EXAMPLES = 5
 #: Maximum number of rows in the page; all rows beyond it are merged into the last one. A rank of a large job is in ten
@@ -243,6 +245,15 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     in_a_row: InARow | None
     early_ns: int = 0
     last: LastCall | None = None
+
+    @property
+    def gathers_more(self) -> LastCall | None:
+        """The last all-gathers of the steps if they take far longer than the others because they gather more: the
+        kernel that reads their result does so, too."""
+        last = self.last
+        if self.kind != "all_gather" or last is None or last.behind_times is None:
+            return None
+        return last if min(last.ns / max(last.others_ns, 1), last.behind_times) >= TIMES_LONGER else None
 
 
 class Communication(msgspec.Struct, frozen=True):

@@ -232,13 +232,69 @@ def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int,
         kernel 7 | {"." * (head + 1)}{"".join(name * cells for name, cells in zip("klmn", works, strict=True))}. |""",
         cell_ns=MS,
     )
-    said, steps = judged(trace).verdict.text, [step.judged_ns for step in overview_of(trace).steps]
-    assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
-    length = sum(steps) / 4 if later else sum(steps[1:]) / 3
-    replayed = host_of(trace).whatif
+    judgement, steps = judged(trace), [step.judged_ns for step in overview_of(trace).steps]
+    said, basis, replayed = judgement.verdict.text, judgement.headlines["overview"].basis, host_of(trace).whatif
     assert replayed is not None
-    left = length * replayed.sensitivity.host / replayed.steady_step_ns
-    assert said.values["left"].value == pytest.approx(left, rel=0.001)
+    if later:
+        left = sum(steps) / 4 * replayed.sensitivity.host / replayed.steady_step_ns
+        assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
+        assert (basis, said.values["left"].value) == (None, pytest.approx(left, rel=0.001))
+    else:
+        length, share = round(sum(steps[1:]) / 3), said.values["share"].value
+        assert said.template == "{Gpu} sets the pace: it works for {share} of a steady step of {step}."
+        assert (share, said.values["step"].value) == (pytest.approx(1, abs=0.01), length)
+        assert basis is not None
+        assert basis.values["judged"].value == length
+
+
+def rounds(first: int) -> Trace:
+    """Steps of a product of 0.7 ms and 0.3 ms in which the GPU is idle, because the CPU waits for it. The first step
+    loads kernels for 10 ms and has so many products, between which the GPU is idle because the CPU is late."""
+    late = ".k........" * (first - 1)
+    return timeline(
+        f"""
+        step     | {"0" * (100 + 10 * first) + "".join(str(step) * 10 for step in range(1, 5))} |
+        op       | {"a" * 100 + "aa.aa....." * (first + 4)} |
+        runtime  | {"M" * 100 + late + ".k...yyyyy" * 5} |
+        kernel 7 | {"." * 100 + "..kkkkkkk." * (first + 4)} |""",
+        names={"a": "aten::mm"},
+        calls={"M": "cuModuleLoadData", "y": "cudaStreamSynchronize"},
+        cell_ns=MS // 10,
+    )
+
+
+@pytest.mark.parametrize("first", [2, 4, 12])
+def test_late_launches_of_a_step_that_is_left_out_are_no_cost_of_the_others(first: int):
+    judgement = judged(rounds(first))
+    assert judgement.verdict.bound is Bound.SYNC
+    costs = {each.id: each.gain_ns for each in judgement.insights if each.gain_ns}
+    # 0.3 ms behind each wait but the last one, which nothing follows; as a mean over all steps
+    assert costs == {"sync_bubble": 240_000}
+
+
+@pytest.mark.parametrize("waits", [4, 60])
+@pytest.mark.parametrize("loads", [20, 60])
+def test_a_collective_of_a_step_that_is_left_out_is_no_part_of_the_others(waits: int, loads: int):
+    """Inference: 3 ms of work, 4 ms of a collective, 2 ms of work. The first step loads kernels for so long, and its
+    collective waits for so long, in ms."""
+    first = waits - 4
+    trace = timeline(
+        f"""
+        step     | {"0" * (loads + first) + "".join(str(step) * 12 for step in range(5))} |
+        op       | {"." * loads + "m.m." + "." * first + "........" + "m.m........." * 4} |
+        runtime  | {"M" * loads + "k.k" + "y" * (first + 7) + ".." + "k.kyyyyyyy.." * 4} |
+        kernel 7 | {"." * loads + ".kkk...." + "." * first + "kk.." + ".kkk....kk.." * 4} |
+        nccl 7   | {"." * loads + "....cccc" + "c" * first + "...." + "....cccc...." * 4} |""",
+        names={"m": "aten::addmm", "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"},
+        calls={"y": "cudaStreamSynchronize", "M": "cuModuleLoadData"},
+        cell_ns=MS,
+    )
+    judgement = judged(trace)
+    found = card(trace, "between_layers")
+    assert found is not None
+    assert (judgement.verdict.bound, judgement.verdict.text.values["exchange"].value) == (Bound.COMMUNICATION, 4 * MS)
+    assert (found.about_ns, found.why.values["exposed"].value, found.why.values["each"].value) == (4 * MS,) * 3
+    assert "{longest}" not in found.why.template
 
 
 def test_an_observer_that_the_gpu_hides_is_not_what_to_do_first():

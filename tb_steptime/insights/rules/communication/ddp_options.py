@@ -97,7 +97,7 @@ def gradient_copies(facts: Facts) -> Insight | None:
 
 
 def _reducer(facts: Facts) -> Reducer | None:
-    return facts.overview.communication.reducer if facts.overview.communication else None
+    return facts.communication.reducer if facts.communication else None
 
 
 _NO_SYNC = """for number, batch in enumerate(micro_batches, 1):
@@ -122,7 +122,7 @@ def each_micro_batch(facts: Facts) -> Insight | None:
 
     Left out: that without an exchange a pass needs no copies into buckets.
     """
-    found = facts.overview.communication
+    found = facts.communication
     if found is None or found.passes < 2:
         return None
     early = sum(early_ns(facts, row) for row in rows(facts))

@@ -89,7 +89,7 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
 
 def rows(facts: Facts) -> list[CollectiveRow]:
     """Returns the collectives of the mean step, those with the most exposed time first."""
-    found = facts.overview.communication
+    found = facts.communication
     return found.rows if found else []
 
 

@@ -28,7 +28,7 @@ from tb_steptime.insights.rules.communication.exchange_cards import (
     rows,
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.communication.summary import CollectiveRow, LastCall
+from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
 _NANOSECONDS = 1e9
@@ -93,7 +93,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
     are not told apart from a network that others share; that the slowest rank gains nothing from balance.
     """
-    found, whole = _exposed(facts), facts.overview.communication
+    found, whole = _exposed(facts), facts.communication
     if found is None or whole is None:
         return None
     advice, gain_ns, formula = _advice(facts, found)
@@ -116,7 +116,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
 
 def _exposed(facts: Facts) -> _Exposed | None:
-    found, mine = facts.overview.communication, rows(facts)
+    found, mine = facts.communication, rows(facts)
     if found is None or facts.job.purpose == "inference":
         return None
     if not facts.overview.has_device and facts.share(found.computing_ns) < LEAST_OPS:
@@ -142,7 +142,7 @@ def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
 def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
     """Whether most of the time is waits, both in all steps and in the steps after the first one. False between the
     stages of a pipeline, whose schedule causes the waits."""
-    whole = facts.overview.communication
+    whole = facts.communication
     if whole is None or whole.steady_wait_ns is None or found.leading.kind == "send_receive":
         return False
     return min(found.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * found.ns > 0
@@ -187,7 +187,7 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
     Left out: what really needs the result at once.
     """
-    found, mine = facts.overview.communication, rows(facts)
+    found, mine = facts.communication, rows(facts)
     if found is None or facts.job.purpose == "inference":
         return None
     leading = max(mine, key=lambda row: on_compute_stream_ns(facts, row))
@@ -213,10 +213,6 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     )
 
 
-#: A collective is an outlier if it takes at least this many times the mean of the others.
-TIMES_LONGER = 5
-
-
 def between_layers(facts: Facts) -> Insight | None:
     """Fires when inference spends a twentieth of the step in collectives and computes nothing meanwhile.
 
@@ -235,17 +231,17 @@ def between_layers(facts: Facts) -> Insight | None:
 
     Left out: what a fused or one-shot all-reduce would save.
     """
-    found = facts.overview.communication
+    found = facts.communication
     if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
         return None
     leading, steps = found.rows[0], len(facts.overview.steps)
     wait_ns = found.wait_ns // steps
     title, how = "Shorten the collectives between layers", FEWER_RANKS
-    why = _why_in_layers(found.exposed_ns, leading, steps)
+    why = _why_in_layers(facts, found.exposed_ns, leading)
     if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
-    elif (last := _gathers_more(leading)) is not None:
+    elif (last := leading.gathers_more) is not None:
         title, how = "Gather less at the end of the step", _LOGITS
         why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return Insight(
@@ -268,22 +264,16 @@ def between_layers(facts: Facts) -> Insight | None:
     )
 
 
-def _gathers_more(row: CollectiveRow) -> LastCall | None:
-    """Returns the last all-gathers of the steps if they take far longer than the others because they gather more."""
-    last = row.last
-    if row.kind != "all_gather" or last is None or last.behind_times is None:
-        return None
-    return last if min(last.ns / max(last.others_ns, 1), last.behind_times) >= TIMES_LONGER else None
-
-
-def _why_in_layers(exposed_ns: int, leading: CollectiveRow, steps: int) -> Phrase:
+def _why_in_layers(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phrase:
     """Returns the reason. A collective that takes far longer than the others is named on its own, because a mean over
-    all would mislead."""
+    all would mislead; one that no judged step has room for is in a step that is left out."""
+    steps = len(facts.overview.steps)
     others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
     each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count
     words = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "
-    words += "one of {longest}, {each} for each of the others." if outlier else "{each} for each."
+    named = outlier and leading.longest_ns <= max(facts.overview.steps[each].judged_ns for each in facts.judged_steps)
+    words += "one of {longest}, {each} for each of the others." if named else "{each} for each."
     values = {"exposed": ns(exposed_ns), "kind": text(leading.label), "count": count(round(leading.count))}
     return filled(words, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
 

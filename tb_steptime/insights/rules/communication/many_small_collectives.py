@@ -71,7 +71,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         formula=_KNOWN if known else _UNKNOWN,
         best=Confidence.MEDIUM if known else Confidence.LOW,
         why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
-        evidence=facts.overview.communication.examples if facts.overview.communication else (),
+        evidence=facts.communication.examples if facts.communication else (),
         spares_host=True,
     )
 
@@ -79,7 +79,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
 def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
     """Returns the gain of one exchange in place of these collectives. It takes at least as long as one of them, and of
     this minimum nothing is hidden."""
-    found = facts.overview.communication
+    found = facts.communication
     rate = max(row.best_rate or 0.0, SLOW_LINK if facts.overview.has_device else 0.0)
     one_ns = round(small.bytes / rate * _NANOSECONDS) if small.bytes else 0
     left_ns = max(small.ns_p50, one_ns - (found.free_compute_ns if found else 0))

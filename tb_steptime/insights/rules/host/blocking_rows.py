@@ -27,10 +27,8 @@ CallsOf = Literal["allocator", "backward", "optimizer", "pageable", "exchanged",
 
 
 def calls_of(facts: Facts, card: CallsOf) -> list[BlockingRow]:
-    """Returns the groups of a card, whose bubbles are means over the steps that are judged."""
-    rows = [row for row in facts.host.blocking if _card_of(row, facts.job) == card]
-    bubbles = [facts.in_judged_steps(row.bubble_ns, "late_ns") for row in rows]
-    return [msgspec.structs.replace(row, bubble_ns=ns) for row, ns in zip(rows, bubbles, strict=True)]
+    """Returns the groups of a card."""
+    return [row for row in facts.host.blocking if _card_of(row, facts.job) == card]
 
 
 def _card_of(row: BlockingRow, job: JobKind) -> CallsOf:

@@ -76,7 +76,7 @@ def late_card(
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
     slowed_ns = facts.step_ns - facts.step_ns / facts.slowed
     plain = 1.0 if long else _left_without_profiler(facts, max(slowed_ns, _observed_ns(facts)))
-    gain_ns = round(_worth_now(facts, id, facts.in_judged_steps(gain_ns, "late_ns")) * plain)
+    gain_ns = round(_worth_now(facts, id, gain_ns) * plain)
     return host_card(
         facts,
         id=id,
