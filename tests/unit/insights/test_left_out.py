@@ -11,11 +11,12 @@ from tb_steptime.insights.base import Confidence, Severity
 from tb_steptime.insights.wording.notes import worded
 from tb_steptime.metrics.data_loading.throughput import HANDOVER_NS
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.text import Unit
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tests.drawn.cards import card, judged, sure
 from tests.drawn.small_trace import LOADER
-from tests.drawn.timeline import timeline
+from tests.drawn.timeline import A100, timeline
 
 MS = 1_000_000
 
@@ -257,7 +258,9 @@ def rounds(first: int) -> Trace:
         op       | {"a" * 100 + "aa.aa....." * (first + 4)} |
         runtime  | {"M" * 100 + late + ".k...yyyyy" * 5} |
         kernel 7 | {"." * 100 + "..kkkkkkk." * (first + 4)} |""",
-        names={"a": "aten::mm"},
+        names={"a": "aten::mm", "k": "ampere_sgemm_128x64_nn"},
+        inputs={"a": ("[[4096,4096],[4096,4096]]", '["float","float"]')},
+        devices={0: A100},
         calls={"M": "cuModuleLoadData", "y": "cudaStreamSynchronize"},
         cell_ns=MS // 10,
     )
@@ -270,6 +273,8 @@ def test_late_launches_of_a_step_that_is_left_out_are_no_cost_of_the_others(firs
     costs = {each.id: each.gain_ns for each in judgement.insights if each.gain_ns}
     # 0.3 ms behind each wait but the last one, which nothing follows; as a mean over all steps
     assert costs == {"sync_bubble": 240_000}
+    why = next(each.why for each in judgement.insights if each.id == "tensor_cores_unused")
+    assert [each.value for each in why.values.values() if each.unit in (Unit.NS, Unit.FRACTION)] == [1.0]
 
 
 @pytest.mark.parametrize("waits", [4, 60])

@@ -234,13 +234,12 @@ def between_layers(facts: Facts) -> Insight | None:
     found = facts.communication
     if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
         return None
-    leading, steps = found.rows[0], len(facts.overview.steps)
-    wait_ns = found.wait_ns // steps
+    leading = found.rows[0]
     title, how = "Shorten the collectives between layers", FEWER_RANKS
     why = _why_in_layers(facts, found.exposed_ns, leading)
-    if wait_ns >= MOSTLY_WAITS * found.exposed_ns:
+    if found.wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
-        why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(wait_ns))
+        why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(found.wait_ns))
     elif (last := leading.gathers_more) is not None:
         title, how = "Gather less at the end of the step", _LOGITS
         why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time
 from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.metrics.flops.peaks import Peaks, peaks_of
 from tb_steptime.metrics.kernels.waste import Waste
@@ -49,7 +49,7 @@ def double_precision(facts: Facts) -> Insight | None:
         facts,
         id="double_precision",
         title=phrase("Compute in FP32 where FP64 is not needed"),
-        why=_why(products, others, found, facts.figure("kernel_sum_time") or 0.0),
+        why=_why(facts, products, others, found),
         how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
         gain_ns=gain_ns,
         formula=joined(*formulas, by=" "),
@@ -63,15 +63,15 @@ def double_precision(facts: Facts) -> Insight | None:
 _OF_OTHERS = phrase("Half of the time of ops other than products, which move half of the bytes in FP32 (est.).")
 
 
-def _why(products: Waste | None, others: Waste | None, leading: Waste, kernels_ns: float) -> Phrase:
+def _why(facts: Facts, products: Waste | None, others: Waste | None, leading: Waste) -> Phrase:
     """Returns the reason, which names the op with most of the gain."""
     total_ns = sum(each.total_ns for each in (products, others) if each)
     work = "work" if products is None or others else "matrix work"
-    words = f"{{time}} of {{kernels}} kernel time a step is {work} with FP64 inputs"
-    words += ", {products} of it matrix products" if products and others else ""
+    words, values = of_kernel_time(facts, total_ns)
+    words += f" is {work} with FP64 inputs"
+    words += ", {products} of it matrix products" if products and others and "time" in values else ""
     products_ns = products.total_ns if products else None
-    values = {"time": ns(total_ns), "kernels": ns(kernels_ns), "products": ns(products_ns)}
-    return mostly(filled(words, values), leading.site)
+    return mostly(filled(words, values | {"products": ns(products_ns)}), leading.site)
 
 
 def _formula(device: str, peaks: Peaks | None) -> Phrase:

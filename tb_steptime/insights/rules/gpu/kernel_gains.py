@@ -10,7 +10,7 @@ from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import LATER, fitted, later_title
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
-from tb_steptime.text import Phrase
+from tb_steptime.text import Phrase, Quantity, fraction, ns
 
 #: Beginnings of titles of cards that gain nothing yet if no other card gains anything now. The second one is for a GPU
 #: that works nearly all the time, that is, from this share of the step on.
@@ -33,6 +33,15 @@ def _worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     if floor is None and facts.share(busy_ns) < _BUSY_FRACTION:
         return 0
     return facts.worth(min(gain_ns, max(0, busy_ns - round(floor or 0))))
+
+
+def of_kernel_time(facts: Facts, some_ns: float) -> tuple[str, dict[str, Quantity]]:
+    """Returns how much of the kernel time a part of it is, as words with values. Both are means over all steps: where
+    steps are left out, the words give a share, since a judged step may have no room for these times."""
+    kernels_ns = facts.figure("kernel_sum_time") or 0.0
+    if len(facts.judged_steps) == len(facts.overview.steps):
+        return "{time} of {kernels} kernel time a step", {"time": ns(some_ns), "kernels": ns(kernels_ns)}
+    return "{share} of kernel time", {"share": fraction(some_ns / kernels_ns if kernels_ns else None)}
 
 
 def kernel_card(

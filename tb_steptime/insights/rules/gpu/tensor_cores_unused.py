@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, row_of_op
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card, of_kernel_time, row_of_op
 from tb_steptime.insights.wording.kernels import sizes
 from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.flops.peaks import peaks_of
@@ -123,9 +123,9 @@ _BECAUSE = {
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
     """Returns the reason, with the op that could gain most, and its sizes."""
-    words = "{eligible} of {kernels} kernel time a step is matrix work without {cores}"
-    kernels, cores = ns(facts.figure("kernel_sum_time") or 0.0), matrix_units(facts.job.vendor)
-    what = phrase(words + _BECAUSE.get(leading.why_not, ""), eligible=ns(eligible_ns), kernels=kernels, cores=cores)
+    words, values = of_kernel_time(facts, eligible_ns)
+    words += " is matrix work without {cores}" + _BECAUSE.get(leading.why_not, "")
+    what = Phrase(words, values | {"cores": matrix_units(facts.job.vendor)})
     where = [word for word in (leading.op, sizes(leading.shapes)) if word]
     return closed(joined(what, phrase("{where}", where=text(" ".join(where))), by=", mostly ") if where else what)
 

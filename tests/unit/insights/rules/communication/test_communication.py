@@ -286,15 +286,15 @@ def test_in_inference_the_next_layer_needs_the_result():
     )
 
 
-def one_long_exchange(**drawn: Any) -> Trace:
-    """Inference over ten layers. One exchange takes 30 ms, and the others take 2 ms each."""
+def one_long_exchange(steps: int = 1, **drawn: Any) -> Trace:
+    """Inference over ten layers. In each step, one exchange takes 30 ms, and the others take 2 ms each."""
     return timeline(
         f"""
-        step     | {"5" * 100} |
-        op       | {"m." * 10 + "." * 80} |
-        runtime  | {"k" + "y" * 99} |
-        kernel 7 | {"." + ("kkk...." * 10) + "." * 29} |
-        nccl 7   | {"." + ("...cc.." * 9) + "...c" + "c" * 29 + "..."} |""",
+        step     | {"".join(str(step) * 100 for step in range(steps))} |
+        op       | {("m." * 10 + "." * 80) * steps} |
+        runtime  | {("k." * 10 + "y" * 79 + ".") * steps} |
+        kernel 7 | {("." + "kkk...." * 10 + "." * 29) * steps} |
+        nccl 7   | {("." + "...cc.." * 9 + "...c" + "c" * 29 + "...") * steps} |""",
         names={"m": "aten::addmm", "k": "gemm"},
         calls={"y": "cudaStreamSynchronize"},
         cell_ns=MS,
@@ -374,9 +374,10 @@ def test_parameters_of_an_embedding_are_no_logits(range: str, gathers: bool):
     assert ("logits" in insight.how) is gathers
 
 
-def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised():
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised(steps: int):
     """All exchanges have one size, so another rank came late to the long one."""
-    layers = one_long_exchange(exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
+    layers = one_long_exchange(steps, exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
     insight = sure(layers, "between_layers")
     assert plain(insight.title) == "Find the rank that the others wait for"
     assert "Est. 28.0 ms of it is waiting" in said(insight)
