@@ -601,7 +601,8 @@ export interface CodeLineSums {
  * compute_stream_ns      on a stream that the model computes on
  * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
- * last                   None unless every step ends with one of these collectives, and has others of them
+ * last                   None unless every step ends with one of these collectives, and has others of them; None where
+ * FSDP launches any of them, which gathers the parameters of layers that differ in size
  */
 export interface CollectiveRow {
   kind: string;
@@ -813,8 +814,8 @@ export interface CouldBe {
  * usual_ns     their time in a step in which each op takes its lower median time
  * op, op_ns    the op with most of that time, and its time
  * calls        number of calls
- * dimensions   number of dimensions along which filters of convolutions move for most of the time, 2 for images; None
- * if not recorded
+ * dimensions   number of dimensions along which filters of convolutions, or windows of pooling, move for most of the
+ * time, 2 for images; None if not recorded, and for other kinds
  */
 export interface CpuGroup {
   id: "attention" | "compiled" | "compiling" | "convolution" | "matmul" | "other" | "pooling" | "random" | "reading" | "recurrent" | "unfused";
@@ -878,6 +879,8 @@ export interface CpuOptimizer {
  * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
  * lower median time; without tables that get a dense gradient from elsewhere, too
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
+ * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work and
+ * the optimizer
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -893,6 +896,7 @@ export interface CpuWork {
   recurrent_share: number;
   table_fill_ns: number;
   slow_half: SlowHalf | null;
+  short_gaps_ns: number;
 }
 
 /**
@@ -2216,7 +2220,8 @@ export interface KernelGrouping {
  * Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
  * short is the kernel's short name, reason what the deciding rule says of the name. A name may have two rows: a layout
  * conversion is matmul-like where its op ran on the plain cores, and other where it served tensor cores. share is of
- * the device's kernel time.
+ * the device's kernel time. one_row is the part of their time in matrix products with one row of input, which is a
+ * vector; None if the shapes of most of them are not recorded.
  */
 export interface KernelRow {
   name: string;
@@ -2226,6 +2231,7 @@ export interface KernelRow {
   total_ns: number;
   share: number;
   short: string;
+  one_row: number | null;
 }
 
 /**

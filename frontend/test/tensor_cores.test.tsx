@@ -351,6 +351,7 @@ const row = (name: string, bin: KernelRow["bin"]): KernelRow => ({
   total_ns: 1,
   share: 0,
   short: `${name} in short`,
+  one_row: null,
 });
 
 test("the filter finds what was typed in any case, and hidden bins stay hidden", () => {

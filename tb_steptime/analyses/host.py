@@ -8,16 +8,15 @@ from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
-from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
-from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns, whole_steps
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, excluded_time, judged_ns, one_time_rows, whole_steps
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
 from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
-from tb_steptime.metrics.idle.bucket_copies import bucket_copies
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
+from tb_steptime.metrics.idle.late_launches import bucket_copies
 from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, long_gaps
 from tb_steptime.metrics.idle.outside_ops import OutsideRange, PythonFunction, outside_range, python_function
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, held_interpreter, python_work

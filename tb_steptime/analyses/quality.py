@@ -7,8 +7,7 @@ from tb_steptime.metrics.communication.expert_rows import ExpertRows, expert_row
 from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
 from tb_steptime.metrics.data_loading.loaders import MOST_LOADERS
 from tb_steptime.metrics.data_loading.waits import loader_iterators
-from tb_steptime.metrics.excluded_time.costs import one_time_rows
-from tb_steptime.metrics.excluded_time.ranges import excluded_time
+from tb_steptime.metrics.excluded_time.ranges import excluded_time, one_time_rows
 from tb_steptime.metrics.gpu.counters import clocks_were_locked, validated_sm_efficiency
 from tb_steptime.metrics.gpu.occupancy import kineto_zero_fraction
 from tb_steptime.metrics.gpu.utilization import EST_SM_EFFICIENCY, has_device_activity

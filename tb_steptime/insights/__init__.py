@@ -33,13 +33,14 @@ from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.insights.severity import in_order, lowered, most_gain
 from tb_steptime.insights.sidebar import UNKNOWN_SHARE, shares
 from tb_steptime.insights.tried import NOT_TRIED, could_be, tried
-from tb_steptime.insights.wording import TITLES, result_notes
-from tb_steptime.insights.wording.gaps import (
+from tb_steptime.insights.wording import (
+    TITLES,
     UNKNOWN_HEADLINE,
     UNKNOWN_JOB,
     UNKNOWN_VERDICT,
     failed_rules,
     gap_headline,
+    result_notes,
 )
 from tb_steptime.insights.wording.job import job_text
 from tb_steptime.insights.wording.trends import judge_trends

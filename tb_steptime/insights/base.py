@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
 
 import msgspec
 
@@ -155,7 +154,7 @@ class Verdict(msgspec.Struct, frozen=True):
     why_confidence: Phrase
 
 
-class NoteWords(NamedTuple):
+class NoteWords(msgspec.Struct, frozen=True):
     """Templates. Of each pair (one|many) the word that agrees with the note's `count` is taken. code: text to type;
     more: what is not needed at first sight."""
 

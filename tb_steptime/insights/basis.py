@@ -57,7 +57,7 @@ def basis_of(facts: Facts) -> Phrase | None:
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
         }))  # fmt: skip
-    if facts.share_as_recorded(facts.host.between_ops_ns) >= WARNING_FRACTION:
+    if facts.host.cpu is not None and facts.share_as_recorded(facts.host.between_ops_ns) >= WARNING_FRACTION:
         words = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
         said.append(phrase(words, between=ns(facts.host.between_ops_ns)))
     said += _of_two_kinds(facts)

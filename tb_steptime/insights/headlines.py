@@ -32,7 +32,8 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if little_is_judged(facts):
         return Headline(judge_span(facts).text, RECORD_LATER)
     verdict, first = judge_span(facts).text, most_gain(insights)
-    if first is not None and first.view == "host" and facts.observed_ns > (first.gain_ns or 0):
+    slowed = facts.host.bound is Bound.HOST  # a GPU that sets the pace hides the observer
+    if first is not None and first.view == "host" and slowed and facts.observed_ns > (first.gain_ns or 0):
         return Headline(verdict, _record_unobserved(facts))
     if first is not None:
         return Headline(verdict, _gain(first), _elsewhere(first), card=first.id)

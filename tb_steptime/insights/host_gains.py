@@ -29,6 +29,7 @@ FEW_ACTIVITIES = 10
 
 #: From this share of activities without a recorded launch on, too little supports the partition of idle time.
 UNLINKED_FRACTION = 0.05
+LAUNCHES_MISSING = phrase("Many launches are missing in this trace.")
 
 PROFILING_SLOWS = phrase("The profiler slows the CPU: without it, this wait is shorter.")
 _ONLY_PROFILED = phrase(
@@ -113,7 +114,7 @@ def shows_the_job(facts: Facts) -> bool:
 def _confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
     """Returns the card's own confidence, or a lower one where launches are missing or call stacks slowed the host."""
     if unlinked_share(facts.host) >= UNLINKED_FRACTION:
-        return confidence(facts, Confidence.LOW, phrase("Many launches are missing in this trace."))
+        return confidence(facts, Confidence.LOW, LAUNCHES_MISSING)
     slowed = slowed_by(facts.host)
     if slowed is not None and best is Confidence.HIGH:
         return confidence(facts, Confidence.MEDIUM, slowed)

@@ -8,6 +8,7 @@ a step without recorded GPU work -> what its time is spent on (the bound of the 
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Verdict
@@ -20,7 +21,13 @@ from tb_steptime.insights.facts import (
     mostly_unrecorded,
     waits_for_queue,
 )
-from tb_steptime.insights.host_gains import PROFILING_SLOWS, UNLINKED_FRACTION, slowed_by, unlinked_share
+from tb_steptime.insights.host_gains import (
+    LAUNCHES_MISSING,
+    PROFILING_SLOWS,
+    UNLINKED_FRACTION,
+    slowed_by,
+    unlinked_share,
+)
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
@@ -196,7 +203,7 @@ def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
 
 
 def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
-    share, pace = facts.share(idle.total_ns), _pace(facts, idle)._replace(exposed_communication_ns=0)
+    share, pace = facts.share(idle.total_ns), replace(_pace(facts, idle), exposed_communication_ns=0)
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
@@ -238,7 +245,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     if idle is None:
         return _cpu_sureness(facts)
     if unlinked_share(host) >= UNLINKED_FRACTION:
-        return Confidence.LOW, phrase("Many launches are missing in this trace.")
+        return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
     if facts.only_profiler_waits:
@@ -350,12 +357,17 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
 
 
+#: A step mark without work takes less than this: no batch was left for it.
+_LEAST_STEP_NS = 1_000_000
+
+
 def holds_no_work(facts: Facts) -> bool:
-    """Whether nothing at all is recorded but one step mark, as where a schedule begins again after the last batch.
-    Where only Python runs, there are several steps, ranges or functions of the user's."""
+    """Whether nothing is recorded but one short step mark, as where a schedule begins again after the last batch.
+    A longer one may hold Python code, or wait for another process."""
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
-    return len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
+    short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
+    return short and len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
 
 
 def _outside_ops(facts: Facts) -> Phrase:

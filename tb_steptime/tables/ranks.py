@@ -56,8 +56,8 @@ class CollectiveReport(msgspec.Struct, frozen=True):
 
     members                 the ranks of the group, since groups of other ranks may have the same name
     count                   collectives per step
-    transfer_ns, wait_ns    per step, mean of the ranks
-    exposed_share           share of both that no computation hides
+    transfer_ns, wait_ns    per step, mean of the ranks; off_ns: their kernels were off their devices
+    exposed_share           share of the three that no computation hides
     algorithm_rate, bus_rate   bytes per second, as nccl-tests define them
     of_peak                 bus_rate / peak of the link; null if TB_STEPTIME_LINKS does not define it
     """
@@ -72,6 +72,7 @@ class CollectiveReport(msgspec.Struct, frozen=True):
     count: float
     transfer_ns: int
     wait_ns: int
+    off_ns: int
     exposed_share: float | None
     algorithm_rate: float | None
     bus_rate: float | None
@@ -119,6 +120,7 @@ def collective_report(row: JobCollective, job: JobRanks) -> CollectiveReport:
         count=row.count / steps,
         transfer_ns=row.transfer_ns // steps // max(1, row.ranks),
         wait_ns=row.wait_ns // steps // max(1, row.ranks),
+        off_ns=row.off_ns // steps // max(1, row.ranks),
         exposed_share=row.exposed_ns / row.running_ns if row.running_ns else None,
     )
 

@@ -3,10 +3,10 @@ Compute Capability". The number of SMs is in the trace."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 
-class SmLimits(NamedTuple):
+class SmLimits(msgspec.Struct, frozen=True):
     """Limits of one SM: resident blocks, resident threads, bytes of shared memory. Every SM has 65,536 registers."""
 
     blocks: int

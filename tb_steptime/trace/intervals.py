@@ -15,7 +15,6 @@ interval     [--------)          -> 2, 0, 1: three parts
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -205,7 +204,7 @@ def sums_before(values: Float64) -> Float64:
     return sums
 
 
-class Cut(NamedTuple):
+class Cut(msgspec.Struct, frozen=True, eq=False):
     """Parts of intervals. source: the interval to which a part belongs; label: that of its segment."""
 
     source: Int64

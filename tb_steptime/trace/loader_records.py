@@ -6,7 +6,7 @@ main process     asked    arrived unpickled pinned  returned    one row of `Rece
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -126,7 +126,7 @@ class LineSamples(msgspec.Struct, frozen=True, eq=False):
     late: int
 
 
-class Pace(NamedTuple):
+class Pace(msgspec.Struct, frozen=True):
     """How fast batches follow each other with and without the profiler.
 
     inside_ns, outside_ns   median time from one batch to the next inside the recording, and in the rest of the job,

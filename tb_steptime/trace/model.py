@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -339,7 +339,7 @@ def _defaults(measure: Callable[..., object]) -> tuple[tuple[object, ...], int]:
     return defaults, arguments - 1 - len(defaults)
 
 
-class _Promised(NamedTuple):
+class _Promised(msgspec.Struct, frozen=True):
     take: Callable[[], tuple[Any] | None]
 
 

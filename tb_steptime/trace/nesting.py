@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,7 +26,7 @@ from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.table import Int32, Int64, Kind, distinct_in, values_at
 
 
-class Nesting(NamedTuple):
+class Nesting(msgspec.Struct, frozen=True, eq=False):
     """For each row the number of rows that enclose it, and the innermost of these, -1 for none."""
 
     depth: Int32

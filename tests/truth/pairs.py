@@ -12,7 +12,7 @@ from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.analysing import analyse
 from tb_steptime.insights import judge
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
 from tb_steptime.trace.model import Trace
 from tests.drawn.real_traces import read_real, real_path, world
 
@@ -71,7 +71,8 @@ def outcome(pair: Pair) -> Outcome:
 
 
 def _step(trace: Trace) -> float:
-    return float(judged_ns(trace, main_device(trace)).mean()) / MS
+    device = main_device(trace)
+    return float(judged_ns(trace, device)[whole_steps(trace, device)].mean()) / MS
 
 
 def _promised(trace: Trace, card: str) -> float:

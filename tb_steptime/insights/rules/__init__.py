@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.between_layers import between_layers
-from tb_steptime.insights.rules.communication.compute_stream import collectives_on_compute_stream
 from tb_steptime.insights.rules.communication.ddp_options import each_micro_batch, gradient_copies, unused_parameters
-from tb_steptime.insights.rules.communication.exposed_communication import exposed_communication
+from tb_steptime.insights.rules.communication.exposed_communication import (
+    between_layers,
+    collectives_on_compute_stream,
+    exposed_communication,
+)
 from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
 from tb_steptime.insights.rules.data_loading.other_waits import (
@@ -18,22 +20,16 @@ from tb_steptime.insights.rules.data_loading.other_waits import (
     loader_jitter,
     loader_overhead,
 )
-from tb_steptime.insights.rules.gpu.alignment import alignment
-from tb_steptime.insights.rules.gpu.device_copies import device_copies
+from tb_steptime.insights.rules.gpu.device_copies import device_copies, layout_conversion
 from tb_steptime.insights.rules.gpu.double_precision import double_precision
-from tb_steptime.insights.rules.gpu.eager_attention import eager_attention
-from tb_steptime.insights.rules.gpu.fusible_chains import fusible_chains
-from tb_steptime.insights.rules.gpu.indexed_gradients import indexed_gradients
-from tb_steptime.insights.rules.gpu.layout_conversion import layout_conversion
-from tb_steptime.insights.rules.gpu.matrix_vectors import matrix_vectors
-from tb_steptime.insights.rules.gpu.optimizer_passes import optimizer_passes
-from tb_steptime.insights.rules.gpu.slow_products import slow_products
-from tb_steptime.insights.rules.gpu.small_grids import small_grids
+from tb_steptime.insights.rules.gpu.fusion import eager_attention, fusible_chains, indexed_gradients, optimizer_passes
+from tb_steptime.insights.rules.gpu.products import alignment, slow_products
+from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_grids
 from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
-from tb_steptime.insights.rules.host.allocator_steady import allocator_steady
-from tb_steptime.insights.rules.host.autograd import anomaly_detection, unused_graph
+from tb_steptime.insights.rules.host.autograd import anomaly_detection, growing_graph, unused_graph
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
 from tb_steptime.insights.rules.host.blocking_calls import (
+    allocator_steady,
     hidden_sync_backward,
     hidden_sync_optimizer,
     sync_bubble,
@@ -51,14 +47,15 @@ from tb_steptime.insights.rules.host.cpu_ops import (
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
+    fused_optimizer,
     gradient_buckets,
+    tiny_optimizer_kernels,
     zero_gradients,
 )
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
 from tb_steptime.insights.rules.host.idle_gpu import idle_gpu
 from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
-from tb_steptime.insights.rules.host.optimizer_launches import fused_optimizer, tiny_optimizer_kernels
 from tb_steptime.insights.rules.host.pageable_copies import (
     pageable_batch_copies,
     pageable_copies,
@@ -66,17 +63,12 @@ from tb_steptime.insights.rules.host.pageable_copies import (
 )
 from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
-from tb_steptime.insights.rules.host.unrecorded_work import unrecorded_work
 from tb_steptime.insights.rules.host.without_cache import without_cache
 from tb_steptime.insights.rules.memory.growing import memory_grows
 from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
-from tb_steptime.insights.rules.memory.needless_checkpoints import needless_checkpoints
-from tb_steptime.insights.rules.memory.room import larger_batch
-from tb_steptime.insights.rules.steps.growing_graph import growing_graph
-from tb_steptime.insights.rules.steps.one_time import one_time
-from tb_steptime.insights.rules.steps.recurring_steps import recurring_steps
-from tb_steptime.insights.rules.steps.slow_steps import slow_steps
-from tb_steptime.insights.rules.steps.trace_quality import trace_quality
+from tb_steptime.insights.rules.memory.room import larger_batch, needless_checkpoints
+from tb_steptime.insights.rules.steps.recordings import one_time, trace_quality, unrecorded_work
+from tb_steptime.insights.rules.steps.slow_steps import recurring_steps, slow_steps
 
 Rule = Callable[[Facts], Insight | None]
 

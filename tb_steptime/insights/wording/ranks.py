@@ -291,7 +291,8 @@ def path_text(job: JobRanks) -> Phrase | None:
     return joined(
         found,
         phrase(
-            "For {needed} of these waits, the other ranks still have work of their own to do.", needed=ns(needed_ns)
+            "For {needed} of these waits, the CPU of another rank is at work, too, so the step would not be shorter.",
+            needed=ns(needed_ns),
         ),
     )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Headline
@@ -24,7 +25,7 @@ COMPARED_GROUPS = 2
 TrendFacts = tuple[str, str, int, TrendsResult]
 
 
-class Means(NamedTuple):
+class Means(msgspec.Struct, frozen=True):
     """Step times of some spans. mean, median: without what verdicts leave out of a step; recorded: the median with it,
     as pictures draw steps."""
 

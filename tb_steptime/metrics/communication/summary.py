@@ -13,6 +13,7 @@ from tb_steptime.metrics.communication.collectives import (
     KINDS,
     Collectives,
     find_collectives,
+    launched_by_fsdp,
     launching_calls,
 )
 from tb_steptime.metrics.communication.exposure import Exposure, computing_times, est_wait_ns, exposure, judged_windows
@@ -223,7 +224,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     forward_ns             launched by the model's forward pass, as by layers that are split over ranks
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
 
-    last                   None unless every step ends with one of these collectives, and has others of them
+    last                   None unless every step ends with one of these collectives, and has others of them; None where
+                           FSDP launches any of them, which gathers the parameters of layers that differ in size
     """
 
     kind: str
@@ -394,7 +396,7 @@ def _last(trace: Trace, found: Collectives, mine: Int64) -> LastCall | None:
     final[step[step >= 0]] = np.flatnonzero(step >= 0)  # the last one is written last
     is_last = is_in(mine, final)
     last, others = mine[is_last], mine[~is_last]
-    if len(last) < len(steps.steps) or not len(others):
+    if len(last) < len(steps.steps) or not len(others) or launched_by_fsdp(trace, launching_calls(trace)[mine]).any():
         return None
     length, kernels = found.end - found.start, events.rows(Kind.KERNEL)
     kernels = kernels[is_in(kernels, found.event, invert=True)]

@@ -36,6 +36,10 @@ Shape = tuple[int, ...]
 Outputs = Mapping[tuple[Shape, Shape], Shape]
 
 
+#: Number of sizes of a matrix product: m, n, k. Convolutions and attention have fewer.
+_LENGTHS_OF_PRODUCT = 3
+
+
 class Work(msgspec.Struct, frozen=True):
     """What one call of an op computes.
 
@@ -61,6 +65,11 @@ class Work(msgspec.Struct, frozen=True):
     depthwise: bool = False
     batch: int = 1
     causal: bool | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the first matrix of a matrix product; 0 for convolutions and attention."""
+        return self.lengths[0] if len(self.lengths) == _LENGTHS_OF_PRODUCT else 0
 
 
 class Call(msgspec.Struct, frozen=True):

@@ -90,11 +90,20 @@ _ADDS = expression(r"aten::add_?$")
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
 #: Ops of all convolutions, whose first input has two dimensions more.
 _ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
+#: Functions of torch that pool along one dimension. While gradients are recorded, they call those for images.
+_POOLS_ALONG_ONE = expression(r"aten::(?:max|avg)_pool1d")
+#: Functions that pool images. The op max_pool2d_with_indices is called by both.
+_POOLS_IMAGES = expression(r"aten::(?:max|avg)_pool2d$")
+#: The dimensions that they move along, which are the last ones. Images of a batch have two more.
+_SPATIAL = 2
 
 #: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
 #: Number of ops of a kind, by self time, among which the one that usually takes most is sought.
 LONGEST = 8
+#: Maximum length of the Python that calls the next op: some us, and up to 20 with modules and their hooks. What takes
+#: longer does something of its own, or waits.
+SHORT_GAP_NS = 20_000
 #: Maximum length of the Python between two ops of an update. A longer gap is a pause, or a hook of the user's.
 LONG_GAP_NS = 1_000_000
 
@@ -124,8 +133,8 @@ class CpuGroup(msgspec.Struct, frozen=True):
     usual_ns     their time in a step in which each op takes its lower median time
     op, op_ns    the op with most of that time, and its time
     calls        number of calls
-    dimensions   number of dimensions along which filters of convolutions move for most of the time, 2 for images; None
-                 if not recorded
+    dimensions   number of dimensions along which filters of convolutions, or windows of pooling, move for most of the
+                 time, 2 for images; None if not recorded, and for other kinds
     """
 
     id: CpuGroupId
@@ -187,6 +196,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
+    short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work and
+                      the optimizer
     """
 
     ops: list[CpuOpRow]
@@ -202,6 +213,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     recurrent_share: float = 0.0
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
+    short_gaps_ns: int = 0
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
@@ -247,6 +259,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         recurrent_share=_recurrent_share(trace, rows, own_ns),
         table_fill_ns=_table_fill_ns(trace, rows, own_ns),
         slow_half=_slow_half(trace, rows, own_ns),
+        short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
     )
 
 
@@ -354,7 +367,7 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
         trace.strings[longest],
         usual[longest],
         len(rows) / number,
-        _dimensions(trace, rows) if id == "convolution" else None,
+        _DIMENSIONS[id](trace, rows) if id in _DIMENSIONS else None,
     )
 
 
@@ -376,6 +389,28 @@ def _dimensions(trace: Trace, rows: Int64) -> int | None:
                 shaped[number] = shaped.get(number, 0) + int(events.dur_ns[mine[shapes[mine] == text]].sum())
     found = called or {number: time for number, time in shaped.items() if number > 0}
     return max(found, key=lambda number: found[number], default=None)
+
+
+def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
+    """The number of dimensions of most of the pooling's time in the forward pass, by the function that calls it, else
+    by its input, which torch extends by a dimension of length 1 to pool along one."""
+    shapes = trace.events.shapes
+    forward = rows[~are_named(trace, rows, lambda name: name.endswith("_backward"))]
+    times = self_times(trace, forward)
+    flat = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_ALONG_ONE.match), forward) >= 0
+    image = (innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_IMAGES.match), forward) >= 0) & ~flat
+    if shapes is not None:
+        for text in distinct_in(shapes[forward[shapes[forward] >= 0]]).tolist():
+            first = (shapes_of(trace.inputs[text]) or [()])[0]
+            mine = (shapes[forward] == text) & ~flat & ~image
+            if len(first) > _SPATIAL:
+                (flat if 1 in first[-_SPATIAL:] or len(first) == 1 + _SPATIAL else image)[mine] = True
+    times_of = {1: int(times[flat].sum()), 2: int(times[image].sum())}
+    return max(times_of, key=lambda number: times_of[number]) if any(times_of.values()) else None
+
+
+#: Kinds of ops that move along dimensions, each with the function that counts these.
+_DIMENSIONS = {"convolution": _dimensions, "pooling": _pooled_dimensions}
 
 
 def group_of(op: str) -> CpuGroupId:
@@ -422,6 +457,15 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
         found += steps.overlap_ns(Intervals(gaps.start[short], gaps.end[short]) - left_out)
     updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
     return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
+
+
+def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
+    """Time of all steps between successive ops, of any thread, that follow each other closely."""
+    busy = Intervals.of_events(trace.events, trace.events.rows(Kind.CPU_OP))
+    start, end = busy.end[:-1], busy.start[1:]
+    short = end - start <= SHORT_GAP_NS
+    updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
+    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - updates - left_out).sum())
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
@@ -48,7 +49,7 @@ _SITE_OF_LOADING = [site.id for site in SITES].index("data_loading")
 _SITE_OF_TAIL = len(SITES) - 1
 
 
-class IdleSegments(NamedTuple):
+class IdleSegments(msgspec.Struct, frozen=True, eq=False):
     """Ranges of idle time with one reason, within the steps; in time order, disjoint, none empty.
 
     step: place in `find_steps`; reason: in REASONS; site: in SITES; launch: row of `find_launches` of the activity that
@@ -146,7 +147,7 @@ def _left_out(parts: _Parts, excluded: ExcludedTime) -> _Parts:
     return _Parts(parts.gap[cut.source], cut.start, cut.end, why)
 
 
-class _Begun(NamedTuple):
+class _Begun(msgspec.Struct, frozen=True, eq=False):
     """The boundaries that the launch call sets within each gap.
 
     late      until then the launch call had not begun

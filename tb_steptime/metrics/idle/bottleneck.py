@@ -8,7 +8,8 @@ waits   |kkkk|dddddd|ssss|hh|                             else the group that ma
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.metrics.idle.reasons import IdleNs
 
@@ -57,7 +58,7 @@ STARVED_FRACTION = 0.50
 UNRECORDED_FRACTION = 0.50
 
 
-class Pace(NamedTuple):
+class Pace(msgspec.Struct, frozen=True):
     """What a verdict is based on: times in ns of the mean step of a span, or of one phase of it.
 
     idle             idle time by reason
@@ -112,7 +113,7 @@ def sync_ns(pace: Pace) -> int:
     return min(max(pace.bubble_ns, inside_ns), pace.idle.late_ns)
 
 
-class CpuPace(NamedTuple):
+class CpuPace(msgspec.Struct, frozen=True):
     """What a verdict is based on if no GPU is recorded: times in ns of the mean step.
 
     input_ns           waits for batches

@@ -25,7 +25,7 @@ from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.activities import directions
 from tb_steptime.metrics.host.blocking_calls import KINDS, BlockingGroups, BlockingKind, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
-from tb_steptime.metrics.idle.token_waits import token_waits
+from tb_steptime.metrics.idle.needed_waits import token_waits
 from tb_steptime.metrics.idle.unrecorded import unrecorded_work
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import SITES, site_of

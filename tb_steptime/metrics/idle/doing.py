@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text.patterns import expression
@@ -119,7 +121,7 @@ _COMPILES = expression(
 )
 
 
-class Doing(NamedTuple):
+class Doing(msgspec.Struct, frozen=True):
     """What the host does for most of a time range.
 
     kind, name   "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
@@ -177,7 +179,7 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     rows = top_level(trace, rows)
     within = np.minimum(events.ends(rows), end) - events.start_ns[rows]
     if within.sum() <= MOSTLY * (end - start):
-        return NOTHING._replace(compiles=compiles)
+        return replace(NOTHING, compiles=compiles)
     names, place = np.unique(events.name[rows], return_inverse=True)
     sums = np.bincount(place, within)
     most = int(sums.argmax())

@@ -12,7 +12,7 @@ The stops of different rows are disjoint: a stop counts for the first of these c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -78,7 +78,7 @@ class Pause(msgspec.Struct, frozen=True):
     native_ns: int = 0
 
 
-class _Stops(NamedTuple):
+class _Stops(msgspec.Struct, frozen=True, eq=False):
     """Stops of one cause.
 
     rows       the event of each stop; None if there are none

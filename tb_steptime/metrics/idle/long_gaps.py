@@ -15,14 +15,15 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
-from tb_steptime.metrics.idle.cpu_updates import cpu_updates
 from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
+from tb_steptime.metrics.idle.needed_waits import cpu_updates
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
@@ -268,7 +269,7 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
     doing = doing_in(trace, int(trace.events.thread[call]), *unclaimed)
     if cpu_updates(trace).overlap_ns(*np.array(unclaimed)[:, None])[0] >= MOSTLY * (unclaimed[1] - unclaimed[0]):
-        doing = doing._replace(kind="update", name=doing.name or UPDATE)
+        doing = replace(doing, kind="update", name=doing.name or UPDATE)
     if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
         doing = Doing(doing.kind, None, None, compiles=False)
     return LongGap(
@@ -278,5 +279,5 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
         late_ns=late_ns,
         doing=doing.kind,
         compiled=compiled or doing.compiles,
-        **{field: value for field, value in doing._asdict().items() if field != "kind"},
+        **{field: value for field, value in asdict(doing).items() if field != "kind"},
     )

@@ -17,7 +17,6 @@ itself; only what it calls may be listed.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -113,7 +112,7 @@ def python_work(trace: Trace) -> list[PythonWork]:
     return sorted((each for each in found if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
-class _Calls(NamedTuple):
+class _Calls(msgspec.Struct, frozen=True, eq=False):
     """Calls of functions of one thread.
 
     row        row of the event table, ascending

@@ -12,8 +12,7 @@ does other work in the first step, as for a prompt before tokens are generated, 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.metrics.steady.host import only_first_calls
@@ -29,7 +28,7 @@ from tb_steptime.trace.table import Bool, Int64, Kind, is_in, values_at
 TIMES_MORE, FEWEST = 3, 2
 
 
-class Trials(NamedTuple):
+class Trials(msgspec.Struct, frozen=True, eq=False):
     """Trials in time order: each one's row of the event table, and that of the op's call which launches it; its own row
     if it is not the op that tries."""
 

@@ -8,8 +8,9 @@ beyond what hardware and PyTorch use, and low enough that sums and products over
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
@@ -29,7 +30,7 @@ _LONG_GAP_NS = 60 * 10**9
 _MOST_BLOCKS = 2.0**52
 
 
-class Limit(NamedTuple):
+class Limit(msgspec.Struct, frozen=True):
     """Values from 0 to `most` are possible; `what`: the note that counts values outside."""
 
     most: float
@@ -146,7 +147,7 @@ class Possible:
             return self._triples(values, _TRIPLES[name])
         if name not in _LIMITS:
             return values
-        most, what = _LIMITS[name]
+        most, what = _LIMITS[name].most, _LIMITS[name].what
         if values.dtype.kind == "f":
             return self._replaced(values, ~np.isnan(values) & ~((values >= 0) & (values <= most)), what)
         return self._replaced(values, (values < UNKNOWN) | (values > most), what)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -31,7 +30,7 @@ _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? 
 _SCHEDULE = "Was a step active while it was recorded? Check the profiler's schedule."
 
 
-class ReadRows(NamedTuple):
+class ReadRows(msgspec.Struct, frozen=True, eq=False):
     """The rows of a trace. base_time_ns: the epoch time from which the file counts; 0 if it counts from 1970."""
 
     trace: Trace

@@ -7,7 +7,8 @@ it.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.text.patterns import expression
 
@@ -24,7 +25,7 @@ _HALF = expression(
 )
 
 
-class Repaired(NamedTuple):
+class Repaired(msgspec.Struct, frozen=True):
     """Text that is valid JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) were
     repaired."""
 

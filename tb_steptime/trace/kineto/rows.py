@@ -8,10 +8,11 @@ import json
 import operator
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.trace.kineto.categories import INSTANT
 from tb_steptime.trace.kineto.further import is_dependency, is_of_gpu
@@ -51,7 +52,7 @@ OUT_OF_MEMORY = "[OutOfMemory]"
 _OF_ALLOCATOR = (MEMORY, OUT_OF_MEMORY)
 
 
-class EventBlock(NamedTuple):
+class EventBlock(msgspec.Struct, frozen=True, eq=False):
     """Rows of a block of events, with the times of those that have a duration.
 
     timed   complete events;  start_ns  one for each;  timeless_count  events left out because they have no valid time
@@ -74,10 +75,10 @@ class EventBlock(NamedTuple):
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
     """The block with only those timed events whose category and name are wanted."""
     kept = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
-    return block._replace(timed=[block.timed[place] for place in kept], start_ns=block.start_ns[kept])
+    return replace(block, timed=[block.timed[place] for place in kept], start_ns=block.start_ns[kept])
 
 
-class _Rows(NamedTuple):
+class _Rows(msgspec.Struct, frozen=True):
     """The decoder of a list of events, and the types that it uses for events with a time."""
 
     decoder: msgspec.json.Decoder[list[Any]]
@@ -237,7 +238,7 @@ def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, ful
     memory = [row for row in memory if row.name in _OF_ALLOCATOR]
     if exact:
         block = _without_timeless(timed, others, len(rows))
-        return block._replace(memory=memory, counters=counters, flows=flows, full=full)
+        return replace(block, memory=memory, counters=counters, flows=flows, full=full)
     us = np.array([row.ts for row in timed], np.float64)
     times = np.concatenate((us, [row.ts for row in memory])) if memory else us
     if not (np.abs(times) < EXACT_AS_FLOAT_US).all():

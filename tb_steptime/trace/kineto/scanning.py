@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import NamedTuple
+
+import msgspec
 
 #: Number of bytes at the end of the text in which cuts are searched first.
 TAIL_BYTES = 16 * 1024
@@ -29,7 +30,7 @@ _EVENT_OR_END = re.compile(rb"[{\]]")
 _SCALAR = re.compile(rb"[^\s,\]}\"{\[]+")
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True):
     """The events with which a text begins.
 
     spans       (start, end) of each;  rest  where the first incomplete entry begins

@@ -8,7 +8,9 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.packing import BAD_GZIP, decompressor
@@ -28,7 +30,7 @@ _GZIP_WINDOW = 16 + 15  # zlib's code for: gzip's header and trailer, the larges
 _Start = Callable[[int], Any]  # `zlib.decompressobj`, or one like it
 
 
-class ReadProgress(NamedTuple):
+class ReadProgress(msgspec.Struct, frozen=True):
     """How far a file is read. Bytes are counted on disk, so compressed if the file is."""
 
     read_bytes: int
@@ -36,7 +38,7 @@ class ReadProgress(NamedTuple):
     events: int
 
 
-class Extent(NamedTuple):
+class Extent(msgspec.Struct, frozen=True):
     """How long a file is, and what was wrong with its packing: see Source."""
 
     path: AnyPath

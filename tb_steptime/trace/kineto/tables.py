@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -354,7 +355,7 @@ class Shapes(NamedTuple):
     shared_memory: Int64
 
 
-class Mended(NamedTuple):
+class Mended(msgspec.Struct, frozen=True, eq=False):
     """Launch shapes in blocks.
 
     in_blocks       kernels whose grid was converted to blocks, whatever the unit of their call

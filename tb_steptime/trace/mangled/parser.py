@@ -12,7 +12,6 @@ rejected.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -78,7 +77,7 @@ class Name(msgspec.Struct, frozen=True):
     has_result: bool = False
 
 
-class Kept(NamedTuple):
+class Kept(msgspec.Struct, frozen=True):
     """What a substitution stands for: the type or prefix that is written from `begin` to `end`. scope: the template
     arguments with which it was read, if it names template parameters; in another scope these differ, so it is read
     again. None for one element of a pack, which does not stand for the others."""

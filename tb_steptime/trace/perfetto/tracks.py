@@ -7,7 +7,10 @@ track 8  {parent 9, name "stream 7"}, track 9 {process {pid 0}}                p
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 #: Writers keep 31 bits of process and thread numbers. This is -1, which Kineto uses for events that belong to no
 #: process.
@@ -22,7 +25,7 @@ _LANE = re.compile(r"\[(-?\d+)\]\s*(.*)")
 CLEARED = 1
 
 
-class Lane(NamedTuple):
+class Lane(msgspec.Struct, frozen=True):
     """A thread or stream as the JSON has it."""
 
     pid: int | str
@@ -53,7 +56,7 @@ class Tracks:
     def _find(self, uuid: int) -> Lane:
         track = self._described.get(uuid)
         if track is None:
-            return UNKNOWN_LANE._replace(tid=uuid)
+            return replace(UNKNOWN_LANE, tid=uuid)
         if track.HasField("thread"):
             thread = track.thread
             return Lane(_number(thread.pid), _number(thread.tid), text_of(thread.name))
@@ -73,7 +76,7 @@ class Tracks:
         return ""
 
 
-class Counters(NamedTuple):
+class Counters(msgspec.Struct, frozen=True):
     """Names of a GPU's counters, by number."""
 
     gpu: int

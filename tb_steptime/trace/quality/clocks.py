@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -144,7 +144,7 @@ def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]
     return (max(LAUNCH_NS, int(spare.min()) - RETURN_NS), False) if len(spare) else (LAUNCH_NS, True)
 
 
-class _Waits(NamedTuple):
+class _Waits(msgspec.Struct, frozen=True, eq=False):
     """One row per call that waited for work. returns: when it returned; work_begins, work_ends: the times, by the
     device's clock, of the last work to end among that for which it waited; ns."""
 
@@ -202,7 +202,7 @@ def _length(trace: Trace) -> int:
     return max(on_device, int(events.ends(calls).max() - events.start_ns[calls].min()))
 
 
-class _Shift(NamedTuple):
+class _Shift(msgspec.Struct, frozen=True):
     """The shift in ns for work that begins at an instant: offset_ns, plus slope for each ns of time."""
 
     slope: float

@@ -12,8 +12,7 @@ another graph, or some of its nodes are conditional; the same is assumed if the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -37,7 +36,7 @@ LEAST_FRACTION, MUCH_FRACTION = 0.01, 0.1
 UInt64 = npt.NDArray[np.uint64]
 
 
-class _Replays(NamedTuple):
+class _Replays(msgspec.Struct, frozen=True, eq=False):
     """Launches of graphs that have recorded work.
 
     One entry per launch, in time order:

@@ -12,8 +12,7 @@ Launches of graphs are checked unless graphs may be empty. A replay of which onl
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.text import Done, Finding, Trust, code, count, fraction
@@ -42,7 +41,7 @@ LEAST_GRAPHS_WITH_WORK = 2
 _SYNCHRONIZE, _STOP = code("torch.cuda.synchronize()"), code("prof.stop()")
 
 
-class KernelLaunches(NamedTuple):
+class KernelLaunches(msgspec.Struct, frozen=True, eq=False):
     """Calls that launch work, as rows of the event table in time order. lost: those of them whose work is missing."""
 
     rows: Int64

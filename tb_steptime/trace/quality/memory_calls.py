@@ -9,8 +9,7 @@ op        [empty     ]   [empty     ]
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 import numpy as np
 
 from tb_steptime.text import Finding, code, count, fraction, ns
@@ -35,7 +34,7 @@ _ALLOCATES = expression(r"aten::empty(_strided)?$")
 LEAST_CALLS, UNCACHED_FRACTION = 20, 0.5
 
 
-class Retries(NamedTuple):
+class Retries(msgspec.Struct, frozen=True, eq=False):
     """Allocations that failed and were tried again after memory had been freed.
 
     rows              the calls of all retries, as rows of the event table in time order

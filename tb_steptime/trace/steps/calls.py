@@ -30,10 +30,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
@@ -72,7 +72,7 @@ MOST_OF_THE_TIME = 0.5
 WHOLE_GRAPH_KERNELS = 30
 
 
-class StepCalls(NamedTuple):
+class StepCalls(msgspec.Struct, frozen=True, eq=False):
     """Calls that are made once in each step.
 
     rows         rows of the event table, in time order
@@ -157,7 +157,7 @@ def _graphs(trace: Trace) -> Iterator[StepCalls]:
         kernels = np.bincount(launched[launched >= 0], minlength=len(trace.events))[calls.rows]
         most = int(kernels.max())
         if most >= WHOLE_GRAPH_KERNELS:
-            yield calls._replace(rows=calls.rows[kernels == most])
+            yield replace(calls, rows=calls.rows[kernels == most])
 
 
 def _outermost(trace: Trace, rows: Int64) -> Int64:
@@ -246,15 +246,18 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
 
 
 def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
-    """Whether rounds begin with inputs of one shape, and end with a product that has another number of values. first,
-    last: the rows of their first and last ops."""
+    """Whether rounds begin with inputs of one shape, and end with a product of a shape that no op in them takes: layers
+    of one call take what the layer before them gives. first, last: the rows of their first and last ops."""
     shapes = trace.events.shapes
     if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(np.unique(shapes[first])) > 1:
         return False
     taken, given = (_sizes(trace.inputs[int(row)]) if row >= 0 else [] for row in (shapes[first[0]], shapes[last[0]]))
     if not (taken and taken[0] and len(given) > 1 and given[0] and given[1]):
         return False
-    return math.prod(taken[0]) != math.prod(given[0][:-1]) * given[1][0]
+    result = [*given[0][:-1], given[1][0]]
+    inside = np.unique(shapes[int(first[1]) : int(last[1]) + 1]) if len(first) > 1 else np.empty(0, np.int32)
+    passed_on = any(result in _sizes(trace.inputs[int(row)]) for row in inside[inside >= 0].tolist())
+    return math.prod(taken[0]) != math.prod(result) and not passed_on
 
 
 def _sizes(shapes: str) -> list[list[int]]:

@@ -24,7 +24,6 @@ process too, since tools merge files: only processes that launch work count, if 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -70,7 +69,7 @@ class InferredSteps(msgspec.Struct, frozen=True, eq=False):
     confident: bool
 
 
-class Inference(NamedTuple):
+class Inference(msgspec.Struct, frozen=True):
     """The steps that calls show. If there are none, `little` has those of calls that repeat but contain too little
     work."""
 
@@ -228,7 +227,7 @@ IDLE_SYNCHRONIZE_NS = 50_000
 PYTHON_FRACTION = 0.1
 
 
-class Extent(NamedTuple):
+class Extent(msgspec.Struct, frozen=True):
     """When the job's first recorded work begins and its last one ends, on the host; ns."""
 
     start_ns: int

@@ -309,7 +309,8 @@ def _ops_in(trace: Trace, marks: Int64) -> Int64:
 
 
 def _one_step(trace: Trace, note: Note) -> Steps:
-    low, high = recorded_extent(trace)
+    extent = recorded_extent(trace)
+    low, high = extent.start_ns, extent.end_ns
     last = last_launch_ns(trace)  # later launches have no recorded work
     high = high if last is None else min(high, last)
     launched = _launched_in(trace, np.array([low]), np.array([high]))
@@ -361,7 +362,7 @@ def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
     return DeviceTime(inside, before, total - before - after - inside, after)
 
 
-class _Knots(NamedTuple):
+class _Knots(msgspec.Struct, frozen=True, eq=False):
     """Sorted instants, and the sums of those before each, one entry more."""
 
     at: Int64

@@ -300,3 +300,23 @@ def test_a_collective_of_a_step_that_is_left_out_is_no_part_of_the_others(waits:
     assert (judgement.verdict.bound, judgement.verdict.text.values["exchange"].value) == (Bound.COMMUNICATION, 4 * MS)
     assert (found.about_ns, found.why.values["exposed"].value, found.why.values["each"].value) == (4 * MS,) * 3
     assert "{longest}" not in found.why.template
+
+
+def test_an_observer_that_the_gpu_hides_is_not_what_to_do_first():
+    """40 times a step an op that is observed for 8 us, and a launch, far ahead of kernels of 21 us; then a wait."""
+    ops = ("v" * 8 + "..") * 40 + "." * 600
+    calls = ("." * 8 + "k.") * 40 + "." + "s" * 492 + "." * 107
+    kernels = ("." * 12 + ("k" * 21 + ".") * 40).ljust(1_000, ".")
+    trace = timeline(
+        f"""
+        step     | {"".join(step * 1_000 for step in "012345")} |
+        op       | {ops * 6} |
+        runtime  | {calls * 6} |
+        kernel 7 | {kernels * 6} |""",
+        names={"v": "aten::view"},
+        calls={"s": "cudaStreamSynchronize"},
+    )
+    judgement = judged(trace)
+    assert "ops_observed" in {finding.id for finding in overview_of(trace).findings}
+    assert judgement.verdict.bound is Bound.GPU
+    assert judgement.headlines["overview"].card == judgement.insights[0].id

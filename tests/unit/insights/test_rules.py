@@ -220,6 +220,7 @@ def test_without_a_gpu_the_verdict_says_so():
     [
         ("step | 666 |", True),  # a schedule that began again after the last batch
         ("step | 666777 |", False),  # steps in which no op runs
+        (f"step | {'6' * 1_000} |", False),  # Python code, or a wait for another process
         ("step | 666666 |\nop | a..... |", False),
         ("step | 666666 |\nuser simulate | .uuuu. |", False),
         ("step | 666666 |\npython | .pppp. |", False),

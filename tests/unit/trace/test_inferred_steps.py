@@ -314,6 +314,7 @@ def test_a_call_of_the_profiler_ends_a_step_also_without_a_schedule():
         ("cnl." * 5, "[[8,3,64,64],[4,3,3,3]]", "[[8,512],[10,512],[10]]", 5),  # a model that is called again
         ("cnl." * 5, "[[8,16]]", "[[8,512],[10,512],[10]]", 5),
         ("cnl." * 5, "[[8,512]]", "[[8,2048],[512,2048],[512]]", None),  # layers
+        ("cnl." * 5, "[[8,64]]", "[[8,512],[3,512],[3]]", None),  # layers that take a condition, too
         ("cnl." * 5, "[[]]", "[[8,512],[10,512],[10]]", None),
         ("cnl." * 5, "[[[8,3],[8,3]]]", "[[8,512],[10,512],[10]]", None),  # a list of tensors
         ("cnl." * 2, "[[8,3,64,64]]", "[[8,512],[10,512],[10]]", None),  # only twice

@@ -82,7 +82,7 @@ def test_what_encloses_what(drawn: list[tuple[int, int]]) -> None:
     """This includes rows that overlap or are empty."""
     rows = sorted((start, -length) for start, length in drawn)
     start, length = np.array(rows, np.int64).reshape(-1, 2).T
-    assert_alike(*both(lambda: nesting.nesting(start, start + abs(length))))
+    assert_alike(*both(lambda: columns_of(nesting.nesting(start, start + abs(length)))))
 
 
 @given(st.lists(st.tuples(Number, Number), max_size=20), st.lists(st.tuples(Number, Number), max_size=40))

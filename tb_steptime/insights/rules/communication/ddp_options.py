@@ -10,7 +10,9 @@ from tb_steptime.text import agreeing, count, filled, ns, phrase
 
 _NO_SEARCH = """model = DistributedDataParallel(model)  # without find_unused_parameters=True
 # where the same parameters are unused in every step: static_graph=True"""
-_VIEWS = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
+#: Title and code of both cards about these copies: on CPUs this one, on GPUs `gradient_buckets`.
+KEPT_IN_BUCKETS = phrase("Keep gradients in DDP's buckets")
+VIEWS = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
 
 _SEARCHES = "In each step DDP searches the graph for unused parameters: {search} on the CPU."
 _ALL_USED = (
@@ -80,13 +82,13 @@ def gradient_copies(facts: Facts) -> Insight | None:
     return exchange_card(
         facts,
         id="gradient_copies",
-        title=phrase("Keep gradients in DDP's buckets"),
+        title=KEPT_IN_BUCKETS,
         why=phrase(
             agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
             copies=count(copies),
             copying=ns(found.copies_ns),
         ),
-        how=_VIEWS,
+        how=VIEWS,
         gain_ns=found.copies_ns,
         formula=phrase("Time of these copies, mean over the steps."),
         best=Confidence.HIGH,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.metrics.communication.summary import CollectiveRow
 from tb_steptime.text import Phrase, phrase
@@ -17,7 +19,7 @@ SLOW_LINK, MUCH_BYTES = 5e9, 4_000_000
 LITTLE_BYTES = 100_000
 
 
-class Advice(NamedTuple):
+class Advice(msgspec.Struct, frozen=True):
     """Advice of a card. later: the title while something else limits the step, where it is another. by_rank: the remedy
     depends on what other ranks did."""
 
@@ -51,14 +53,14 @@ _TENSOR_PARALLEL = """torch._inductor.config._micro_pipeline_tp = True  # with t
 # layers split over ranks: exchange in parts, beside their matrix products"""
 #: Kernels of DeepEP, whose buffer exchanges the tokens of experts; DeepSeek's own builds name them dpsk.
 _DEEP_EP = expression(r"\b(?:deep_ep|dpsk::ep)::")
-_NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
+NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
 _HOW_TO_OVERLAP = {
     "all_reduce": _BUCKETS,
     "all_gather": _PREFETCH,
     "reduce_scatter": _PREFETCH,
-    "broadcast": _NO_BROADCAST,
+    "broadcast": NO_BROADCAST,
     "send_receive": _MICRO_BATCHES,
     "all_to_all": _ASYNC.format(call="all_to_all_single"),
 }
@@ -124,7 +126,7 @@ def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:
 def fewer_exchanges(row: CollectiveRow) -> Advice:
     """Returns the advice for a row of few bytes, whose time is latency and waits."""
     how = FEWER_RANKS if _is_of_split_layers(row) else _TOGETHER
-    return BALANCED._replace(how=_IF_NONE + how, by_rank=True)
+    return replace(BALANCED, how=_IF_NONE + how, by_rank=True)
 
 
 def sends_little(row: CollectiveRow) -> bool:

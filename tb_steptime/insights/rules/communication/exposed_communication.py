@@ -1,26 +1,40 @@
-"""Collectives that run while nothing computes. Hide them if enough computation remains, otherwise send less."""
+"""Collectives that run while nothing computes.
+
+training                hide them if enough computation remains, otherwise send less
+on the compute stream   later kernels wait, whether they need the result or not
+inference               each layer waits for the exchange before it, so nothing can hide the exchange
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import (
     BALANCED,
+    FEWER_RANKS,
+    SEE_RANKS,
     Advice,
     fewer_exchanges,
     less_to_send,
     overlapped,
     sends_little,
 )
-from tb_steptime.insights.rules.communication.exchange_cards import exchange_card, rest_ns, rows
-from tb_steptime.metrics.communication.summary import CollectiveRow
+from tb_steptime.insights.rules.communication.exchange_cards import (
+    exchange_card,
+    on_compute_stream_ns,
+    rest_ns,
+    rows,
+)
+from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow
 from tb_steptime.text import Phrase, Quantity, Unit, count, filled, nbytes, ns, phrase, text
 
 _NANOSECONDS = 1e9
 
-#: From this share of the exposed time on, the card is about estimated waits. Shorter waits only get a sentence.
+#: From this share of the exposed time on, the card is about estimated waits, which a faster exchange does not end.
+#: Shorter waits only get a sentence.
 MOSTLY_WAITS = 0.5
 #: Minimum share of the step that ops fill in a CPU job. Below it, most ops were not recorded, so it is not known what
 #: they hide.
@@ -49,7 +63,7 @@ _GUESSED = phrase("One rank's trace does not show what the others did meanwhile.
 _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, it may gain nothing.")
 
 
-class _Exposed(NamedTuple):
+class _Exposed(msgspec.Struct, frozen=True):
     """Exposed time of collectives without a card of their own, ns a step. leading: the row with most of it."""
 
     ns: int
@@ -152,3 +166,122 @@ def _why(facts: Facts, found: _Exposed) -> Phrase:
             "waits": ns(found.waits_ns),
         },
     )
+
+
+_ASYNC = """work = dist.all_reduce(x, async_op=True)  # on NCCL's own stream
+...  # compute what does not need x
+work.wait()"""
+
+
+def collectives_on_compute_stream(facts: Facts) -> Insight | None:
+    """Fires when collectives run on a stream of the model's own kernels.
+
+    Similar pattern: tensor-parallel layers, which need the result at once: in inference that is `between_layers`.
+
+    Needs: streams of kernels, as every trace of a GPU has them.
+
+    Jobs: training in many ranks.
+
+    Gain: min(exposed time of these collectives, computing time that no collective overlaps), at most the step less the
+    host floor.
+
+    Left out: what really needs the result at once.
+    """
+    found, mine = facts.communication, rows(facts)
+    if found is None or facts.job.purpose == "inference":
+        return None
+    leading = max(mine, key=lambda row: on_compute_stream_ns(facts, row))
+    exposed_ns = sum(on_compute_stream_ns(facts, row) for row in mine)
+    return exchange_card(
+        facts,
+        id="collectives_on_compute_stream",
+        title=phrase("Move collectives off the compute stream"),
+        why=phrase(
+            "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
+            "can overlap them.",
+            kind=text(leading.label),
+            exposed=ns(exposed_ns),
+        ),
+        how=_ASYNC,
+        gain_ns=min(exposed_ns, found.free_compute_ns),
+        formula=phrase(
+            "Exposed time of these collectives, at most the computing time of the step that no collective "
+            "overlaps, and at most what the host leaves."
+        ),
+        why_confidence=phrase("Which kernels need the result at once is not recorded."),
+        evidence=found.examples,
+    )
+
+
+def between_layers(facts: Facts) -> Insight | None:
+    """Fires when inference spends a twentieth of the step in collectives and computes nothing meanwhile.
+
+    Similar pattern: training, where the exchange can be hidden: `exposed_communication`. Waits for a rank that comes
+    late, which a single recording shows by collectives that take far longer than others like them: where that is most
+    of the time, the card asks who is late instead. A last all-gather of the step that takes far longer than the others:
+    if the kernel that reads its result does, too, it gathers more, as that of a split vocabulary's logits does, and the
+    card is about it. Without that it may as well wait. FSDP gathers parameters, of which an embedding has more than
+    other layers: its ranges show that.
+
+    Needs: kernels of collectives.
+
+    Jobs: inference in many ranks.
+
+    Gain: none is computed: the next layer needs the result, so nothing is left that could hide it.
+
+    Left out: what a fused or one-shot all-reduce would save.
+    """
+    found = facts.communication
+    if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
+        return None
+    leading = found.rows[0]
+    title, how = "Shorten the collectives between layers", FEWER_RANKS
+    why = _why_in_layers(facts, found.exposed_ns, leading)
+    if found.wait_ns >= MOSTLY_WAITS * found.exposed_ns:
+        title, how = "Find the rank that the others wait for", SEE_RANKS
+        why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(found.wait_ns))
+    elif (last := leading.gathers_more) is not None:
+        title, how = "Gather less at the end of the step", _LOGITS
+        why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
+    return Insight(
+        id="between_layers",
+        title=phrase(title),
+        why=why,
+        how=how,
+        gain_formula=phrase(
+            "Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is needed "
+            "is not recorded."
+        ),
+        confidence=Confidence.MEDIUM,
+        why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
+        view="overview",
+        colour="comm",
+        part="communication",
+        evidence=found.examples,
+        about_ns=found.exposed_ns,
+        instead=phrase("gain not computed"),
+    )
+
+
+def _why_in_layers(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phrase:
+    """Returns the reason. A collective that takes far longer than the others is named on its own, because a mean over
+    all would mislead; one that no judged step has room for is in a step that is left out."""
+    steps = len(facts.overview.steps)
+    others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
+    outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
+    each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count
+    words = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "
+    named = outlier and leading.longest_ns <= max(facts.overview.steps[each].judged_ns for each in facts.judged_steps)
+    words += "one of {longest}, {each} for each of the others." if named else "{each} for each."
+    values = {"exposed": ns(exposed_ns), "kind": text(leading.label), "count": count(round(leading.count))}
+    return filled(words, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
+
+
+_GATHERS = (
+    "For {exposed} a step only collectives run: {last} in the last all-gather, {others} in each of the others. The "
+    "kernel that reads its result takes longer, too, so it gathers more."
+)
+_LOGITS = """\
+logits = model(input_ids, logits_to_keep=1).logits  # of the last token only, where it gathers logits
+# or let each rank keep its part of the vocabulary: ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)"""
+_WAITS = "For {exposed} a step only collectives run. Est. {wait} of it is waiting for other ranks."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
@@ -219,7 +219,7 @@ def input_bound(facts: Facts) -> Insight | None:
     return loader_card(facts, "input_bound", advice.title, advice.why, late_ns, EXPOSED, *advice.sure, how=advice.how)
 
 
-class _Advice(NamedTuple):
+class _Advice(msgspec.Struct, frozen=True):
     """What the card about late batches advises. sure: its confidence and the reason for that."""
 
     title: Phrase

@@ -1,4 +1,5 @@
-"""Copies within the GPU: to other layouts, to other types, and for joining tensors."""
+"""Copies within the GPU: to other layouts, to other types, and for joining tensors; and kernels that only convert NCHW
+to NHWC and back around convolutions on tensor cores."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.kernels import mostly
+from tb_steptime.insights.wording.vendors import matrix_units
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind
-from tb_steptime.text import count, ns, phrase
+from tb_steptime.text import agreeing, count, ns, phrase
 from tb_steptime.text.patterns import expression
 
 #: From this many copies a step on, copying is a habit of the code and not limited to a single place.
@@ -73,7 +75,7 @@ def device_copies(facts: Facts) -> Insight | None:
         id="device_copies",
         title=phrase(_TITLES[copies[0].kind]),
         why=mostly(what, msgspec.structs.replace(copies[0].site, op=copies[0].op)),  # the op that causes the copy
-        how=_how(facts, copies[0]),
+        how=_how_to_avoid(facts, copies[0]),
         gain_ns=total_ns,
         formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
         why_confidence=phrase("Which of the copies are needed is not known."),
@@ -83,10 +85,50 @@ def device_copies(facts: Facts) -> Insight | None:
     )
 
 
-def _how(facts: Facts, leading: CopiesOfKind) -> str:
+def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str:
     found = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
     made = found[1] if found else ""
     kernels = facts.kernel_split.kernels if facts.kernel_split else []
     if made in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
         return _HOW_QUANTIZED.format(type=_HALF_TYPES[made])
     return _HOW_TO_TYPE.get(made, _HOW[leading.kind])
+
+
+_CONVERTS = (
+    "{count} (kernel|kernels) of {time} a step only (converts|convert) the layout of images around matrix work on "
+    "{cores}"
+)
+CHANNELS_LAST = """model = model.to(memory_format=torch.channels_last)
+images = images.to(memory_format=torch.channels_last)"""
+
+
+def layout_conversion(facts: Facts) -> Insight | None:
+    """Fires when the conversions are worth a card.
+
+    Similar pattern: transposes that the model asks for: only conversions next to convolutions on tensor cores count.
+
+    Needs: GPU kernels.
+
+    Jobs: convolutions on a GPU that has tensor cores.
+
+    Gain: the time of these conversions.
+
+    Left out: layers without a channels-last version, which convert back.
+    """
+    found = facts.waste.layout_conversions if facts.waste else None
+    if found is None or not found.count:
+        return None
+    cores, kernels = matrix_units(facts.job.vendor), round(found.count)
+    what = phrase(agreeing(_CONVERTS, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores)
+    return kernel_card(
+        facts,
+        id="layout_conversion",
+        title=phrase("Keep images in channels-last layout"),
+        why=mostly(what, found.site),
+        how=CHANNELS_LAST,
+        gain_ns=found.gain_ns,
+        formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
+        why_confidence=phrase("Layers that do not support channels-last convert it back."),
+        view="tensor_cores",
+        site=found.site,
+    )

@@ -1,4 +1,5 @@
-"""What autograd does and nobody needs: looking for NaN in each gradient, and nodes that no backward pass runs."""
+"""What autograd does and nobody needs: looking for NaN in each gradient, nodes that no backward pass runs, and a
+backward pass through the graphs of all steps before."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.text import agreeing, code, count, filled, ns, phrase
+from tb_steptime.text import agreeing, code, count, filled, ns, phrase, text
 
 _FORMULA = phrase(
     "Time of the checks, and of keeping the stacks of forward ops where call stacks are recorded, mean over the steps; "
@@ -116,4 +117,60 @@ def unused_graph(facts: Facts) -> Insight | None:
         evidence=[Evidence(starts[-1], found.start_ns, found.end_ns)] if starts else [],
         about_ns=0 if infers else found.ns,  # all ops of an inference create nodes: that says nothing of their cost
         instead=phrase("less memory"),
+    )
+
+
+_LESS_FIRST = phrase(
+    "The mean step less the first one of the recording. The graph grows on until the job ends, so a job gains more."
+)
+_GROWS = phrase("The nodes of each backward pass are counted; all else that a step does is the same each time.")
+_DETACH = (
+    "state = state.detach()    # a hidden state, before the next step\n"
+    "total += loss.item()      # not loss, which keeps its graph"
+)
+
+
+def growing_graph(facts: Facts) -> Insight | None:
+    """Fires when each step's backward pass has more nodes than that of the step before, by about the same number, while
+    the other ops of the steps are the same.
+
+    Similar pattern: inputs that get longer from step to step, such as sequences: the forward pass then grows, too, and
+    there is no card. A loss that is kept without a backward pass through it: memory grows, and the nodes do not.
+
+    Needs: five steps, and the CPU ops of the backward pass.
+
+    Jobs: training, on a GPU or not.
+
+    Gain: the mean step less the first one of the recording.
+
+    Left out: what the graph had grown by before the recording, and grows by after it.
+    """
+    found = facts.host.growing
+    if found is None:
+        return None
+    words = (
+        "The backward pass grows by {more} nodes a step ({first} in step {begin}, {last} in step {end}), while the "
+        "forward pass stays the same: it includes earlier steps."
+    )
+    ends = facts.host.steps[-1:]
+    return host_card(
+        facts,
+        id="growing_graph",
+        title=phrase("Detach what a step keeps of the one before"),
+        why=phrase(
+            words,
+            more=count(found.more),
+            first=count(found.first),
+            begin=text(found.first_step),
+            last=count(found.last),
+            end=text(found.last_step),
+        ),
+        gain_ns=found.excess_ns,
+        formula=_LESS_FIRST,
+        best=Confidence.HIGH,
+        why_confidence=_GROWS,
+        evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in ends],
+        steps=[step.name for step in ends],
+        how=_DETACH,
+        rare=True,
     )

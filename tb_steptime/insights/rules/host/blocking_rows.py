@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 from tb_steptime.insights.facts import Facts
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -68,7 +70,7 @@ def brief(name: str, length: int = NAME_LENGTH) -> str:
     return shortened(without_engine(_FOLDER.sub("", name)), length)
 
 
-class WaitingOp(NamedTuple):
+class WaitingOp(msgspec.Struct, frozen=True):
     """An op that makes the CPU wait, for the size of a result or for values. names: matches the names of this op and of
     ops or ranges around it. title and how: texts of its card."""
 

@@ -7,6 +7,7 @@ from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
+from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.severity import WARNING_FRACTION, severity
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -57,13 +58,15 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "Adagrad")
 def cpu_ops(facts: Facts) -> Insight | None:
     """Fires when a job computes on the CPU for most of its step, and ops of one kind, such as convolutions, take three
     tenths of it, and there is a setting that can do something for their inputs. The kind with the most time that has
-    such a setting counts.
+    such a setting counts; 16 bits alone count for the kind with the most time only.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
     reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
-    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card.
+    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one
+    dimension has no other layout. Where products of 16 bits are slow, the CPU has no instructions for them: the card
+    does not advise 16 bits.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -78,7 +81,9 @@ def cpu_ops(facts: Facts) -> Insight | None:
         return None
     large = [each for each in work.groups if facts.share(each.usual_ns) >= LEADING_OPS_FRACTION]
     large.sort(key=lambda each: -each.usual_ns)
-    found = next(((each, how) for each in large if (how := _how(facts, work, each))), None)
+    settings = [(each, _how(facts, work, each)) for each in large]
+    # Whether 16 bits pay off depends on the CPU, so alone they are no reason to pass over what takes more.
+    found = next((each for each in settings if each[1] and (each[1] != _AUTOCAST or each[0] is large[0])), None)
     if found is None:
         return None
     group, how = found
@@ -160,20 +165,25 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
 SMALL_OP_NS = 5_000
 #: Minimum number of ops a step. Fewer are a loop that does little, whatever its ops take.
 MANY_OPS = 100
-#: Minimum share of the step that small ops take, together with as much Python between them at most as the ops may take:
-#: what is longer is no cost of calling ops.
+#: Minimum share of the undisturbed step that small ops take, with the Python that calls them.
 SMALL_OPS_FRACTION = 0.5
+#: Minimum number of ops a step that shows a loop. A layer runs about 50 ops with those of its backward pass, so as many
+#: come from a hundred layers, or from a loop.
+LOOP_OPS = 5_000
+_FEWER = """# more computation in each call: a larger batch, or more environments at a time
+# or fewer and wider layers"""
 _BATCHED = """# one op for a batch of samples, environments or time steps, in place of a Python loop
 torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one more dimension"""
 
 
 def small_ops(facts: Facts) -> Insight | None:
-    """Fires when a step of a job on the CPU has a hundred ops or more that usually take 5 us or less on average, and
-    these and the Python between ops, of which 5 us for each count, take half of it.
+    """Fires when a step of a job on the CPU has a hundred ops or more besides those of the optimizer that usually take
+    5 us or less on average, and these and the gaps of 20 us or less between them take half of the step. Interruptions
+    of ops do not count to the step.
 
     Similar pattern: a few large ops among many small ones: their mean is larger. Ops that torch.compile can fuse:
     `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes
-    no ops: it takes longer than 5 us for each op.
+    no ops: it is one long gap, or `python_loop` names it. The ops of an optimizer: `cpu_optimizer`.
 
     Needs: the CPU ops.
 
@@ -186,25 +196,27 @@ def small_ops(facts: Facts) -> Insight | None:
     work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
     if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
         return None
-    update = work.optimizer
-    calls = sum(each.calls for each in work.groups) + (update.calls if update else 0)
-    usual_ns = sum(each.usual_ns for each in work.groups) + (update.usual_ns if update else 0)
-    spent_ns = usual_ns + min(outside_ops_ns(facts), SMALL_OP_NS * calls)
-    if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls or facts.share(spent_ns) < SMALL_OPS_FRACTION:
+    calls, usual_ns = sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
+    if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls:
         return None
-    if cpu_ops(facts) is not None:
+    spent_ns = usual_ns + work.short_gaps_ns
+    undisturbed_ns = usual_ns + (work.optimizer.usual_ns if work.optimizer else 0) + outside_ops_ns(facts)
+    if spent_ns < SMALL_OPS_FRACTION * undisturbed_ns or facts.share(spent_ns) < LEADING_OPS_FRACTION:
+        return None
+    function = python_loop(facts)
+    if cpu_ops(facts) is not None or (function is not None and 2 * function.gain_ns >= spent_ns):
         return None
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The ops are counted and timed; what they compute is not."))
     return Insight(
         id="small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
-            "A step calls {calls} ops, which usually take {mean} each: calling them, and the Python between them, "
-            "takes more than computing.",
+            "The model calls {calls} ops a step, which usually take {mean} each: calling them, and the Python between "
+            "them, takes more than computing.",
             calls=count(round(calls)),
             mean=ns(usual_ns / calls),
         ),
-        how=_BATCHED,
+        how=_BATCHED if calls >= LOOP_OPS else _FEWER,
         gain_formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
         confidence=sure,
         why_confidence=why,
@@ -285,7 +297,8 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
     node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
     counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
-    outside of the node of an embedding.
+    outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have, and Adam,
+    whose moments need all rows: no card. Whether a batch holds few rows of a table is not known: a minor card.
 
     Needs: the CPU ops of the backward pass.
 
@@ -298,10 +311,10 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     """
     work = _on_cpu(facts)
     gain_ns = round(work.table_fill_ns / facts.slowed) if work else 0
-    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+    if work is None or facts.share(gain_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
         return None
     sure, why = confidence(
-        facts, Confidence.MEDIUM, phrase("The time is measured; whether the optimizer takes sparse gradients is not.")
+        facts, Confidence.LOW, phrase("The time is measured; how many rows of the tables a batch needs is not.")
     )
     return Insight(
         id="sparse_gradients",
@@ -325,6 +338,15 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         colour="cpu",
         part="cpu_exec",
     )
+
+
+#: Ops that take the norm of gradients.
+_NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
+
+
+def _needs_all_rows(work: CpuWork) -> bool:
+    adam = work.optimizer is not None and "Adam" in work.optimizer.name
+    return adam or any(row.op in _NORMS for row in work.ops)
 
 
 def _on_cpu(facts: Facts) -> CpuWork | None:
@@ -358,16 +380,23 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
         return None
     dtype, lines = _dtype(work, group), list[str]()
     if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
-        return _CHANNELS_LAST
+        return _layout(group)
     if dtype == "double":
         return _FLOAT
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
-    if group.id == "convolution" and group.dimensions in (None, _IMAGE_DIMENSIONS):
-        lines.append(_CHANNELS_LAST if group.dimensions else _CHANNELS_LAST + _IF_IMAGES)
-    if dtype is None or dtype in _WIDE:
+    if group.id == "convolution" and (layout := _layout(group)) is not None:
+        lines.append(layout)
+    if (dtype is None or dtype in _WIDE) and work.slow_half is None:
         lines.append(_AUTOCAST)
     return "\n".join(lines) or None
+
+
+def _layout(group: CpuGroup) -> str | None:
+    """Returns the code of the layout for images; None if most of the time is not spent on images."""
+    if group.dimensions is None:
+        return _CHANNELS_LAST + _IF_IMAGES
+    return _CHANNELS_LAST if group.dimensions == _IMAGE_DIMENSIONS else None
 
 
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:

@@ -1,7 +1,8 @@
-"""Avoidable launches: the GPU waits for work that `zero_grad` or DDP launches, or that is launched between the passes.
+"""Avoidable launches: the GPU waits for work that `zero_grad`, DDP or the optimizer launches, or that is launched
+between the passes.
 
-zero_grad     forward.buffer_broadcast   copies in backward.hooks   other
-set to None   no broadcast               gradients in buckets       less of it
+zero_grad     forward.buffer_broadcast   copies in backward.hooks   other       optimizer
+set to None   no broadcast               gradients in buckets       less of it  all tensors at once, or fused
 
 `launch_graphs` is about launches of the model itself, `long_waits` about a few long waits.
 """
@@ -9,16 +10,19 @@ set to None   no broadcast               gradients in buckets       less of it
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
+
+import msgspec
 
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
+from tb_steptime.insights.rules.communication.ddp_options import KEPT_IN_BUCKETS, VIEWS
+from tb_steptime.insights.rules.communication.exchange_advice import NO_BROADCAST
 from tb_steptime.insights.rules.communication.exchange_cards import exchanged_one_by_one_ns
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.model_launches import BACKWARD, BETWEEN, HOOKS, bucket_late_ns, model_late
-from tb_steptime.text import Phrase, agreeing, count, phrase
+from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 BROADCAST = ("forward.buffer_broadcast",)
 OPTIMIZER = ("optimizer",)
@@ -65,8 +69,7 @@ def buffer_broadcast(facts: Facts) -> Insight | None:
         "DDP copies the model's buffers before each forward pass, one by one: {launches} (launch|launches) a step.",
     )
     title, gain_ns = phrase("Stop broadcasting buffers in DDP"), late_ns(facts.host, BROADCAST)
-    how = "DistributedDataParallel(model, broadcast_buffers=False)"
-    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, how, certain=True)
+    return late_card(facts, "buffer_broadcast", title, why, BROADCAST, gain_ns, NO_BROADCAST, certain=True)
 
 
 def gradient_buckets(facts: Facts) -> Insight | None:
@@ -88,9 +91,8 @@ def gradient_buckets(facts: Facts) -> Insight | None:
         agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets, one by one.", copies),
         copies=count(copies),
     )
-    title, gain_ns = phrase("Keep gradients in DDP's buckets"), bucket_late_ns(facts.host)
-    how = "DistributedDataParallel(model, gradient_as_bucket_view=True)"
-    return late_card(facts, "gradient_buckets", title, why, HOOKS, gain_ns, how, certain=True)
+    gain_ns = bucket_late_ns(facts.host)
+    return late_card(facts, "gradient_buckets", KEPT_IN_BUCKETS, why, HOOKS, gain_ns, VIEWS, certain=True)
 
 
 def between_passes(facts: Facts) -> Insight | None:
@@ -120,7 +122,7 @@ def between_passes(facts: Facts) -> Insight | None:
     return late_card(facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
 
 
-class _Between(NamedTuple):
+class _Between(msgspec.Struct, frozen=True):
     """The advice about launches between passes; `why` may use {launches}."""
 
     title: str
@@ -153,3 +155,105 @@ def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase
     """Returns a sentence about {launches}, the number of launches a step from these sites, with which it agrees."""
     launches = round(sum(row.launches for row in sites_of(host, sites)))
     return Phrase(agreeing(words, launches), {"launches": count(launches)})
+
+
+#: Minimum number of short kernels. An optimizer that updates all tensors at once launches a few dozen at most.
+MANY_KERNELS = 100
+
+#: A fused optimizer launches one kernel for some hundred tensors. With this many launches or fewer, there is nothing
+#: to fuse.
+FUSED_LAUNCHES = 2
+
+#: Optimizers of torch with a fused form on GPUs, and optimizers that can update all tensors of one type at once.
+_WITH_FUSED_FORM = ("Adam", "AdamW", "SGD")
+_WITH_FOREACH_FORM = (
+    *_WITH_FUSED_FORM, "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop",
+)  # fmt: skip
+#: Advice for an optimizer that has neither form: a compiler fuses its updates.
+_COMPILE = "step = torch.compile(optimizer.step)  # from PyTorch 2.2 on; call step() in place of optimizer.step()"
+
+
+def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
+    """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card.
+
+    Similar pattern: short kernels of another range: only those within `Optimizer.step` count.
+
+    Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
+
+    Jobs: training with a GPU.
+
+    Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
+    the loader, blocking calls and pauses are left out.
+
+    Left out: the kernels' time on the GPU.
+    """
+    kernels = _short_kernels(facts)
+    if kernels < MANY_KERNELS:
+        return None
+    late = late_ns(facts.host, OPTIMIZER)
+    title, why = (
+        phrase("Let the optimizer update all tensors at once"),
+        phrase(
+            "The optimizer launches {count} short kernels a step, and the GPU is idle for {idle} meanwhile.",
+            count=count(round(kernels)),
+            idle=ns(late),
+        ),
+    )
+    how = _form_for_many_tensors(facts.job.optimizer)
+    return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, late, how)
+
+
+def fused_optimizer(facts: Facts) -> Insight | None:
+    """Fires when the GPU waits for an optimizer that takes all tensors at once already, in more than two launches.
+
+    Similar pattern: an optimizer with a launch for each tensor: `tiny_optimizer_kernels` is about that. One that is
+    fused, and late for another reason or large enough for several launches: its kernels have other names. One that has
+    no fused form has no card.
+
+    Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
+
+    Jobs: training with a GPU.
+
+    Gain: the GPU's idle time until work from the optimizer is launched and reaches it, mean over the steps; waits for
+    the loader, blocking calls and pauses are left out.
+
+    Left out: the update's time on the GPU.
+    """
+    launches = sum(row.launches for row in sites_of(facts.host, OPTIMIZER))
+    if _short_kernels(facts) >= MANY_KERNELS or launches <= FUSED_LAUNCHES:
+        return None
+    if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):
+        return None
+    late = late_ns(facts.host, OPTIMIZER)
+    why = Phrase(
+        agreeing(
+            "The GPU waits for the optimizer's {launches} (launch|launches) a step, {each} for each.", round(launches)
+        ),
+        {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
+    )
+    how = fused_form(facts.job.optimizer)
+    return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, how)
+
+
+def fused_form(optimizer: str) -> str:
+    """Returns the code of an optimizer of torch that updates all weights in one kernel."""
+    return f"torch.optim.{optimizer}(model.parameters(), fused=True)"
+
+
+def _form_for_many_tensors(optimizer: str | None) -> str:
+    """Returns the setting for the job's own optimizer; if torch has none, how to compile its step.
+
+    >>> _form_for_many_tensors("SGD")
+    'torch.optim.SGD(model.parameters(), fused=True)  # or foreach=True'
+    >>> _form_for_many_tensors("RMSprop")
+    'torch.optim.RMSprop(model.parameters(), foreach=True)'
+    """
+    if optimizer in _WITH_FUSED_FORM:
+        return f"{fused_form(optimizer)}  # or foreach=True"
+    if optimizer in _WITH_FOREACH_FORM:
+        return f"torch.optim.{optimizer}(model.parameters(), foreach=True)"
+    return _COMPILE
+
+
+def _short_kernels(facts: Facts) -> float:
+    return facts.waste.optimizer.count if facts.waste else 0.0

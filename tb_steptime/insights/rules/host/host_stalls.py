@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
@@ -11,7 +11,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.text import Phrase, agreeing, count, ns, phrase
 
 
-class _Card(NamedTuple):
+class _Card(msgspec.Struct, frozen=True):
     """The card about the pauses of one cause; `why` may use {times}, with which it agrees, and {longest}."""
 
     id: str

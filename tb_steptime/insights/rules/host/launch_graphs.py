@@ -8,14 +8,23 @@ graphs      |G|....|G|....   -> what the CPU does between their launches
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
-from tb_steptime.insights.rules.host.behind_waits import behind_waits, in_graphs
 from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.insights.rules.host.model_launches import BACKWARD, FORWARD, HOOKS, has_one_graph, model_late
+from tb_steptime.insights.rules.host.model_launches import (
+    BACKWARD,
+    FORWARD,
+    HOOKS,
+    behind_waits,
+    has_one_graph,
+    in_graphs,
+    model_late,
+)
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import agreeing, count, filled, fraction, ns
@@ -49,7 +58,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return None
     advice = _advice(facts, late.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
-    advice = advice._replace(how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
+    advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
     short = less(late.short, late.short, behind_waits(facts).not_graphs_ns)
     return _card(facts, "launch_graphs", short, late.launches, advice)
 
@@ -107,7 +116,7 @@ def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advi
     return late_card(facts, id, title, why, short.keys(), gain_ns, how=advice.how)
 
 
-class _Advice(NamedTuple):
+class _Advice(msgspec.Struct, frozen=True):
     """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it."""
 
     title: str

@@ -42,9 +42,10 @@ _MANY_COPIES = 100
 
 
 def _are_small(rows: list[BlockingRow]) -> bool:
-    """Whether these are many copies whose start takes longer than their bytes."""
-    copies = sum(row.count for row in rows)
-    return copies >= _MANY_COPIES and sum(row.bytes or 0 for row in rows) < LARGE_BYTES * copies
+    """Whether the CPU mostly waits in many copies whose start takes longer than their bytes."""
+    small = [row for row in rows if (row.bytes or 0) < LARGE_BYTES * row.count]
+    mostly = 2 * sum(row.blocked_ns for row in small) >= sum(row.blocked_ns for row in rows)
+    return mostly and sum(row.count for row in small) >= _MANY_COPIES
 
 
 #: The title and the code of the advice. If no loader is recorded, the job may have none.

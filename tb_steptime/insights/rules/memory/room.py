@@ -1,9 +1,13 @@
-"""A GPU that waits for its launches and has memory to spare: a larger batch gives each launch more to do.
+"""A GPU that has memory to spare, for a larger batch, or for activations that are computed again.
 
 memory of the GPU   |========================================|
 reserved            |=============|                            90 % of the memory is taken as full
 what a batch takes      |=========|                            twice and more of it fits beside the rest: a card
 the rest            |===|                                      parameters, gradients, optimizer state: stays as it is
+
+reserved            |===============|                          at most
+what would be kept                  |=======|                  at most: all that is alive once it is computed again
+                                            |=======|          a fifth of the memory stays free: a card
 """
 
 from __future__ import annotations
@@ -12,10 +16,12 @@ from tb_steptime.analyses.compare import CompareResult
 from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.memory.cards import has_even_peaks, memory_card
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.memory.categories import CategoryId
-from tb_steptime.text import Phrase, count, nbytes, phrase, text
+from tb_steptime.text import Phrase, agreeing, count, nbytes, ns, phrase, text
 
 #: Share of its memory with which a GPU counts as full: CUDA itself, libraries and other batches need the rest.
 FULL = 0.9
@@ -57,16 +63,13 @@ def larger_batch(facts: Facts) -> Insight | None:
     Left out: what a larger batch does to the training; memory that grows faster than the batch, as that of attention
     with longer sequences, or of other processes on the GPU.
     """
-    gpus = [device for device in facts.memory.devices if device.device is not None]
+    gpu = _only_gpu(facts)
     late_ns = sum(getattr(facts.idle, reason) for reason in HOST_BOUND) if facts.idle is not None else 0
-    if len(gpus) != 1 or facts.job.purpose != "training" or facts.share(late_ns) < WAITS:
+    if gpu is None or facts.job.purpose != "training" or facts.share(late_ns) < WAITS:
         return None
-    device, taken = gpus[0], _of_batch(gpus[0])
-    most = device.reserved_peak.reserved_bytes if device.reserved_peak else None
-    if taken is None or most is None or not device.total_bytes or not _even(device):
-        return None
-    free = int(FULL * device.total_bytes) - most
-    if free < (LEAST_TIMES - 1) * taken:
+    device, reserved, total = gpu
+    taken, free = _of_batch(device), int(FULL * total) - reserved
+    if taken is None or not _even(device) or free < (LEAST_TIMES - 1) * taken:
         return None
     return memory_card(
         id="larger_batch",
@@ -79,6 +82,16 @@ def larger_batch(facts: Facts) -> Insight | None:
         ),
         confidence=Confidence.LOW,
     )
+
+
+def _only_gpu(facts: Facts) -> tuple[DeviceMemory, int, int] | None:
+    """Returns the GPU, the most that it reserves and the size of its memory, in bytes; None if one of them is not
+    recorded, or if the process has several GPUs or none."""
+    gpus = [device for device in facts.memory.devices if device.device is not None]
+    if len(gpus) != 1 or gpus[0].reserved_peak is None or not gpus[0].total_bytes:
+        return None
+    reserved = gpus[0].reserved_peak.reserved_bytes
+    return None if reserved is None else (gpus[0], reserved, gpus[0].total_bytes)
 
 
 def _of_batch(device: DeviceMemory) -> int | None:
@@ -116,3 +129,72 @@ def _samples(facts: Facts) -> int | None:
         if len(first) >= _BATCHED and first[0].strip().isdigit():
             return int(first[0]) or None
     return None
+
+
+#: Maximum share of the GPU's memory that is reserved once all is kept. Checkpoints are also made for batches that are
+#: larger than the recorded ones, and for what other libraries allocate.
+FULL_ONCE_KEPT = 0.8
+
+_KEEP = (
+    "# call the block itself instead of torch.utils.checkpoint.checkpoint(block, ...)\n"
+    "model.gradient_checkpointing_disable()    # Transformers"
+)
+_FORMULA = phrase(
+    "Replayed step less the replay without what is computed again, on the CPU and on the GPU; the memory is what is "
+    "alive when it has been computed again."
+)
+_SURE = phrase("The time and the memory are measured, for batches of the recorded size.")
+_VARIES = phrase("The peaks of the steps differ, so a larger batch than the recorded ones may need the memory.")
+_RANKS = phrase("This is the memory of one rank; others may have less room.")
+
+
+def needless_checkpoints(facts: Facts) -> Insight | None:
+    """Fires when checkpoints compute activations again in the backward pass, that takes a share of the step that is
+    worth a card, and a fifth of the GPU's memory would stay free if all of them were kept.
+
+    Similar pattern: a backward pass that is differentiated again: its ops have numbers, too, but call no layers.
+    Layers that compute again in a backward pass of their own, as reversible ones, and what a compiler computes again,
+    do not count. A GPU that is fuller, or whose fill is not recorded: checkpoints may be needed, and there is no card.
+
+    Needs: `profile_memory=True`, addresses (PyTorch 1.11 or later), the GPU's memory in the trace's head, and a replay
+    that is to be trusted.
+
+    Jobs: eager training with one GPU a process.
+
+    Gain: the replayed step less the replay of it without the ops that are computed again and their work on the GPU.
+
+    Left out: that checkpoints may be there for larger batches: where peaks differ, or in a job of several ranks, the
+    card is minor.
+    """
+    found, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
+    gpu = _only_gpu(facts)
+    if found is None or found.kept_bytes is None or gain is None or not gain.gain_ns or gpu is None:
+        return None
+    device, reserved, total = gpu
+    if reserved + found.kept_bytes > FULL_ONCE_KEPT * total:
+        return None
+    ranks = facts.job.ranks != "one"
+    words = (
+        "(One checkpoint computes|{calls} checkpoints compute) activations again in each step, for {time} on the GPU. "
+        "Kept, they take up to {kept} of {free} free."
+    )
+    return host_card(
+        facts,
+        id="needless_checkpoints",
+        title=phrase("Keep activations: memory has room"),
+        why=phrase(
+            agreeing(words, found.calls),
+            calls=count(found.calls),
+            time=ns(found.ns),
+            kept=nbytes(found.kept_bytes),
+            free=nbytes(total - reserved),
+        ),
+        gain_ns=min(gain.gain_ns, facts.step_ns),
+        formula=_FORMULA,
+        best=Confidence.MEDIUM if has_even_peaks(device) and not ranks else Confidence.LOW,
+        why_confidence=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
+        colour="kernel" if facts.bound is Bound.GPU else "cpu",
+        part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
+        view="memory",
+        how=_KEEP,
+    )

@@ -206,9 +206,7 @@ def late_ranks(job: JobRanks) -> Insight | None:
         id="late_ranks",
         title=_title_of_several(cause, ranks_name(group)),
         why=phrase(
-            agreeing(
-                "Each other rank waits {wait} a step for {ranks}, in {late} of {steps} (step|steps).", group.steps
-            ),
+            agreeing(_EACH_WAITS_TOGETHER, group.steps),
             wait=ns(group.wait_ns),
             ranks=text(ranks_name(group)),
             late=count(group.late_steps),

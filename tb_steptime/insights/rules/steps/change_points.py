@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple
 
 import msgspec
 
@@ -56,7 +55,7 @@ class Change(msgspec.Struct, frozen=True):
     text: Phrase
 
 
-class Spans(NamedTuple):
+class Spans(msgspec.Struct, frozen=True):
     """The spans of one worker in time order; kernels(i) is called only where a change was found."""
 
     run: str

@@ -6,11 +6,8 @@ import re
 from collections.abc import Sequence
 
 from tb_steptime.insights.base import NoteText, NoteWords
-from tb_steptime.insights.wording.notes.of_comparisons import COMPARISON_NOTES
-from tb_steptime.insights.wording.notes.of_files import FILE_NOTES, RECORDER_NOTES
-from tb_steptime.insights.wording.notes.of_findings import FINDING_WORDS
-from tb_steptime.insights.wording.notes.of_ranks import RANK_NOTES
-from tb_steptime.insights.wording.notes.of_recordings import RECORDING_NOTES
+from tb_steptime.insights.wording.notes.of_recordings import FILE_NOTES, FINDING_WORDS, RECORDER_NOTES, RECORDING_NOTES
+from tb_steptime.insights.wording.notes.of_several import COMPARISON_NOTES, RANK_NOTES
 from tb_steptime.text import Note, Phrase, Quantity, Unit, agreeing, code, joined, text
 
 NOTE_WORDS: dict[str, NoteWords] = {

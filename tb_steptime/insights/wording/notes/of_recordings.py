@@ -1,8 +1,271 @@
-"""Notes on what a recording is like."""
+"""Notes on one recording: what was repaired or lost while its files were read, what is wrong with it and what was done
+about that, and what it is like."""
 
 from __future__ import annotations
 
 from tb_steptime.insights.base import NoteWords
+
+FILE_NOTES: dict[str, NoteWords] = {
+    "view-not-computed": NoteWords(
+        "The view {view} could not be computed: its analysis failed on this file ({error}).",
+        "The others stand. Cards that need its figures are missing.",
+    ),
+    "cards-not-computed": NoteWords(
+        "[{count}] (rule|rules) failed on this file ({names}).",
+        "(Its card is|Their cards are) missing; the others stand.",
+    ),
+    "corrupt-file": NoteWords(
+        "The compressed file is damaged.",
+        "Every figure is partial: events after the damage are missing.",
+    ),
+    "truncated-file": NoteWords(
+        "The file ends before the trace does.",
+        "Every figure is partial: of the steps before the cut alone.",
+        more="It is still being written, or the job ended while it wrote.",
+    ),
+    "lost-events": NoteWords(
+        "[{count}] (event|events) could not be read.",
+        "(It is|They are) missing from every figure.",
+    ),
+    "duplicate-events": NoteWords(
+        "[{count}] (event was|events were) written twice.",
+        "Each is counted once.",
+    ),
+    "missing-durations": NoteWords(
+        "[{count}] (event has|events have) no duration.",
+        "(Its|Their) length counts as 0.",
+    ),
+    "negative-durations": NoteWords(
+        "[{count}] (event ends before it starts|events end before they start).",
+        "(Its|Their) length counts as 0.",
+    ),
+    "unpaired-ends": NoteWords(
+        "[{count}] (end of an event has|ends of events have) no beginning.",
+        "(That event is|Those events are) missing from every figure.",
+    ),
+    "out-of-memory": NoteWords(
+        "Memory ran out [{count}] (time|times).",
+        "Each time PyTorch raised OutOfMemoryError; the largest request was {most}.",
+        more="Steps in which it was caught and tried again are longer than others.",
+    ),
+    "bad-values": NoteWords(
+        "[{count}] (value is not a number|values are not numbers).",
+        "(It counts|They count) as not recorded.",
+    ),
+    "bad-strings": NoteWords(
+        "[{count}] (text holds|texts hold) characters that JSON does not allow.",
+        "Some names may be shown with a replacement character; times are not affected.",
+    ),
+    "bad-metadata": NoteWords(
+        "[{count}] (entry|entries) about the device or the job could not be read.",
+        "Figures that need them are not measurable.",
+    ),
+    "impossible-times": NoteWords(
+        "[{count}] (event is|events are) more than a day long, or as far from the others, or at 0 long before them.",
+        "(It is left out|They are left out), or (its|their) length counts as 0.",
+    ),
+    "impossible-ids": NoteWords(
+        "[{count}] (number of a device, stream or launch is|numbers of devices, streams or launches are) not possible.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "impossible-sizes": NoteWords(
+        "[{count}] (size of a copy or of a collective is|sizes of copies or of collectives are) not possible.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "impossible-launches": NoteWords(
+        "[{count}] (value|values) of kernel launches (is|are) not possible: blocks, threads, registers, occupancy.",
+        "(It counts|They count) as not recorded.",
+    ),
+    "mended-properties": NoteWords(
+        "[{count}] (device's|devices') properties hold the number of SMs as the threads of an SM.",
+        "It is read as the number of SMs.",
+        more="PyTorch 2.13 and 2.14 write this when a trace is exported with Python. The limits of an SM are those of "
+        "its compute capability.",
+    ),
+    "kernel-metrics": NoteWords(
+        "[{count}] (kernel is|kernels are) written twice: once as it ran, and once with what was measured of it.",
+        "(It counts|Each counts) once in the GPU's time.",
+    ),
+    "long-names": NoteWords(
+        "[{count}] (name is|names are) longer than any that PyTorch writes.",
+        "(It is|They are) cut short here.",
+    ),
+    "many-kernels": NoteWords(
+        "[{count}] (name of a kernel is|names of kernels are) more than any program has.",
+        "These kernels share one name here.",
+    ),
+    "cut-to-next": NoteWords(
+        "[{count}] (activity ends|activities end) in the very moment when the next one of (its|their) lane begins.",
+        "Sums of kernel times are lower than in the JSON of the same recording.",
+        more="A .pftrace file holds one activity of a lane at a time: its writer cuts those that overlap short.",
+    ),
+    "no-static-shared-memory": NoteWords(
+        "A .pftrace file holds only the dynamic part of a kernel's shared memory.",
+        "Est. achieved occupancy may be too high where kernels declare static shared memory.",
+    ),
+    "devices-by-architecture": NoteWords(
+        "The file does not describe its GPU, except that its architecture is {architecture}.",
+        "The limits of its SMs are known by that; its name, its memory and its number of SMs are not.",
+    ),
+    "devices-from-beside": NoteWords(
+        "The file does not describe its GPU.",
+        "Its description is that of a JSON trace in the same folder, whose GPU has the same architecture.",
+    ),
+    "devices-not-described": NoteWords(
+        "The file does not describe its GPU.",
+        "Figures that need its limits, such as est. achieved occupancy, are not measurable.",
+    ),
+    "rank-in-name": NoteWords(
+        "The file's name is that of rank {named}, and the file says that it is of rank {rank}.",
+        "It is taken for rank {rank}.",
+    ),
+}
+
+
+RECORDER_NOTES: dict[str, NoteWords] = {
+    "recorder_file_unreadable": NoteWords(
+        "A recorder file cannot be read.",
+        "Files left out: {files}, for example {file}. The copy is damaged, or another version of tb-steptime wrote it.",
+    ),
+    "recorder_file_unfinished": NoteWords(
+        "A recorder file holds nothing yet.",
+        "Files left out: {files}. The process has just created them, or was killed or had no disk space as it started.",
+    ),
+    "recorder_file_damaged": NoteWords(
+        "A recorder file is damaged.",
+        "{lost} of it cannot be read and are left out. The rest is valid.",
+    ),
+    "worker_killed": NoteWords(
+        "A worker process was killed.",
+        "Workers that did not exit normally: {killed}. Their last batches may be missing. Was memory short?",
+    ),
+    "recorder_ended_early": NoteWords(
+        "The recorder files end before this span does.",
+        "Steps without recorded batches: {missing}. Was the disk full, or the recorder closed too early?",
+    ),
+    "recorder_worker_missing": NoteWords(
+        "A worker's recorder file is missing or incomplete.",
+        "How {missing} of {batches} batches were produced is not recorded; means are over the others.",
+    ),
+    "recorder_main_missing": NoteWords(
+        "The main process's recorder file is missing.",
+        "Which steps received the batches that the workers produced is not known. Copy the file {code}, too.",
+        code="*.main.loader",
+    ),
+    "recorder_of_several_machines": NoteWords(
+        "Recorder files of several machines have the same process ID.",
+        "Which of them belong to this trace is not known, so {files} are left out. Keep the trace's name as torch "
+        "writes it: it begins with the machine's.",
+    ),
+    "recorder_not_then": NoteWords(
+        "The recorder files do not cover this span.",
+        "They are of this process, but of another time.",
+    ),
+    "recorder_full": NoteWords(
+        "A recorder file was full.",
+        "Batches of this span are missing: the first ones of the job and the latest are kept.",
+    ),
+    "clock_step": NoteWords(
+        "The machine's clock was set during the recording.",
+        "Batches before or after that may be missing, or be shifted against the steps.",
+    ),
+}
+
+
+FINDING_WORDS: dict[str, NoteWords] = {
+    "rows_overrun": NoteWords(
+        "[{count}] of {all} GPU rows (runs|run) over the next one.",
+        "(It ends|They end) where that starts: {excess} less GPU time, {share}.",
+    ),
+    "clocks_shifted": NoteWords(
+        "The clocks of CPU and GPU disagree.",
+        "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}.",
+    ),
+    "clocks_bounded": NoteWords(
+        "The clocks of CPU and GPU disagree.",
+        "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}, the least "
+        "that corrects it. No launch reaches an idle GPU and no call waits for one, so the GPU may have started "
+        "later.",
+    ),
+    "clocks_late": NoteWords(
+        "The clocks of CPU and GPU disagree.",
+        "{share} of the calls that wait for the GPU return before its work ends, so its rows are shifted by {shift}.",
+    ),
+    "clocks_drift": NoteWords(
+        "The clocks of CPU and GPU drift apart.",
+        "{share} of launches begin after their work, so the GPU's rows are shifted by up to {shift}.",
+    ),
+    "clocks_beyond_repair": NoteWords(
+        "The clocks of CPU and GPU disagree.",
+        "{share} of launches begin after their work, by up to {shift}, and no shift corrects it: causes of idle time "
+        "are not known.",
+    ),
+    "end_missing": NoteWords(
+        "The end is missing.",
+        "{count} of {all} launches (has|have) no kernel. The recording counts up to the last that has one.",
+    ),
+    "launches_lost": NoteWords(
+        "[{count}] of {all} launches (has|have) no kernel.",
+        "(Its|Their) GPU work was dropped, so GPU time is too short and idle time too long.",
+    ),
+    "replays_incomplete": NoteWords(
+        "[{replays}] of {all} graph launches (lacks|lack) work.",
+        "Other launches of the same graph have {count} more kernels and copies: they were dropped, so GPU time is too "
+        "short and idle time too long.",
+    ),
+    "marks_meaningless": NoteWords(
+        "[{count}] step (mark is|marks are) not around the steps.",
+        "(It lasts|Together they last) {time} while the GPU works for {work}. Steps are found without (it|them).",
+    ),
+    "work_not_recorded": NoteWords(
+        "The GPU's work is missing.",
+        "Work is launched by [{count}] (call|calls), and none of it is recorded: another profiler held the GPU, or the "
+        "recording ended before the work ran.",
+    ),
+    "work_on_mps": NoteWords(
+        "The GPU's work is not recorded.",
+        "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls "
+        "or their waits, which is no CPU work.",
+    ),
+    "device_unseen_by_memory": NoteWords(
+        "The job runs on a device that is not recorded.",
+        "Its allocations are ({name}), its work is not. Ops take as long as their calls or their waits, which is no "
+        "CPU work.",
+    ),
+    "device_unseen_by_rate": NoteWords(
+        "The job runs on a device that is not recorded.",
+        "On the CPU [{count}] (op|ops), such as {name}, would move more than 2 TB/s. Ops take as long as their calls "
+        "or their waits.",
+    ),
+    "device_unseen_by_waits": NoteWords(
+        "The CPU waits for a device that is not recorded.",
+        "Reading a single number takes up to {longest}, and 1 ms or more [{count}] (time|times). Such ops are waits, "
+        "which is no CPU work.",
+    ),
+    "memory_short": NoteWords(
+        "GPU memory ran short [{count}] (time|times).",
+        "Each time an allocation failed, the allocator gave back its cache and tried again: {time} in all. That may "
+        "happen in any step.",
+    ),
+    "caching_off": NoteWords(
+        "The caching allocator is off.",
+        "For {ops} ops, [{count}] (call asks|calls ask) the driver for memory. Steps are slower than in normal use.",
+    ),
+    "device_unnamed": NoteWords(
+        "The GPU is not named.",
+        "Its kernel names show {generation} or later. Figures that need its peaks are not known.",
+    ),
+    "profiler_time": NoteWords(
+        "The GPU is idle for {time} while the profiler itself works.",
+        "That is {share} of the steps, and no verdict, gain or slow step counts it.",
+    ),
+    "ops_observed": NoteWords(
+        "Something besides the profiler slows each op by {each}.",
+        "Ops that compute nothing take that long, and less than 1 µs otherwise. That is est. {cost} of each step or "
+        "more, [{share}]. ExecutionTraceObserver does so, for example: record without it.",
+    ),
+}
+
 
 #: `prof.step()` alone marks nothing: torch.profiler writes marks only where it has a schedule.
 _SCHEDULE = "profile(schedule=schedule(wait=1, warmup=1, active=5, repeat=1))"

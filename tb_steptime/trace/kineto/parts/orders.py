@@ -28,6 +28,8 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
+
 from tb_steptime.trace.kineto import scanning, source
 from tb_steptime.trace.kineto.document import opening_of
 from tb_steptime.trace.kineto.scanning import last_cut
@@ -56,7 +58,7 @@ class Order(NamedTuple):
     last: bool
 
 
-class Unpacking(NamedTuple):
+class Unpacking(msgspec.Struct, frozen=True):
     """Bytes on disk that were read up to the end of a part."""
 
     number: int

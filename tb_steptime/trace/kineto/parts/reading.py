@@ -11,7 +11,7 @@ import os
 from array import array
 from collections.abc import Sequence
 from itertools import islice
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from tb_steptime.trace.kineto.parts.orders import Order, Slots, chunks_of
 from tb_steptime.trace.kineto.parts.taking import Taking
 
 
-class Learned(NamedTuple):
+class Learned(msgspec.Struct, frozen=True):
     """What a process saw in a part for the first time, in the order of its numbers: each list continues that of the
     part before.
 
@@ -164,7 +164,7 @@ def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
 _NARROW = np.iinfo(np.int32)
 
 
-class Stored(NamedTuple):
+class Stored(msgspec.Struct, frozen=True):
     """Where the values of a column lie in the file of the process that read them."""
 
     offset: int

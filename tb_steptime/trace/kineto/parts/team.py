@@ -18,6 +18,8 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
+from msgspec.structs import replace
+
 from tb_steptime.processes.children import Child, start_child
 from tb_steptime.trace.kineto.parts.orders import Unpacking
 from tb_steptime.trace.kineto.parts.reading import Part
@@ -125,7 +127,7 @@ class Team:
                 elif isinstance(message, Unpacking):
                     self.packed_bytes[message.number] = message.packed_bytes
                 else:
-                    self.extent = message._replace(path=self._path)
+                    self.extent = replace(message, path=self._path)
 
 
 def _next(stream: IO[bytes]) -> Any:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import msgspec
 
@@ -258,7 +258,7 @@ class SliceRow(msgspec.Struct, gc=False):
         return value if isinstance(value, int) else -1
 
 
-class SliceEvent(NamedTuple):
+class SliceEvent(msgspec.Struct, frozen=True):
     row: SliceRow
     text: bytes
 

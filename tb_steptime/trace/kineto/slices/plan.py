@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -28,7 +29,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 _OF_STEPS = frozenset((*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 
 
-class SlicePlan(NamedTuple):
+class SlicePlan(msgspec.Struct, frozen=True):
     """What belongs to the steps `first` to `last`.
 
     start_ns         epoch time where the first step starts: the end of earlier work, which is not in a slice

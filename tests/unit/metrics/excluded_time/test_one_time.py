@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tb_steptime.metrics.catalogue import main_device
-from tb_steptime.metrics.excluded_time.costs import OneTimeCost, one_time_rows
 from tb_steptime.metrics.excluded_time.one_time import one_time_costs
-from tb_steptime.metrics.excluded_time.ranges import excluded_time, judged_ns
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, excluded_time, judged_ns, one_time_rows
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline

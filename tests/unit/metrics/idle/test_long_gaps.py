@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.doing import LEAST_NAMED_NS, doing_in
+from tb_steptime.metrics.idle.doing import LEAST_NAMED_NS, Doing, doing_in
 from tb_steptime.metrics.idle.long_gaps import KEPT, LongGap, LongGaps, WaitName, before_graphs_ns, long_gaps
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -189,7 +189,7 @@ def test_what_lasts_for_most_of_the_gap_names_it(case: str):
 def test_short_ops_are_not_to_be_shortened(cell_ns: int, name: str | None):
     many = {"o": "aten::slice", "p": "aten::slice", "q": "aten::slice", "r": "aten::mul"}
     trace = timeline("step | 000000000000 |\nop | .opqopqrpoq. |", cell_ns=cell_ns, names=many)
-    assert doing_in(trace, 0, 0, 12 * cell_ns) == ("op", name, None, False, False, None, 0)
+    assert doing_in(trace, 0, 0, 12 * cell_ns) == Doing("op", name, None, compiles=False)
 
 
 def test_what_follows_the_share_of_a_call_that_waits_names_the_rest():
@@ -215,12 +215,12 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |
         op     | oooooooooooooooooooooooooooooooo |""", names=names)  # fmt: skip
-    assert doing_in(trace, 0, 2_000, 5_000) == ("op", "aten::cat", None, False, False, None, 0)
+    assert doing_in(trace, 0, 2_000, 5_000) == Doing("op", "aten::cat", None, compiles=False)
     frames = timeline("""
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |""", names=names)  # fmt: skip
-    assert doing_in(frames, 0, 2_000, 5_200) == ("frame", "train.py(80): main", None, False, False, None, 0)
-    assert doing_in(frames, 0, 2_000, 5_199) == ("nothing", None, None, False, False, None, 0)
+    assert doing_in(frames, 0, 2_000, 5_200) == Doing("frame", "train.py(80): main", None, compiles=False)
+    assert doing_in(frames, 0, 2_000, 5_199) == Doing("nothing", None, None, compiles=False)
 
 
 @pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from tb_steptime.metrics.excluded_time.costs import one_time_rows
-from tb_steptime.metrics.excluded_time.ranges import judged_ns
+from tb_steptime.metrics.excluded_time.ranges import judged_ns, one_time_rows
 from tb_steptime.metrics.steady.step import steady_ns
 from tb_steptime.metrics.steady.trials import trial_intervals, trials
 from tb_steptime.trace.model import Trace

@@ -346,6 +346,34 @@ def test_a_last_all_gather_of_more_is_told_to_gather_less(kind: str, long: int, 
         }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("range", "gathers"),
+    [("FSDP::all_gather (norm)", False), ("FullyShardedDataParallel._pre_forward", False), ("forward", True)],
+)
+def test_parameters_of_an_embedding_are_no_logits(range: str, gathers: bool):
+    """FSDP gathers an embedding at last, which has more parameters than a layer."""
+    length = 4 + 63 + 3 + 20 + 15
+    layers = timeline(
+        f"""
+        step         | {"5" * length} |
+        user {range} | {"r" * 22:.<{length}} |
+        op           | {"m." * 10:.<{length}} |
+        runtime      | {"k" + "c." * 10 + "y" * (length - 21)} |
+        kernel 7     | {"...." + "kkk...." * 9 + "kkk" + "." * 20 + "k" * 15:.<{length}} |
+        nccl 7       | {"...." + "...cc.." * 9 + "..." + "c" * 20:.<{length}} |""",
+        names={
+            "m": "aten::addmm",
+            "k": "gemm",
+            "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        },
+        calls={"y": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    insight = sure(layers, "between_layers")
+    assert insight.how is not None
+    assert ("logits" in insight.how) is gathers
+
+
 @pytest.mark.parametrize("steps", [1, 2, 4])
 def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised(steps: int):
     """All exchanges have one size, so another rank came late to the long one."""

@@ -9,7 +9,7 @@ import pytest
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Severity
-from tb_steptime.insights.rules.host.optimizer_launches import MANY_KERNELS
+from tb_steptime.insights.rules.host.host_bound import MANY_KERNELS
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job
 from tests.drawn.cards import said
@@ -131,6 +131,11 @@ def test_inference_in_fp32_hears_of_16_bits(
 
 GEMV = "void gemv2T_kernel_val<int, int, {type}, {type}, {type}, float, 128, 16, 4, 4, false>(int)"
 HALF_VECTORS = GEMV.format(type="__half")
+HALF_INPUTS = '["c10::Half","c10::Half"]'
+ONE_ROW = "[[1,4096],[4096,4096]]", HALF_INPUTS
+ONE_COLUMN = "[[65536,1024],[1024,1]]", HALF_INPUTS
+MORE_INPUTS = "# more inputs in a batch: the weights are read once for all of them"
+MORE_PROMPTS = "output = model.generate(**several_prompts)  # the weights are read once for all of them"
 FLASH = "void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128>>(int)"
 #: The same where the launches are outside of all ops, as those of graphs.
 OUTSIDE_OPS = f"""
@@ -175,7 +180,8 @@ def test_products_of_a_matrix_and_a_vector_read_weights_for_one_row(
     drawing: str, given: dict[str, str], fires: bool
 ) -> None:
     names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", HALF_VECTORS), "f": "aten::add", "e": ADD}
-    insight = found("matrix_vectors", drawing, names=names | given, devices={0: A100})
+    inputs = dict.fromkeys("abc", ONE_ROW)
+    insight = found("matrix_vectors", drawing, names=names | given, inputs=inputs, devices={0: A100})
     assert (insight is not None) is fires
     if insight is not None:
         assert (insight.gain_ns, insight.severity, insight.why.values["count"].value) == (0, Severity.MINOR, 3)
@@ -185,8 +191,35 @@ def test_products_of_a_matrix_and_a_vector_read_weights_for_one_row(
 def test_short_products_do_not_show_what_sets_their_pace(cell_ns: int, fires: bool) -> None:
     """Three of them last for seven cells."""
     names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", HALF_VECTORS), "f": "aten::add", "e": ADD}
-    insight = found("matrix_vectors", INFERRING, names=names, devices={0: A100}, cell_ns=cell_ns)
+    inputs = dict.fromkeys("abc", ONE_ROW)
+    insight = found("matrix_vectors", INFERRING, names=names, inputs=inputs, devices={0: A100}, cell_ns=cell_ns)
     assert (insight is not None) is fires
+
+
+@pytest.mark.parametrize(
+    ("inputs", "given", "first_line"),
+    [
+        (dict.fromkeys("abc", ONE_ROW), {}, MORE_INPUTS),
+        (dict.fromkeys("abc", ONE_ROW), {"e": FLASH}, MORE_PROMPTS),
+        ({"a": ONE_COLUMN, "b": ONE_ROW, "c": ONE_ROW}, {}, MORE_INPUTS),
+        ({"a": ONE_ROW, "b": ONE_COLUMN, "c": ONE_COLUMN}, {}, None),
+        (dict.fromkeys("abc", ONE_COLUMN), {"e": FLASH}, None),
+        ({"a": ONE_COLUMN}, {"e": FLASH}, MORE_PROMPTS),
+        ({"a": ONE_ROW}, {}, None),
+        ({}, {}, None),
+        ({}, {"e": FLASH}, MORE_PROMPTS),
+        ({}, {"f": "aten::bmm", "e": HALF_VECTORS}, MORE_PROMPTS),
+        ({}, dict.fromkeys("abc", "aten::mv"), None),
+    ],
+)
+def test_a_larger_batch_is_free_where_the_vector_is_the_input(
+    inputs: dict[str, tuple[str, str]], given: dict[str, str], first_line: str | None
+) -> None:
+    """A layer with one output multiplies a matrix of inputs by a vector of weights, and a solver does alike. Of the
+    three products, a takes two cells, b three and c two; e takes two."""
+    names = {**dict.fromkeys("abc", "aten::mm"), **dict.fromkeys("klm", HALF_VECTORS), "f": "aten::add", "e": ADD}
+    insight = found("matrix_vectors", INFERRING, names=names | given, inputs=inputs, devices={0: A100})
+    assert (insight and (insight.how or "").splitlines()[0]) == first_line
 
 
 def test_unused_tensor_cores_are_worth_nothing_while_the_host_sets_the_pace():

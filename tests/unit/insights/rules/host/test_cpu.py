@@ -15,6 +15,7 @@ from tests.drawn.memory import CPU, GPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
 MS = 1_000_000
+_AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
 
 
@@ -273,6 +274,58 @@ def test_pooling_has_a_layout_that_is_faster_and_no_type():
     assert card["cpu_ops"].how == "model = model.to(memory_format=torch.channels_last)  # the inputs too"
 
 
+_LAYOUT = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "how"),
+    [
+        ("aten::max_pool2d", None, _LAYOUT),
+        ("aten::max_pool1d", None, None),
+        ("aten::avg_pool1d", "[[16,8,1,512],[],[]]", None),
+        ("aten::mul", None, _LAYOUT + ": only where they have 4 dimensions"),
+        ("aten::mul", "[[16,8,32,16],[],[]]", _LAYOUT),
+        ("aten::mul", "[[16,8,1,512],[],[]]", None),
+        ("aten::mul", "[[8,1,512],[],[]]", None),
+    ],
+)
+def test_pooling_along_one_dimension_has_no_layout_of_images(function: str, shapes: str | None, how: str | None):
+    """Functions for one dimension call the op for images, too."""
+    names = NAMES | {"f": function, "p": "aten::max_pool2d_with_indices", "q": "aten::max_pool2d_with_indices_backward"}
+    inputs = dict.fromkeys("pq", (shapes, "[]")) if shapes else None
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nop | {'ffff......' * 4} |\nop | {'pppp.qqm..' * 4} |"
+    found = cards(judged(timeline(drawn, names=names, inputs=inputs)))
+    assert (found["cpu_ops"].how if "cpu_ops" in found else None) == how
+
+
+@pytest.mark.parametrize(
+    ("ops", "how"),
+    [
+        ("ggggmmmm..", None),  # nothing can be set for what takes most, and 16 bits may take longer
+        ("ggggcccc..", _LAYOUT + ": only where they have 4 dimensions"),
+        ("gggmmmm...", ""),
+    ],
+)
+def test_16_bits_alone_are_no_reason_to_pass_over_what_takes_more(ops: str, how: str | None):
+    steps = "".join(str(number) * 10 for number in range(4))
+    trace = timeline(f"step | {steps} |\nop | {ops * 4} |", names=NAMES | {"g": "aten::gather"})
+    found = cards(judged(trace))
+    lines = (found["cpu_ops"].how or "").splitlines() if "cpu_ops" in found else [None]
+    expected = [None] if how is None else [*([how] if how else []), _AUTOCAST]
+    assert lines == expected
+
+
+@pytest.mark.parametrize(("dtype", "advised"), [("c10::BFloat16", False), ("float", True)])
+def test_16_bits_are_not_advised_to_a_cpu_that_computes_them_slowly(dtype: str, advised: bool):
+    inputs = {"h": (_MM, f'["{dtype}","{dtype}"]'), "c": (_IMAGES, '["float","float"]')}
+    steps = "".join(str(number) * 10 for number in range(4))
+    names = NAMES | {"h": "aten::mm"}
+    trace = timeline(f"step | {steps} |\nop | {'cccccchh..' * 4} |", names=names, inputs=inputs, cell_ns=30 * MS)
+    found = {each.id: each for each in judged(trace).insights}
+    assert (_AUTOCAST in (found["cpu_ops"].how or ""), "slow_half" in found) == (advised, not advised)
+
+
 def test_of_kinds_without_a_setting_the_next_one_counts():
     """One op takes most of the step, and no setting is for it."""
     card = cards(of_ops("eeeeeccc.."))["cpu_ops"]
@@ -288,6 +341,9 @@ def test_of_kinds_without_a_setting_the_next_one_counts():
         ("e.q.r." * 34, True),  # as much Python between them
         ("eqr" * 34 + "." * 1200, False),  # a wait, or a slow function
         ("eqr" * 34 + "q" * 500, False),  # a large op among them
+        ("eqr" * 34 + "." * 500, False),  # one wait of less than 5 us for each op
+        (("eqr" + "." * 20) * 34, True),  # Python that calls the next op
+        (("eqr" + "." * 21) * 34, False),  # Python that does something of its own
         ("e.b.v." * 100, False),  # to be compiled
     ],
 )
@@ -298,6 +354,43 @@ def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
     assert ("small_ops" in [each.id for each in found]) is fires
 
 
+@pytest.mark.parametrize(
+    ("ops", "update", "fires"),
+    [
+        ("eqr" * 50, "", True),
+        ("eqr" * 50, "eqr" * 50, True),
+        ("eqr" * 50, "e..q..r..." * 20, False),  # 200 of 350 us in and between its ops
+        ("eqr" * 33, "eqr" * 33, False),  # 99 ops of the model
+    ],
+)
+def test_small_ops_of_an_optimizer_are_not_the_models(ops: str, update: str, fires: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "u": "Optimizer.step#SGD.step"}
+    steps = "".join(str(number) * len(ops + update) for number in range(4))
+    marks = f"user Optimizer.step#SGD.step | {('.' * len(ops) + 'u' * len(update)) * 4} |\n" if update else ""
+    trace = timeline(f"step | {steps} |\n{marks}op | {(ops + update) * 4} |", names=names)
+    assert ("small_ops" in [each.id for each in judged(trace).insights]) is fires
+
+
+@pytest.mark.parametrize(("calls", "advised"), [(4_998, False), (5_001, True)])
+def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
+    names = NAMES | {"q": "aten::gather", "r": "aten::item"}
+    ops = "eqr" * (calls // 3)
+    found = judged(timeline(f"step | {'0' * calls}{'1' * calls} |\nop | {ops * 2} |", names=names)).insights
+    (card,) = [each for each in found if each.id == "small_ops"]
+    assert ("torch.vmap" in (card.how or "")) is advised
+
+
+@pytest.mark.parametrize(("function", "fires"), [("p", False), (".", True)])
+def test_a_function_that_takes_most_is_told_in_place_of_small_ops(function: str, fires: bool):
+    """It runs for 2 us between two ops of 1 us each, 80 times a step."""
+    names = NAMES | {"q": "aten::gather", "r": "aten::item", "p": "metrics.py(9): count"}
+    steps = "".join(str(number) * 320 for number in range(4))
+    python = f"python | {f'.{function * 2}.' * 320} |"
+    trace = timeline(f"step | {steps} |\n{python}\nop | {'q..r' * 320} |", names=names, job=Job(with_stack=True))
+    assert ("small_ops" in [each.id for each in judged(trace).insights]) is fires
+
+
+_IMAGES = "[[8,3,64,64],[16,3,3,3]]"
 _MM, _SMALL = "[[256,512],[512,512]]", "[[16,64],[64,64]]"  # 134 and 0.1 MFLOP
 
 
@@ -461,6 +554,25 @@ def test_zeros_that_fill_the_gradient_of_a_table_are_to_be_left_out(node: str, i
     )
     found = [each for each in judged(trace).insights if each.id == "sparse_gradients"]
     assert [each.gain_ns for each in found] == ([gain_ns] if gain_ns else [])
+
+
+@pytest.mark.parametrize(("op", "optimizer"), [("aten::linalg_vector_norm", "SGD"), ("aten::mul_", "AdamW")])
+def test_what_needs_all_rows_of_a_table_takes_no_sparse_gradients(op: str, optimizer: str):
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        user Optimizer.step#{optimizer}.step | {".......oo." * 4} |
+        op   | {"mmnnnncuu." * 4} |
+        op   | {"..ff......" * 4} |""",
+        names=NAMES
+        | {
+            "n": "autograd::engine::evaluate_function: EmbeddingBackward0",
+            "f": "aten::fill_",
+            "c": op,
+            "u": "aten::addcdiv_",
+        },
+    )
+    assert "sparse_gradients" not in cards(judged(trace))
 
 
 def test_the_closure_of_an_optimizer_is_no_update():

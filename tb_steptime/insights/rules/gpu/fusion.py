@@ -1,0 +1,263 @@
+"""Kernels whose work fewer kernels would do, with less to read and write.
+
+attention  |bmm|scale|mask|softmax|bmm|      -> one fused kernel
+chains     |mul|add|relu|                    -> what a compiler merges, or a fused norm
+optimizer  |mul|addcmul|sqrt|div|add|        -> one pass over the weights
+x[index]   |sort|sum by index|               -> a sum without a sort
+"""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
+from tb_steptime.insights.host_gains import late_ns
+from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
+from tb_steptime.insights.rules.host.host_bound import OPTIMIZER, fused_form
+from tb_steptime.insights.severity import WARNING_FRACTION
+from tb_steptime.insights.wording.kernels import mostly, place_of, site_phrase
+from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, EagerAttention, FusibleChains
+from tb_steptime.text import Phrase, closed, count, filled, joined, ns, phrase, text
+from tb_steptime.text.patterns import expression
+
+#: From this share of softmaxes on that torch's own attention op writes to memory, the card is about its inputs.
+MOSTLY = 0.5
+
+#: Ops of a softmax that masks what comes later, so that no tensor holds the mask. A mask tensor would keep torch's
+#: op from flash attention.
+_CAUSAL = expression(r"(?i)upper_?triang|causal")
+#: Ops of Megatron-LM and of projects that took them over.
+_MEGATRON = expression(r"^Scaled\w*Softmax")
+_OF_MEGATRON = "# Megatron-LM: --attention-backend flash, in versions without it --use-flash-attn"
+_OF_HUGGING_FACE = '# Hugging Face: Model.from_pretrained(name, attn_implementation="sdpa")'
+#: Code that shows why torch's attention op found no fused kernel.
+EXPLAIN = """with torch.nn.attention.sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION]):
+    model(batch)  # warns why no fused kernel takes these inputs"""
+
+
+def eager_attention(facts: Facts) -> Insight | None:
+    """Fires when what attention writes to memory between its products is worth a card.
+
+    Similar pattern: a classifier's softmax has no product of many matrices on both sides; fused attention has no
+    softmax kernel at all; a softmax between products of other sizes is something else, where sizes are recorded.
+
+    Needs: GPU kernels and the ops that launched them; with `record_shapes=True` the sizes are compared.
+
+    Jobs: training and inference, eager or compiled; kernels of captured graphs have no op and are not judged.
+
+    Gain: time a step of the kernels between the products that work on the weights: softmax, scale, mask, dropout and
+    conversions.
+
+    Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
+    """
+    found = facts.waste.attention if facts.waste else None
+    if found is None:
+        return None
+    by_torch, words = found.written_out >= MOSTLY, "Attention writes its weights out: softmax takes {softmax} a step"
+    times = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
+    words += ", scale, mask and the like {other}" if found.other_ns else ""
+    title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
+    return kernel_card(
+        facts,
+        id="eager_attention",
+        title=phrase(title),
+        later=phrase("After the first fix: use fused attention"),
+        why=closed(joined(filled(words, times), site_phrase(found.site), by=": ")),  # names last: they are shortened
+        how=EXPLAIN if by_torch else fused_code(found),
+        gain_ns=found.total_ns,
+        formula=phrase(
+            "Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
+            "attention: fused, they never write the weights to memory."
+        ),
+        why_confidence=phrase(
+            "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
+        ),
+        view="gpu",
+        site=found.site,
+    )
+
+
+def fused_code(found: EagerAttention) -> str:
+    """Returns the code for models that implement attention by hand, by what their softmax shows of them."""
+    op = found.site.op or ""
+    mask = "is_causal=True" if _CAUSAL.search(op) else "attn_mask=mask"
+    code = f"torch.nn.functional.scaled_dot_product_attention(q, k, v, {mask})"
+    if _MEGATRON.match(op):
+        return f"{code}\n{_OF_MEGATRON}"
+    return f"{code}\n{_OF_HUGGING_FACE}" if not op or op.startswith("aten::") else code
+
+
+_TITLES: dict[ChainKind, str] = {
+    "rms_norm": "Use the fused RMSNorm",
+    "layer_norm": "Use the fused LayerNorm",
+    "rotary": "Fuse the rotary embedding",
+    "elementwise": "Fuse chains of elementwise kernels",
+}
+#: A fused op helps the chains of its own kind only. From this share of the gain on, the card is about one kind; below
+#: it about a compiler, which fuses chains of all kinds.
+_MOST = 0.8
+
+_COMPILE = "model = torch.compile(model)"
+#: In inference, a batch norm needs no kernel of its own at all.
+_FOLD = "\n# or without batch norm's kernels: torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)"
+_HOW: dict[ChainKind, str] = {
+    "rms_norm": "torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps)  # or torch.nn.RMSNorm",
+    "layer_norm": "torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps)",
+    "rotary": "apply_rotary = torch.compile(apply_rotary)",
+}
+
+_KEPT = phrase("Which results must stay in memory is not known.")
+_KEPT_FOR_BACKWARD = phrase("Which results must stay in memory, mainly for the backward pass, is not known.")
+
+
+def fusible_chains(facts: Facts) -> Insight | None:
+    """Fires when chains of kernels that only read and write memory cost a twentieth of the step more than one each.
+
+    Similar pattern: kernels of an optimizer, of gradients' sums and of their exchange follow each other too, and are
+    left out; so are kernels that a compiler generated, chains that a copy or another kernel interrupts, and what fused
+    attention would replace.
+
+    Needs: GPU kernels and the ops that launched them.
+
+    Jobs: eager ones. Where a compiler generated kernels, what is left has a reason, and nothing is said.
+
+    Gain: chain by chain, its time less that of its longest kernel, at most three quarters (est.); a card about one kind
+    of chains counts those of that kind.
+
+    Left out: results that the backward pass reads and that have to be written anyway; time to compile.
+    """
+    chains = facts.waste.chains if facts.waste else None
+    if chains is None or chains.compiled or not chains.kinds:
+        return None
+    leading, kind, counted = chains.kinds[0], *_subject(chains)
+    gain_ns = sum(each.gain_ns for each in counted)
+    if facts.share(gain_ns) < WARNING_FRACTION:
+        return None
+    return kernel_card(
+        facts,
+        id="fusible_chains",
+        title=phrase(_TITLES[kind]),
+        why=_why_of_chains(counted, leading),
+        how=_how_to_fuse(facts, kind, leading),
+        gain_ns=gain_ns,
+        formula=phrase(
+            "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
+            "fused kernel reads and writes at least what that one does."
+        ),
+        why_confidence=_KEPT if facts.job.purpose == "inference" else _KEPT_FOR_BACKWARD,
+        view="gpu",
+        site=leading.site,
+        estimated=True,
+    )
+
+
+def _subject(chains: FusibleChains) -> tuple[ChainKind, list[ChainsOfKind]]:
+    """Returns the kind that the title names, and the chains that the gain counts."""
+    leading = chains.kinds[0]
+    if leading.kind != "elementwise" and leading.gain_ns >= _MOST * chains.gain_ns:
+        return leading.kind, [leading]
+    return "elementwise", chains.kinds
+
+
+def _how_to_fuse(facts: Facts, kind: ChainKind, leading: ChainsOfKind) -> str:
+    if kind != "elementwise":
+        return f"{_HOW[kind]}\n{_COMPILE}"
+    folds = facts.job.purpose == "inference" and any("batch_norm" in op for op in leading.ops)
+    return _COMPILE + _FOLD if folds else _COMPILE
+
+
+def _why_of_chains(counted: list[ChainsOfKind], leading: ChainsOfKind) -> Phrase:
+    place = place_of(leading.site)
+    values = {
+        "count": count(round(sum(each.kernels for each in counted))),
+        "time": ns(sum(each.total_ns for each in counted)),
+        "ops": text(", ".join(op.removeprefix("aten::") for op in leading.ops)),
+        "module": text(place or ""),
+    }
+    words = "{count} kernels of {time} a step only pass data on to the next one, mostly {ops}"
+    return filled(words + (" in {module}." if place else "."), values)
+
+
+#: Of Adam's kernels: one pass reads the weight, its gradient and two averages, and writes three of them: seven values.
+#: The separate kernels read and write 19 to 21.
+SAVED_BY_ONE_PASS = 0.6
+_OPTIMIZERS = ("Adam", "AdamW")
+
+
+def optimizer_passes(facts: Facts) -> Insight | None:
+    """Fires when the kernels of Adam take a visible part of the step, and none of them does a whole update.
+
+    Similar pattern: a GPU that waits for the optimizer's launches: `tiny_optimizer_kernels` and `fused_optimizer` are
+    about that, and then there is no further card. A fused optimizer, and a compiled one: their kernels have other
+    names. Other optimizers save less: SGD reads and writes eight values, and five in one pass.
+
+    Needs: the range `Optimizer.step`, which torch writes by itself, and GPU kernels with their launch calls.
+
+    Jobs: training with Adam on a GPU.
+
+    Gain: 60 % of the time of these kernels (est.), as memory limits them.
+
+    Left out: the launches that are saved.
+    """
+    update, optimizer = facts.waste.update if facts.waste else None, facts.job.optimizer
+    if update is None or optimizer not in _OPTIMIZERS or (facts.waste and facts.waste.fused):
+        return None
+    if facts.share(late_ns(facts.host, OPTIMIZER)) >= WORTH_FRACTION:
+        return None
+    return kernel_card(
+        facts,
+        id="optimizer_passes",
+        title=phrase("Update the weights in one pass"),
+        why=phrase(
+            "{count} kernels of the optimizer take {time} a step: each reads and writes the weights or their averages.",
+            count=count(round(update.count)),
+            time=ns(update.total_ns),
+        ),
+        how=fused_form(optimizer),
+        gain_ns=update.gain_ns * SAVED_BY_ONE_PASS,
+        formula=phrase(
+            "60 % of the time of these kernels (est.), because one kernel reads and writes a third of their values."
+        ),
+        why_confidence=phrase("What the fused kernel takes is an estimate from what it reads and writes."),
+        view="gpu",
+        site=update.site,
+        estimated=True,
+    )
+
+
+#: The estimate of what a sum without a sort saves, as for chains of kernels: a part of the work stays.
+SAVED_WITHOUT_SORT = 0.75
+
+
+def indexed_gradients(facts: Facts) -> Insight | None:
+    """Fires when gradients of tensors that are indexed with a tensor take a twentieth of the step.
+
+    Similar pattern: gradients of embeddings and of `gather`, and assignments x[index] = y: their kernels have other
+    names.
+
+    Needs: GPU kernels; the ops that launched them, for the sort.
+
+    Jobs: training on a GPU.
+
+    Gain: three quarters of the time of these kernels (est.), as sums in any order need no sort.
+
+    Left out: how often the same index occurs, which makes the kernel slow.
+    """
+    found = facts.waste.indexing if facts.waste else None
+    if found is None or facts.share(found.total_ns) < WARNING_FRACTION:
+        return None
+    what = phrase(
+        "The gradient of an indexed tensor takes {time} a step: it sorts the indices first", time=ns(found.total_ns)
+    )
+    return kernel_card(
+        facts,
+        id="indexed_gradients",
+        title=phrase("Select rows with index_select in place of indexing"),
+        why=mostly(what, found.site),
+        how="x.index_select(0, index)  # or torch.gather, torch.nn.functional.embedding: no sort in the backward pass",
+        gain_ns=found.gain_ns * SAVED_WITHOUT_SORT,
+        formula=phrase("Three quarters of the time of these kernels and of the sort before them (est.)."),
+        why_confidence=phrase("How long index_select takes is not known."),
+        view="gpu",
+        site=found.site,
+        estimated=True,
+    )

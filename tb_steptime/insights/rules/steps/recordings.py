@@ -1,0 +1,161 @@
+"""Recordings that lack what a verdict needs, or consist of what comes once: launch calls, work of the GPU, later steps.
+The cards say what to record, and have no gain."""
+
+from __future__ import annotations
+
+from tb_steptime.insights.base import Confidence, Evidence, Insight
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.host_gains import EVIDENCE
+from tb_steptime.insights.rules.host.blocking_rows import brief
+from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
+from tb_steptime.insights.wording.host import by_others, hidden_in_graphs
+from tb_steptime.insights.wording.vendors import device_activity
+from tb_steptime.metrics.excluded_time.one_time import OneTimeCause
+from tb_steptime.text import filled, ns, phrase, text
+
+_CERTAIN = phrase("No gain: the other figures become certain.")
+
+#: Titles by whether the trace has any launch calls. If it has some, the missing ones are those of work launched before
+#: the recording, and of graphs launched through another call.
+_LAUNCHES = {True: phrase("Record the launches after a warm-up"), False: phrase("Record the launches too")}
+_WITH_LAUNCHES = {
+    True: "profile(schedule=schedule(wait=1, warmup=2, active=3))",
+    False: "profile(activities=[ProfilerActivity.CPU, {activity}])",
+}
+
+
+def trace_quality(facts: Facts) -> Insight | None:
+    """Fires when a twentieth of the step is idle time before work whose launch is not recorded.
+
+    Similar pattern: captured graphs, whose kernels have no launch call each: where the graph's own call is recorded,
+    all of them belong to it.
+
+    Needs: GPU activity.
+
+    Jobs: those with a GPU.
+
+    Gain: none; the other figures become certain.
+
+    Left out: everything: the other figures become certain.
+    """
+    idle = facts.idle
+    if idle is None or facts.share(idle.unknown) < WARNING_FRACTION:
+        return None
+    launches = facts.host.launches is not None and facts.host.launches.calls > 0
+    return Insight(
+        id="trace_quality",
+        title=_LAUNCHES[launches],
+        why=phrase(
+            "For {unknown} a step the GPU is idle before work whose launch call the trace does not have.",
+            unknown=ns(idle.unknown),
+        ),
+        how=_WITH_LAUNCHES[launches].format(activity=device_activity(facts.job.accelerator)),
+        gain_formula=_CERTAIN,
+        confidence=Confidence.HIGH,
+        why_confidence=phrase("It is a count of the work without a launch call."),
+        view="host",
+        colour="other",
+        instead=phrase("better data"),
+    )
+
+
+_HOW = """profile(
+    activities=[ProfilerActivity.CPU, {activity}],
+    schedule=schedule(wait=1, warmup=2, active=3),
+)
+# nvidia-smi (AMD: rocm-smi) lists other processes on the GPU"""
+
+
+_WHY = "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: "
+_BEHIND_ANYTHING = _WHY + "graphs without their kernels, earlier work, or another process."
+_BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not show."
+_BEHIND_OTHERS = _WHY + "another process, whose turn it is, or work from before the recording."
+_HOW_OF_OTHERS = "nvidia-smi  # AMD: rocm-smi; lists the processes on the GPU"
+_HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
+
+
+def unrecorded_work(facts: Facts) -> Insight | None:
+    """Fires when for a twentieth of the step the GPU must be busy with work that the trace does not show, or its next
+    work waits for something although the process has no other GPU.
+
+    Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
+    out, several times over. Waits for another GPU of the process, and before collectives, do not count.
+
+    Needs: launch calls, blocking calls and GPU activity.
+
+    Jobs: those with a GPU.
+
+    Gain: none; the other figures become certain.
+
+    Left out: everything: what the GPU does meanwhile is not known.
+    """
+    if facts.share(facts.unrecorded_ns) < WARNING_FRACTION:
+        return None
+    how, instead = _HOW.format(activity=device_activity(facts.job.accelerator)), "better data"
+    title, why = "Record the GPU's work after a warm-up", _BEHIND_ANYTHING
+    if hidden_in_graphs(facts):
+        title, why, how = "Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS
+    elif by_others(facts):
+        title, why, how = "Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS
+        instead = "a free GPU"
+    return Insight(
+        id="unrecorded_work",
+        title=phrase(title),
+        why=phrase(why, unrecorded=ns(facts.unrecorded_ns)),
+        how=how,
+        gain_formula=_CERTAIN,
+        confidence=Confidence.MEDIUM,
+        why_confidence=phrase("Launches, synchronizes and copies take far longer than an idle GPU lets them take."),
+        view="host",
+        colour="kernel",
+        about_ns=facts.unrecorded_ns if by_others(facts) else 0,  # another process may take this time away
+        instead=phrase(instead),
+    )
+
+
+_WARM_UP = "schedule(wait=1, warmup=3, active=3)  # and prof.step() after each batch"
+
+#: The longest one-time work, by its cause.
+_LONGEST: dict[OneTimeCause, str] = {
+    "compilation": "torch.compile takes {longest}",
+    "graph_capture": "a graph is captured in {longest}",
+    "first_call": "{longest} in the first {name}",
+    "set_up": "{longest} in the first {name}",
+    "loading": "kernels are loaded at their first launch, in up to {longest}",
+    "between_ops": "{longest} in Python code between ops",
+    "allocation": "{longest} in {name}",
+}
+
+
+def one_time(facts: Facts) -> Insight | None:
+    """Fires when a large part of the recorded steps is what comes once: compiling, loading, setting up.
+
+    Similar pattern: a long call in each step, which is no first one; a call that waits for the GPU, or for batches,
+    which is never counted here.
+
+    Needs: the calls of the runtime, or ops; compilation also marks itself.
+
+    Jobs: all, on a GPU or not, whose recording begins with the job, or with new code.
+
+    Gain: none; later steps are without this already.
+
+    Left out: everything: the verdict and all gains are without this time.
+    """
+    costs, recorded_ns = facts.host.one_time, sum(step.duration_ns for step in facts.overview.steps)
+    once_ns = sum(step.once_ns for step in facts.overview.steps)
+    if not costs or once_ns < MAJOR_FRACTION * recorded_ns:
+        return None
+    values = {"once": ns(once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
+    return Insight(
+        id="one_time",
+        title=phrase("Begin recording after a warm-up"),
+        why=filled(f"{{once}} of the recorded steps is one-time work: {_LONGEST[costs[0].cause]}.", values),
+        how=_WARM_UP,
+        gain_formula=phrase("No gain: later steps are without this already."),
+        confidence=Confidence.HIGH,
+        why_confidence=phrase("It is measured, and left out of the verdict and of all gains."),
+        view="host",
+        colour="runtime",
+        evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in costs][:EVIDENCE],
+        instead=phrase("better data"),
+    )
