@@ -879,8 +879,8 @@ export interface CpuOptimizer {
  * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
  * lower median time; without tables that get a dense gradient from elsewhere, too
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
- * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work and
- * the optimizer
+ * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
+ * waits for batches and the optimizer
  */
 export interface CpuWork {
   ops: CpuOpRow[];

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
+import numpy as np
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import DeviceIdle, HostResult
@@ -18,7 +19,7 @@ from tb_steptime.insights.base import Confidence
 from tb_steptime.insights.judged_results import judged_exchanges, judged_host
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
-from tb_steptime.metrics.excluded_time.ranges import WHOLE_FRACTION
+from tb_steptime.metrics.excluded_time.ranges import are_whole
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
@@ -167,9 +168,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _whole_steps(self) -> list[int]:
         steps = self.overview.steps
-        lost = [step.duration_ns - step.judged_ns > WHOLE_FRACTION * step.duration_ns for step in steps]
-        all_alike = self.overview.device is None or all(lost)
-        return [i for i in range(len(steps)) if all_alike or not lost[i]]
+        if self.overview.device is None:
+            return list(range(len(steps)))
+        length, judged = (np.array([getattr(each, of) for each in steps]) for of in ("duration_ns", "judged_ns"))
+        whole: list[int] = np.flatnonzero(are_whole(length, judged)).tolist()
+        return whole
 
     @cached_property
     def starts_longer(self) -> bool:

@@ -32,7 +32,7 @@ from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind
+from tb_steptime.trace.table import Bool, Int64, Kind, median
 
 
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
@@ -72,18 +72,25 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
     return judged
 
 
-#: A step with more than this share excluded from verdicts is not comparable with the others.
-WHOLE_FRACTION = 0.05
+#: A step with more than this share excluded from verdicts is not comparable with the others, unless the rest is this
+#: many times as long as their median.
+_WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
 def whole_steps(trace: Trace, device: int | None) -> Bool:
-    """Says which steps are compared, and which a verdict averages over: those of which at most a twentieth is excluded
-    from verdicts for `device` (None: for a process without a device). All of them if no step is whole, since there is
-    nothing else."""
-    steps = find_steps(trace)
-    length: Int64 = steps.duration_ns
-    whole: Bool = length - judged_ns(trace, device) <= WHOLE_FRACTION * length
-    return whole if whole.any() else np.ones(len(length), bool)
+    """Says which steps are compared, and which a verdict averages over, for `device` (None: for a process without a
+    device): `are_whole`."""
+    return are_whole(find_steps(trace).duration_ns, judged_ns(trace, device))
+
+
+def are_whole(length_ns: Int64, judged_ns: Int64) -> Bool:
+    """Says of which steps at most a twentieth is excluded from verdicts, or of which the rest is still clearly longer
+    than such steps usually are: a long wait beside one-time work is no part of it. All of them if no step is whole,
+    since there is nothing else."""
+    whole: Bool = length_ns - judged_ns <= _WHOLE_FRACTION * length_ns
+    if not whole.any():
+        return np.ones(len(length_ns), bool)
+    return whole | (judged_ns > _STILL_LONGER * median(judged_ns[whole]))
 
 
 def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:

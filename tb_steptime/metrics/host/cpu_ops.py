@@ -23,7 +23,7 @@ from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, exact_sums, known
-from tb_steptime.trace.host_ranges import loader_names
+from tb_steptime.trace.host_ranges import loader_intervals, loader_names
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, self_times
@@ -196,8 +196,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
-    short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work and
-                      the optimizer
+    short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
+                      waits for batches and the optimizer
     """
 
     ops: list[CpuOpRow]
@@ -465,7 +465,8 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
-    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - updates - left_out).sum())
+    apart = Intervals.joined([updates, loader_intervals(trace), left_out])
+    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - apart).sum())
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:

@@ -178,8 +178,8 @@ torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one mo
 
 def small_ops(facts: Facts) -> Insight | None:
     """Fires when a step of a job on the CPU has a hundred ops or more besides those of the optimizer that usually take
-    5 us or less on average, and these and the gaps of 20 us or less between them take half of the step. Interruptions
-    of ops do not count to the step.
+    5 us or less on average, and these and the gaps of 20 us or less between them take half of the step without
+    interruptions of ops, and three tenths of the recorded step.
 
     Similar pattern: a few large ops among many small ones: their mean is larger. Ops that torch.compile can fuse:
     `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes

@@ -43,6 +43,7 @@ def test_own_times_of_the_ops_of_a_step_sum_to_all():
         step_ns=10 * US,
         threads=2,
         cores=None,
+        short_gaps_ns=1 * US,  # before each step's end; the gap of the optimizer and the wait are none
     )
 
 
@@ -50,6 +51,18 @@ def test_communication_is_no_work():
     trace = timeline("step | 0000000000 |\nop | aaacccccc. |", names={"c": "c10d::allreduce_"})
     work = cpu_work(trace, Intervals.empty(), NONE)
     assert ([row.op for row in work.ops], work.busy_ns) == (["a"], 3 * US)
+
+
+def test_gaps_are_short_by_their_own_length():
+    """Gaps of 20 and 21 us between ops of two threads; what is before the first op and after the last one is none."""
+    trace = timeline(
+        f"""
+        step      | {"0" * 60} |
+        op        | {".a" + "." * 20 + ".." + "." * 21 + "a":.<60} |
+        op engine | {".." + "." * 20 + "bb":.<60} |"""
+    )
+    assert cpu_work(trace, Intervals.empty(), NONE).short_gaps_ns == 20 * US
+    assert cpu_work(trace, Intervals.of((5 * US, 10 * US)), NONE).short_gaps_ns == 15 * US
 
 
 def test_a_recording_without_ops_computes_nothing():

@@ -371,6 +371,16 @@ def test_small_ops_of_an_optimizer_are_not_the_models(ops: str, update: str, fir
     assert ("small_ops" in [each.id for each in judged(trace).insights]) is fires
 
 
+@pytest.mark.parametrize(("length", "fires"), [(230, True), (245, False)])
+def test_small_ops_take_a_part_of_the_recorded_step_too(length: int, fires: bool):
+    """One of 102 ops of 1 us is interrupted in each step, each time another one. They take 31 and 29 % of the step."""
+    names = NAMES | {"q": "aten::gather", "r": "aten::item"}
+    steps = ["eqr" * place + "e" * length + "qr" + "eqr" * (33 - place) for place in (3, 9, 15, 21)]
+    marks = "".join(str(number) * len(ops) for number, ops in enumerate(steps))
+    found = judged(timeline(f"step | {marks} |\nop | {''.join(steps)} |", names=names)).insights
+    assert ("small_ops" in [each.id for each in found]) is fires
+
+
 @pytest.mark.parametrize(("calls", "advised"), [(4_998, False), (5_001, True)])
 def test_a_loop_is_seen_by_thousands_of_ops(calls: int, advised: bool):
     names = NAMES | {"q": "aten::gather", "r": "aten::item"}
