@@ -1921,7 +1921,9 @@ export interface JobChange {
  * bytes             bytes of one collective: the larger of the amounts that one rank sends and receives; None if not
  * recorded, and then there are no bandwidths
  * count             number of these collectives in matched_steps
- * transfer_ns, wait_ns, running_ns, exposed_ns, hidden_ns   transfer + wait = running = exposed + hidden
+ * transfer_ns, wait_ns, off_ns, running_ns, exposed_ns, hidden_ns
+ * transfer + wait + off = running = exposed + hidden; off: their kernels were off their devices
+ * (`Matched.off_ns`)
  * transfer_p50_ns   median length on the rank that arrives last
  * algorithm_rate, bus_rate   bytes per second of the median, as nccl-tests define them: bytes / transfer, and that
  * times the share that each link carries, 2 (n-1)/n for an all-reduce
@@ -1929,7 +1931,7 @@ export interface JobChange {
  * prefetched        for all-gathers of FSDP the share that computation hides; otherwise None
  * stalled           number of collectives that take far longer than the others on all ranks
  * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
- * also has the time that a rank's kernel is off its device (`Matched.off_ns`)
+ * also has off_ns
  */
 export interface JobCollective {
   kind: string;
@@ -1954,6 +1956,7 @@ export interface JobCollective {
   stalled: number;
   stalled_ns: number;
   stalled_exposed_ns: number;
+  off_ns: number;
 }
 
 /**

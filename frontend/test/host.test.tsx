@@ -164,7 +164,8 @@ describe("the Host view", () => {
       dtype: "float",
       allocated_bytes: null,
     };
-    const cpu = { ...work, ops: [op], threads: 1, cores: null, double_backward: false };
+    const others = { double_backward: false, recurrent_share: 0, table_fill_ns: 0, slow_half: null, short_gaps_ns: 0 };
+    const cpu = { ...work, ...others, ops: [op], threads: 1, cores: null };
     const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };
     const page = draw(alone);
     expect(page).not.toContain("Why is the GPU idle?");

@@ -254,6 +254,7 @@ test("predictions stand after the replay: changes, then more ranks, and why no m
     unexplained: 0,
     trusted: true,
     by_device: true,
+    later_step_ns: 100_000_000,
     changes: [{ id: "late_ranks" as const, step_ns: 60, ...gain }],
     larger: [{ ranks: 6, step_ns: 110, efficiency: 0.9 }],
     larger_reason: null,
