@@ -38,7 +38,7 @@ from tb_steptime.comparison.intervals import Sample, Status, change_of_samples, 
 from tb_steptime.comparison.sides import ComparedSpan, Side
 from tb_steptime.metrics.host.blocking_calls import BlockingPlace
 from tb_steptime.metrics.host.copies import CopyPlace
-from tb_steptime.metrics.host.cpu_ops import OpTime
+from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernel_names.short_names import kind_of
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.phases.marks import PhaseId

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
-import numpy as np
 
 from tb_steptime.analyses.data_loading import DataLoadingResult
 from tb_steptime.analyses.host import DeviceIdle, HostResult
@@ -170,9 +169,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         steps = self.overview.steps
         if self.overview.device is None:
             return list(range(len(steps)))
-        length, judged = (np.array([getattr(each, of) for each in steps]) for of in ("duration_ns", "judged_ns"))
-        whole: list[int] = np.flatnonzero(are_whole(length, judged)).tolist()
-        return whole
+        whole = are_whole([each.duration_ns for each in steps], [each.judged_ns for each in steps]).tolist()
+        return [place for place, is_whole in enumerate(whole) if is_whole]
 
     @cached_property
     def starts_longer(self) -> bool:

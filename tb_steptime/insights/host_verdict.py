@@ -29,7 +29,7 @@ from tb_steptime.insights.host_gains import (
     unlinked_share,
 )
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.cpu_ops import compiling, outside_ops_ns
+from tb_steptime.insights.rules.host.cpu_outside import compiling, outside_ops_ns
 from tb_steptime.insights.rules.host.long_waits import CALL_LENGTH, main_wait, placed
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
 from tb_steptime.insights.wording.host import unrecorded_sentence

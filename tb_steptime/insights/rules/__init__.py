@@ -35,15 +35,8 @@ from tb_steptime.insights.rules.host.blocking_calls import (
     sync_bubble,
     synchronous_exchange,
 )
-from tb_steptime.insights.rules.host.cpu_ops import (
-    cpu_compiles,
-    cpu_ops,
-    cpu_optimizer,
-    cpu_outside,
-    slow_half,
-    small_ops,
-    sparse_gradients,
-)
+from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer, slow_half, small_ops, sparse_gradients
+from tb_steptime.insights.rules.host.cpu_outside import cpu_compiles, cpu_outside
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,

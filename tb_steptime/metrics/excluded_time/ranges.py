@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from tb_steptime.metrics.excluded_time.one_time import (
     LEAST_FRACTION,
@@ -83,14 +84,19 @@ def whole_steps(trace: Trace, device: int | None) -> Bool:
     return are_whole(find_steps(trace).duration_ns, judged_ns(trace, device))
 
 
-def are_whole(length_ns: Int64, judged_ns: Int64) -> Bool:
+def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
     """Says of which steps at most a twentieth is excluded from verdicts, or of which the rest is still clearly longer
     than such steps usually are: a long wait beside one-time work is no part of it. All of them if no step is whole,
-    since there is nothing else."""
-    whole: Bool = length_ns - judged_ns <= _WHOLE_FRACTION * length_ns
+    since there is nothing else.
+
+    >>> are_whole([100, 100, 100, 430], [100, 100, 80, 400]).tolist()
+    [True, True, False, True]
+    """
+    length, judged = np.asarray(recorded_ns), np.asarray(left_ns)
+    whole: Bool = length - judged <= _WHOLE_FRACTION * length
     if not whole.any():
-        return np.ones(len(length_ns), bool)
-    return whole | (judged_ns > _STILL_LONGER * median(judged_ns[whole]))
+        return np.ones(len(length), bool)
+    return np.asarray(whole | (judged > _STILL_LONGER * median(judged[whole])), bool)
 
 
 def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:

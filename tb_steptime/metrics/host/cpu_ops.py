@@ -10,19 +10,19 @@ An op belongs to the step in which it begins. The threads of OpenMP, which share
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.op_flops import shapes_of, work_of
+from tb_steptime.metrics.flops.op_flops import work_of
 from tb_steptime.metrics.gpu.utilization import collective_names
+from tb_steptime.metrics.host.moving_ops import DIMENSIONS
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.groups import Groups, exact_sums, known
+from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.host_ranges import loader_intervals, loader_names
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
@@ -86,16 +86,6 @@ FP32_RATE = 8.0
 _OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
 _FILLS = expression(r"aten::(fill_|zero_)$")
 _ADDS = expression(r"aten::add_?$")
-#: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
-_CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
-#: Ops of all convolutions, whose first input has two dimensions more.
-_ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
-#: Functions of torch that pool along one dimension. While gradients are recorded, they call those for images.
-_POOLS_ALONG_ONE = expression(r"aten::(?:max|avg)_pool1d")
-#: Functions that pool images. The op max_pool2d_with_indices is called by both.
-_POOLS_IMAGES = expression(r"aten::(?:max|avg)_pool2d$")
-#: The dimensions that they move along, which are the last ones. Images of a batch have two more.
-_SPATIAL = 2
 
 #: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
@@ -367,50 +357,8 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
         trace.strings[longest],
         usual[longest],
         len(rows) / number,
-        _DIMENSIONS[id](trace, rows) if id in _DIMENSIONS else None,
+        DIMENSIONS[id](trace, rows) if id in DIMENSIONS else None,
     )
-
-
-def _dimensions(trace: Trace, rows: Int64) -> int | None:
-    """The number of dimensions of most of the convolutions' time, by the functions that call them, else by their
-    inputs."""
-    events, shapes = trace.events, trace.events.shapes
-    called: dict[int, int] = {}
-    shaped: dict[int, int] = {}
-    for name in distinct_in(events.name[rows]).tolist():
-        mine = rows[events.name[rows] == name]
-        function = _CONVOLVES.match(trace.strings[name])
-        if function:
-            number = int(function["dimensions"])
-            called[number] = called.get(number, 0) + int(events.dur_ns[mine].sum())
-        elif shapes is not None and trace.strings[name] in _ANY_CONVOLUTION:
-            for text in distinct_in(shapes[mine[shapes[mine] >= 0]]).tolist():
-                number = len((shapes_of(trace.inputs[text]) or [()])[0]) - 2
-                shaped[number] = shaped.get(number, 0) + int(events.dur_ns[mine[shapes[mine] == text]].sum())
-    found = called or {number: time for number, time in shaped.items() if number > 0}
-    return max(found, key=lambda number: found[number], default=None)
-
-
-def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
-    """The number of dimensions of most of the pooling's time in the forward pass, by the function that calls it, else
-    by its input, which torch extends by a dimension of length 1 to pool along one."""
-    shapes = trace.events.shapes
-    forward = rows[~are_named(trace, rows, lambda name: name.endswith("_backward"))]
-    times = self_times(trace, forward)
-    flat = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_ALONG_ONE.match), forward) >= 0
-    image = (innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_IMAGES.match), forward) >= 0) & ~flat
-    if shapes is not None:
-        for text in distinct_in(shapes[forward[shapes[forward] >= 0]]).tolist():
-            first = (shapes_of(trace.inputs[text]) or [()])[0]
-            mine = (shapes[forward] == text) & ~flat & ~image
-            if len(first) > _SPATIAL:
-                (flat if 1 in first[-_SPATIAL:] or len(first) == 1 + _SPATIAL else image)[mine] = True
-    times_of = {1: int(times[flat].sum()), 2: int(times[image].sum())}
-    return max(times_of, key=lambda number: times_of[number]) if any(times_of.values()) else None
-
-
-#: Kinds of ops that move along dimensions, each with the function that counts these.
-_DIMENSIONS = {"convolution": _dimensions, "pooling": _pooled_dimensions}
 
 
 def group_of(op: str) -> CpuGroupId:
@@ -528,38 +476,3 @@ def _first_type(inputs: str) -> str | None:
     """
     listed = msgspec.json.decode(inputs)
     return str(listed[0]) if isinstance(listed, list) and listed and listed[0] else None
-
-
-#: Maximum number of ops, those with the most self time.
-OPS = 200
-
-
-class OpTime(msgspec.Struct, frozen=True):
-    """An op; sums over the given events.
-
-    self_ns        its time without the ops inside it, added up over the threads
-    deviation_ns   standard deviation of that time per step; None if there is one step
-    """
-
-    name: str
-    count: int
-    self_ns: int
-    deviation_ns: float | None = None
-
-
-def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[OpTime]:
-    """Ops by name that begin in one of the compared steps, most self time first. step_at: gives the step of each
-    instant, -1 for none."""
-    rows = trace.events.rows(Kind.CPU_OP)
-    own_ns = self_times(trace, rows)
-    step = step_at(trace.events.start_ns[rows])
-    counted = step >= 0
-    rows = rows[counted]  # one column after another: for a large trace each is 8 MB
-    own_ns = own_ns[counted]
-    step = step[counted].astype(np.int32)
-    groups = Groups.of(trace.events.name[rows])
-    names = trace.events.name[rows[groups.first]].tolist()
-    deviation = map(known, groups.deviation(own_ns, step, steps).tolist())
-    columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), deviation, strict=True)
-    ops = [OpTime(trace.strings[name], *figures) for name, *figures in columns]
-    return sorted(ops, key=lambda op: (-op.self_ns, op.name))[:OPS]

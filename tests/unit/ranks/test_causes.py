@@ -11,7 +11,7 @@ import pytest
 from tb_steptime.analyses import overview
 from tb_steptime.analyses.compare import ComparedStep, CompareResult
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.metrics.host.cpu_ops import OpTime
+from tb_steptime.metrics.host.op_times import OpTime
 from tb_steptime.metrics.kernels.launch_places import LaunchPlace
 from tb_steptime.metrics.steady.shown import ExcessName, ExcessRow
 from tb_steptime.ranks.delays.causes import causes, excess_ns

@@ -1,0 +1,62 @@
+"""Along how many dimensions the filters of convolutions and the windows of pooling move: 2 for images."""
+
+from __future__ import annotations
+
+from tb_steptime.metrics.flops.op_flops import shapes_of
+from tb_steptime.text.patterns import expression
+from tb_steptime.trace.model import Trace, are_named, rows_named
+from tb_steptime.trace.nesting import innermost, self_times
+from tb_steptime.trace.table import Int64, Kind, distinct_in
+
+#: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
+_CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
+#: Ops of all convolutions, whose first input has two dimensions more.
+_ANY_CONVOLUTION = ("aten::convolution", "aten::convolution_backward")
+#: Functions of torch that pool along one dimension. While gradients are recorded, they call those for images.
+_POOLS_ALONG_ONE = expression(r"aten::(?:max|avg)_pool1d")
+#: Functions that pool images. The op max_pool2d_with_indices is called by both.
+_POOLS_IMAGES = expression(r"aten::(?:max|avg)_pool2d$")
+#: The dimensions that they move along, which are the last ones. Images of a batch have two more.
+_SPATIAL = 2
+
+
+def _dimensions(trace: Trace, rows: Int64) -> int | None:
+    """The number of dimensions of most of the convolutions' time, by the functions that call them, else by their
+    inputs."""
+    events, shapes = trace.events, trace.events.shapes
+    called: dict[int, int] = {}
+    shaped: dict[int, int] = {}
+    for name in distinct_in(events.name[rows]).tolist():
+        mine = rows[events.name[rows] == name]
+        function = _CONVOLVES.match(trace.strings[name])
+        if function:
+            number = int(function["dimensions"])
+            called[number] = called.get(number, 0) + int(events.dur_ns[mine].sum())
+        elif shapes is not None and trace.strings[name] in _ANY_CONVOLUTION:
+            for text in distinct_in(shapes[mine[shapes[mine] >= 0]]).tolist():
+                number = len((shapes_of(trace.inputs[text]) or [()])[0]) - 2
+                shaped[number] = shaped.get(number, 0) + int(events.dur_ns[mine[shapes[mine] == text]].sum())
+    found = called or {number: time for number, time in shaped.items() if number > 0}
+    return max(found, key=lambda number: found[number], default=None)
+
+
+def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
+    """The number of dimensions of most of the pooling's time in the forward pass, by the function that calls it, else
+    by its input, which torch extends by a dimension of length 1 to pool along one."""
+    shapes = trace.events.shapes
+    forward = rows[~are_named(trace, rows, lambda name: name.endswith("_backward"))]
+    times = self_times(trace, forward)
+    flat = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_ALONG_ONE.match), forward) >= 0
+    image = (innermost(trace, rows_named(trace, (Kind.CPU_OP,), _POOLS_IMAGES.match), forward) >= 0) & ~flat
+    if shapes is not None:
+        for text in distinct_in(shapes[forward[shapes[forward] >= 0]]).tolist():
+            first = (shapes_of(trace.inputs[text]) or [()])[0]
+            mine = (shapes[forward] == text) & ~flat & ~image
+            if len(first) > _SPATIAL:
+                (flat if 1 in first[-_SPATIAL:] or len(first) == 1 + _SPATIAL else image)[mine] = True
+    times_of = {1: int(times[flat].sum()), 2: int(times[image].sum())}
+    return max(times_of, key=lambda number: times_of[number]) if any(times_of.values()) else None
+
+
+#: Kinds of ops that move along dimensions, each with the function that counts these.
+DIMENSIONS = {"convolution": _dimensions, "pooling": _pooled_dimensions}
