@@ -248,16 +248,17 @@ def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int,
         assert basis.values["judged"].value == length
 
 
-def rounds(first: int) -> Trace:
-    """Steps of a product of 0.7 ms and 0.3 ms in which the GPU is idle, because the CPU waits for it. The first step
-    loads kernels for 10 ms and has so many products, between which the GPU is idle because the CPU is late."""
-    late = ".k........" * (first - 1)
+def products(*first: str) -> Trace:
+    """Steps of a product of 1.4 ms and 0.6 ms in which the GPU is idle, because the CPU waits for it. The first step
+    loads kernels for 10 ms and has these products, between which the GPU is idle because the CPU is late."""
+    last = ".k" + "y" * (len(first[-1].rstrip(".")) - 1)
+    launches = [each.ljust(len(first[0]), ".") for each in [".k"] * (len(first) - 1) + [last]]
     return timeline(
         f"""
-        step     | {"0" * (100 + 10 * first) + "".join(str(step) * 10 for step in range(1, 5))} |
-        op       | {"a" * 100 + "aa.aa....." * (first + 4)} |
-        runtime  | {"M" * 100 + late + ".k...yyyyy" * 5} |
-        kernel 7 | {"." * 100 + "..kkkkkkk." * (first + 4)} |""",
+        step     | {"0" * (100 + len("".join(first))) + "".join(str(step) * 20 for step in range(1, 5))} |
+        op       | {"a" * 100 + "".join("aa".ljust(len(each), ".") for each in first) + ("aa" + "." * 18) * 4} |
+        runtime  | {"M" * 100 + "".join(launches) + (".k" + "y" * 15 + "...") * 4} |
+        kernel 7 | {"." * 100 + "".join(first) + (".." + "k" * 14 + "....") * 4} |""",
         names={"a": "aten::mm", "k": "ampere_sgemm_128x64_nn"},
         inputs={"a": ("[[4096,4096],[4096,4096]]", '["float","float"]')},
         devices={0: A100},
@@ -266,18 +267,18 @@ def rounds(first: int) -> Trace:
     )
 
 
-@pytest.mark.parametrize("first", [2, 4, 12])
-def test_late_launches_of_a_step_that_is_left_out_are_no_cost_of_the_others(first: int):
-    judgement = judged(rounds(first))
+@pytest.mark.parametrize("first", [("..kkkkkkk...",) * 2, ("..kkkkk.",) * 3, ("..kk..",) * 4])
+def test_late_launches_of_a_step_that_is_left_out_are_no_cost_of_the_others(first: tuple[str, ...]):
+    judgement = judged(products(*first))
     assert judgement.verdict.bound is Bound.SYNC
     costs = {each.id: each.gain_ns for each in judgement.insights if each.gain_ns}
-    # 0.3 ms behind each wait but the last one, which nothing follows; as a mean over all steps
-    assert costs == {"sync_bubble": 240_000}
+    # 0.6 ms behind each wait but the first one, behind which it is less, and the last one, which nothing follows
+    assert costs == {"sync_bubble": pytest.approx(450_000, abs=50_000)}
     why = next(each.why for each in judgement.insights if each.id == "tensor_cores_unused")
     assert [each.value for each in why.values.values() if each.unit in (Unit.NS, Unit.FRACTION)] == [1.0]
 
 
-@pytest.mark.parametrize("waits", [4, 60])
+@pytest.mark.parametrize("waits", [4, 7])
 @pytest.mark.parametrize("loads", [20, 60])
 def test_a_collective_of_a_step_that_is_left_out_is_no_part_of_the_others(waits: int, loads: int):
     """Inference: 3 ms of work, 4 ms of a collective, 2 ms of work. The first step loads kernels for so long, and its
@@ -298,8 +299,7 @@ def test_a_collective_of_a_step_that_is_left_out_is_no_part_of_the_others(waits:
     found = card(trace, "between_layers")
     assert found is not None
     assert (judgement.verdict.bound, judgement.verdict.text.values["exchange"].value) == (Bound.COMMUNICATION, 4 * MS)
-    assert (found.about_ns, found.why.values["exposed"].value, found.why.values["each"].value) == (4 * MS,) * 3
-    assert "{longest}" not in found.why.template
+    assert (found.about_ns, found.why.values["exposed"].value) == (4 * MS,) * 2
 
 
 def test_an_observer_that_the_gpu_hides_is_not_what_to_do_first():
