@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-STATIC = Path(__file__).resolve().parents[2] / "static"
+STATIC = Path(__file__).resolve().parents[1] / "static"
 #: The folder of the parts, in addresses as on disk.
 PARTS = "parts"
 #: How names of fonts end.
