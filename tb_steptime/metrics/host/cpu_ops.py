@@ -76,6 +76,9 @@ _PRODUCTS = expression(r"aten::(mm|addmm|bmm|baddbmm)$")
 _HALF = {"c10::BFloat16": "BF16", "c10::Half": "FP16"}
 #: Minimum number of operations of a product for its fixed cost of 1 to 5 us not to show in its rate.
 LEAST_FLOPS = 4_000_000
+#: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
+#: are twice as many bytes.
+_LEAST_SIDE = 32
 #: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them: one
 #: core with AVX2 reaches 2 to 3. In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
 WITHOUT_INSTRUCTIONS = 4.0
@@ -293,7 +296,7 @@ def _flops_by_type(trace: Trace, rows: Int64) -> dict[str, Int64]:
     distinct, kind = np.unique(inputs, axis=0, return_inverse=True)
     for place, (name, shapes, dtypes) in enumerate(distinct.tolist()):
         work = work_of(trace.strings[name], trace.inputs[shapes], trace.inputs[dtypes])
-        if work is not None and work.flops >= LEAST_FLOPS:
+        if work is not None and work.flops >= LEAST_FLOPS and min(work.lengths) >= _LEAST_SIDE:
             flops = found.setdefault(work.dtype, np.zeros(len(rows), np.int64))
             flops[mine[kind == place]] = work.flops
     return found

@@ -241,7 +241,7 @@ def between_layers(facts: Facts) -> Insight | None:
         title, how = "Find the rank that the others wait for", SEE_RANKS
         why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(found.wait_ns))
     elif (last := leading.gathers_more) is not None:
-        title, how = "Gather less at the end of the step", _LOGITS
+        title, how = "Gather less at the end of the step", None if facts.job.server else _LOGITS
         why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return Insight(
         id="between_layers",

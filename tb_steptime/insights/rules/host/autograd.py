@@ -74,7 +74,7 @@ _MAY_FOLLOW = phrase("Nodes are counted as they are created. A backward pass may
 def unused_graph(facts: Facts) -> Insight | None:
     """Fires when a tenth of the nodes that autograd creates, with two layers or more among them, run in no backward
     pass of the recording, in two steps or more, which are not only the last two; and when an inference creates nodes
-    for ten layers or more.
+    for ten calls of layers or more.
 
     Similar pattern: frozen layers, and what runs under `no_grad`, create no nodes. A graph that is used in a later
     step: its nodes run there. What a checkpoint computes again, and what the end of the recording cuts off, does not

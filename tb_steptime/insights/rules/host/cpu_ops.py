@@ -236,8 +236,9 @@ def slow_half(facts: Facts) -> Insight | None:
     the CPU has no instructions for them.
 
     Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count.
-    A CPU with AVX-512 BF16 or AMX is ten times as fast. Another process that takes the core: each op counts with its
-    lower median over the steps. Convolutions, of which the library computes some in FP32: they do not count.
+    Products of few rows, which wait for their weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is ten
+    times as fast. Another process that takes the core: each op counts with its lower median over the steps.
+    Convolutions, of which the library computes some in FP32: they do not count.
 
     Needs: shapes and types of the inputs (record_shapes=True).
 

@@ -402,6 +402,7 @@ def test_a_function_that_takes_most_is_told_in_place_of_small_ops(function: str,
 
 _IMAGES = "[[8,3,64,64],[16,3,3,3]]"
 _MM, _SMALL = "[[256,512],[512,512]]", "[[16,64],[64,64]]"  # 134 and 0.1 MFLOP
+_ONE_ROW = "[[1,8192],[8192,8192]]"  # 134 MFLOP, and as many bytes of weights
 
 
 @pytest.mark.parametrize(
@@ -413,6 +414,7 @@ _MM, _SMALL = "[[256,512],[512,512]]", "[[16,64],[64,64]]"  # 134 and 0.1 MFLOP
         ("hhhhhhee..", _MM, "c10::BFloat16", MS, None),  # 22 GFLOP/s
         ("hhhhhhee..", _MM, "float", 10 * MS, None),
         ("hhhhhhee..", _SMALL, "c10::BFloat16", 10 * MS, None),
+        ("hhhhhhee..", _ONE_ROW, "c10::BFloat16", 10 * MS, None),
         ("heeee.", _MM, "c10::BFloat16", 60 * MS, 60 * MS - 134_217_728 / 8),
         ("heeeeeee..", _MM, "c10::BFloat16", 60 * MS, None),  # 7 % of the step
     ],
