@@ -235,7 +235,8 @@ def between_layers(facts: Facts) -> Insight | None:
     if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
         return None
     leading = found.rows[0]
-    title, how = "Shorten the collectives between layers", FEWER_RANKS
+    title = "Shorten the collectives between layers"
+    how: str | None = FEWER_RANKS
     why = _why_in_layers(facts, found.exposed_ns, leading)
     if found.wait_ns >= MOSTLY_WAITS * found.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
