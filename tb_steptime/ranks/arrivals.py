@@ -90,13 +90,12 @@ def _add(total: Arrivals, found: Matched, meeting: Bool) -> None:
     length, members, step = found.length[meeting], found.members, found.step[meeting]
     if not len(length):
         return
-    transfer = found.transfer_ns[meeting]
-    wait = length - transfer
+    wait = found.wait_ns[meeting]
     exposed = np.minimum(wait, found.exposed[meeting])
     last = length.argmin(axis=1)
     waited = wait.sum(axis=1)
     total.matched[members] += len(length)
-    total.transfer_ns[members] += transfer.sum(axis=0)
+    total.transfer_ns[members] += (length - wait).sum(axis=0)
     total.wait_ns[members] += wait.sum(axis=0)
     total.exposed_wait_ns[members] += exposed.sum(axis=0)
     total.last[members] += np.bincount(last[waited > 0], minlength=len(members))

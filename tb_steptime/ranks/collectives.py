@@ -115,8 +115,6 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     found, first = each.found, each.first
     length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
     transfer, ranks = length.min(axis=1), len(found.members)
-    off_ns = int(found.off_ns[each.rows].sum())
-    transferred = int(found.transfer_ns[each.rows].sum()) - off_ns
     size = bytes_of(found.classes)[found.of[each.rows]]
     bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
@@ -132,9 +130,9 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         bytes=int(np.median(size)) if (size >= 0).all() else None,
         role=each.role,
         count=len(each.rows),
-        transfer_ns=transferred,
-        wait_ns=running - transferred - off_ns,
-        off_ns=off_ns,
+        transfer_ns=int(found.transfer_ns[each.rows].sum()),
+        wait_ns=int(found.wait_ns[each.rows].sum()),
+        off_ns=int(found.off_ns[each.rows].sum()),
         running_ns=running,
         exposed_ns=exposed,
         hidden_ns=running - exposed,

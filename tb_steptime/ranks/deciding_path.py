@@ -109,7 +109,7 @@ def _columns(matched: Sequence[Matched], ranks: int) -> tuple[_Meetings, list[_M
             continue
         rows, last = np.arange(len(length)), length.argmin(axis=1)
         transfer = length[rows, last]
-        others = np.sort(length - found.transfer_ns[meeting], axis=1)[:, 1:]
+        others = np.sort(found.wait_ns[meeting], axis=1)[:, 1:]
         values = (found.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
                   start[rows, last] + transfer)  # fmt: skip
         for column, value in zip(of_meetings, values, strict=True):

@@ -175,11 +175,10 @@ class Matched:
         return [spans[place].rank for place in self.members.tolist()]
 
     @cached_property
-    def transfer_ns(self) -> Int64:
-        """(m, n), the part of each length that is no wait: the length on the rank on which it is shortest, which
-        arrived last, and `off_ns`. Where ranks exchange different numbers of bytes, only ranks with as many or more are
-        compared."""
-        return self._least_ns + self.off_ns
+    def wait_ns(self) -> Int64:
+        """(m, n), how long each rank waits for the last one. wait + transfer + off = length."""
+        wait: Int64 = self.length - self.transfer_ns - self.off_ns
+        return wait
 
     @cached_property
     def off_ns(self) -> Int64:
@@ -187,11 +186,13 @@ class Matched:
         where the ranks share no clock."""
         if self.later_ns is None:
             return np.zeros_like(self.length)
-        off: Int64 = np.maximum(self.length - self._least_ns - self.later_ns, 0)
+        off: Int64 = np.maximum(self.length - self.transfer_ns - self.later_ns, 0)
         return off
 
     @cached_property
-    def _least_ns(self) -> Int64:
+    def transfer_ns(self) -> Int64:
+        """(m, n), the length on the rank on which it is shortest, which arrived last. Where ranks exchange different
+        numbers of bytes, only ranks with as many or more are compared."""
         least = np.repeat(self.length.min(axis=1)[:, None], self.length.shape[1], axis=1)
         unequal = np.flatnonzero(~self.alike)
         least[unequal] = _least_of_as_many(self.length[unequal], self.bytes[unequal])

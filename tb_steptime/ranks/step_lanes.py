@@ -99,7 +99,7 @@ def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, na
             start, length = found.start[:, member] + shift, found.length[:, member]
             end = start + length
             seen = end - found.exposed[:, member]
-            arrived = end - found.transfer_ns[:, member]
+            arrived = start + found.wait_ns[:, member]
             waits |= Intervals.union(seen, arrived)
             transfers |= Intervals.union(np.maximum(seen, arrived), end)
     waits = waits - transfers
@@ -131,7 +131,7 @@ def _arrival(found: Matched, row: int, shifts: Int64) -> Arrival:
     return Arrival(
         label=KIND_LABELS[found.classes[int(found.of[row])].kind],
         last=int(found.members[last]),
-        wait_ns=int((length - found.transfer_ns[row]).max()),
+        wait_ns=int(found.wait_ns[row].max()),
         end=int(start[last] + length[last]),
         members=found.members,
         arrived=start,

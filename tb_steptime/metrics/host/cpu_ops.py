@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import work_of
 from tb_steptime.metrics.gpu.utilization import collective_names
-from tb_steptime.metrics.host.moving_ops import DIMENSIONS
+from tb_steptime.metrics.host.dimensions import DIMENSIONS
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of

@@ -279,7 +279,7 @@ def _cost(matched: Sequence[Matched], late: Bool, shape: tuple[int, ...]) -> _Co
         length, step, member = found.length[meeting], found.step[meeting], late[found.members]
         if not len(length) or member.all():
             continue
-        exposed = np.minimum(length - found.transfer_ns[meeting], found.exposed[meeting])
+        exposed = np.minimum(found.wait_ns[meeting], found.exposed[meeting])
         ends = member[length.argmin(axis=1)]
         np.add.at(whole, step, exposed[:, ~member].sum(axis=1))
         np.add.at(caused, step[ends], exposed[ends][:, ~member].sum(axis=1))

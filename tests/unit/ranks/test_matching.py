@@ -248,5 +248,5 @@ def test_ranks_that_share_a_clock_wait_no_longer_than_until_the_last_one_begins(
                       "======.....=======.")  # fmt: skip
     found = replace(found, start=found.start - np.array(CLOCKS[:2]) + np.array([0, ahead_ns]))
     (bounded,) = on_shared_clocks(Matching([found], 0, 0), hosts).matched
-    assert (bounded.length - bounded.transfer_ns).tolist() == waits
+    assert bounded.wait_ns.tolist() == waits
     assert bounded.off_ns.tolist() == [[0, 0], [0, 5 - waits[1][1]]]

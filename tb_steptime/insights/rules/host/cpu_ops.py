@@ -345,6 +345,7 @@ _NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
 
 
 def _needs_all_rows(work: CpuWork) -> bool:
+    """Whether the job does with gradients what it cannot do with sparse ones."""
     adam = work.optimizer is not None and "Adam" in work.optimizer.name
     return adam or any(row.op in _NORMS for row in work.ops)
 

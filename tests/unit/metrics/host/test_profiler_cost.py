@@ -36,6 +36,13 @@ def test_shapes_and_allocations_cost_more() -> None:
     assert profiler_cost(allocating) == ProfilerCost(3 * 290 + 2 * 70, 3 * 500 + 2 * 80, 5)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_events_are_counted_in_parts(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_steptime.metrics.host.profiler_cost._AT_ONCE", rows)
+    test_each_event_of_the_host_in_a_step_costs_time()
+    test_shapes_and_allocations_cost_more()
+
+
 def test_another_thread_does_not_count() -> None:
     trace = timeline("""
         step     | 00000000 |

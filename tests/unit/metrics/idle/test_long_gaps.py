@@ -274,3 +274,21 @@ def test_the_busiest_call_counts_within_the_range_only():
         python | nnn.nnn.nnn.nnn.nn |""", names=names)  # fmt: skip
     doing = doing_in(trace, 0, 5_000, 13_000)
     assert (doing.name, doing.busiest, doing.busiest_ns) == ("data.py(41): preprocess", "data.py(7): normalize", 6_000)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 5])
+def test_what_lasts_in_a_range_is_found_however_many_events_begin_before_it(
+    block: int, monkeypatch: pytest.MonkeyPatch
+):
+    """All ranges of 2 us and more are looked at, first with all events in one block."""
+    drawing = """
+        step      | 000000000000000000000000000000 |
+        op        | aaaaaaaaaaaa..bbbbb...ccc..... |
+        op        | .ddd.eeeeeee..f.g.h...ii...... |
+        op other  | jjjjjj....kkkkkkkkkkkkkkkkkkkk |"""
+    ranges = [(start, end) for start in range(0, 30_000, 1_000) for end in range(start + 2_000, 31_000, 1_000)]
+    whole, in_blocks = timeline(drawing), timeline(drawing)
+    at_once = [doing_in(whole, 0, *each) for each in ranges]
+    monkeypatch.setattr("tb_steptime.metrics.idle.doing._BLOCK", block)
+    assert [doing_in(in_blocks, 0, *each) for each in ranges] == at_once
+    assert len({each.name for each in at_once}) > 5
