@@ -101,16 +101,15 @@ def needs_fewer(kernel: str) -> bool:
 #: (get_dispatch_layout), and filling a buffer (lamport_initialize).
 COLLECTIVE_KERNEL = expression(
     r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|nvshmem)"
-    r"|\bmultimem_(?:one_shot_)?all_(?:reduce|gather)"
-    r"|\b(?:one|two)_shot_all_reduce"
-    r"|\bcross_device_reduce_[12]stage"
-    r"|\b(?:one|two)_?[Ss]hot_?[Aa]ll_?[Rr]educe"
-    r"|\b(?:allReduce|allGather|reduceScatter|allToAll)(?:Norm|Fusion)?\w*Kernel"
-    r"|\b\w*all_?reduce_(?:fusion_kernel|prototype|kernel)|\breduce_scatter_cross_device"
-    r"|\blamport\w*_(?:all_?reduce|reduce|gather)|\b\w+_lamport\b"
-    r"|\b(?:deep_ep|dpsk::ep)::(?:\w+::)*(?:cached_)?(?:notify|dispatch|combine|barrier)"
-    r"|\bpplx::(?:\w+::)*\w*(?:[Dd]ispatch|[Cc]ombine)|\bmoe(?:AllToAll|A2A)\w*Kernel|\bmoe_comm::moe\w*Kernel"
-    r"|\ball_?[tT]o_?[aA]ll_?[vV]\w*|\bk?userbuffers_\w+"
+    r"|\b(?:multimem_(?:one_shot_)?all_(?:reduce|gather)"
+    r"|one_?[Ss]hot_?[Aa]ll_?[Rr]educe|two_?[Ss]hot_?[Aa]ll_?[Rr]educe|cross_device_reduce_[12]stage"
+    r"|(?:allReduce|allGather|reduceScatter|allToAll)(?:Norm|Fusion)?\w*Kernel"
+    r"|reduce_scatter_cross_device|lamport\w*_(?:all_?reduce|reduce|gather)"
+    r"|deep_ep::(?:\w+::)*(?:cached_)?(?:notify|dispatch|combine|barrier)"
+    r"|dpsk::ep::(?:\w+::)*(?:cached_)?(?:notify|dispatch|combine|barrier)"
+    r"|pplx::(?:\w+::)*\w*(?:[Dd]ispatch|[Cc]ombine)|moe(?:AllToAll|A2A)\w*Kernel|moe_comm::moe\w*Kernel"
+    r"|all_?[tT]o_?[aA]ll_?[vV]|k?userbuffers_\w)"
+    r"|all_?reduce_(?:fusion_kernel|prototype|kernel)|\w_lamport\b"
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark enclose it.
