@@ -256,6 +256,11 @@ COLUMNS = tuple(name for name in Graph.__struct_fields__ if name != "edges")
 
 def build_graph(trace: Trace) -> Graph:
     """The graph of the whole recording."""
+    return _numbered(_graph_by_kind(trace))
+
+
+def _graph_by_kind(trace: Trace) -> Graph:
+    """The graph with the stretches first, then the calls and ranges that end them, then the activities."""
     host = find_host(trace)
     work = find_activities(trace, host)
     count, size = len(host), len(work)
@@ -289,7 +294,7 @@ def build_graph(trace: Trace) -> Graph:
     contended = np.append(np.zeros(2 * count, np.int64), begun.contended_ns)
     event = np.concatenate((np.full(count, -1), host.row, work.row))
     track = np.concatenate((host.lane, host.lane, work.track))
-    return _numbered(Graph(start, end, own, release, unexplained, contended, event, role, track, edges))
+    return Graph(start, end, own, release, unexplained, contended, event, role, track, edges)
 
 
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
@@ -365,9 +370,15 @@ def _numbered(graph: Graph) -> Graph:
     order = np.lexsort((sequence, graph.start_ns))
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    edges = replace(graph.edges, before=number[graph.edges.before], after=number[graph.edges.after])
-    edges = joined([edges.where(edges.before < edges.after)])
+    edges = _with_numbers(graph.edges, number)
     return replace(graph, **{name: getattr(graph, name).take(order) for name in COLUMNS}, edges=edges)
+
+
+def _with_numbers(edges: Edges, number: Int64) -> Edges:
+    before, after = number[edges.before], number[edges.after]
+    kept = np.flatnonzero(before < after)
+    kept = kept[np.argsort(after[kept], kind="stable")]
+    return replace(edges, before=before, after=after).where(kept)
 
 
 def unlinked(graph: Graph) -> float:

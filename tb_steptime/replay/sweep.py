@@ -80,8 +80,9 @@ def edges_of(
 
 def joined(parts: list[Edges]) -> Edges:
     """Several tables as one, sorted by `after`."""
-    table = Edges(*map(np.concatenate, zip(*map(msgspec.structs.astuple, parts), strict=True)))
-    return table.where(np.argsort(table.after, kind="stable"))
+    order = np.argsort(np.concatenate([part.after for part in parts]), kind="stable")
+    columns = zip(*map(msgspec.structs.astuple, parts), strict=True)
+    return Edges(*(np.concatenate(column).take(order) for column in columns))
 
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:

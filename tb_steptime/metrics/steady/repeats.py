@@ -83,8 +83,9 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     rows = rows[np.argsort(turn[rows], kind="stable")]
     like = Likeness(fixed[rows], shaped[rows])
     steps = None if one_step else step[rows]
-    found = _judged(length[rows], may[rows], steps, [numbered(site.take(rows)) for site in sites], like)
-    excess[rows], kind[rows] = found
+    long = np.flatnonzero(may[rows])
+    found = _judged(length[rows], long, steps, [numbered(site.take(rows)) for site in sites], like)
+    excess[rows[long]], kind[rows[long]] = found
     return Judged(excess, kind)
 
 
@@ -124,41 +125,44 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
     return near[is_in(site[near], chosen)]
 
 
-def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
-    """The excess of the calls that may be long; the others are only compared with. step: None for a recording of one
-    step."""
-    usual, spread, count, rank = _centres(length, sites[0])
-    alike = np.zeros(len(length), bool)
+def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
+    """The excess of the calls at these rows, which may be long; the others are only compared with. step: None for a
+    recording of one step. sites: from 0 on."""
+    exact = sites[0]
+    order = _places_in(exact)
+    rank, own = order[rows], length[rows]
+    usual, spread, count = _centres(length, exact, rows)
+    fixed = like.fixed[rows]
+    alike = np.zeros(len(rows), bool)
     for site in sites[1:]:
-        few = like.fixed & (count < np.where(alike, FEWEST_ALIKE, FEWEST))
+        few = fixed & (count < np.where(alike, FEWEST_ALIKE, FEWEST))
         if not few.any():
             break
         alike |= few
-        new_usual, new_spread, new_count, new_rank = _centres(length, site)
-        usual, spread = np.where(few, new_usual, usual), np.where(few, new_spread, spread)
-        count, rank = np.where(few, new_count, count), np.where(few, new_rank, rank)
+        usual[few], spread[few], count[few] = _centres(length, site, rows[few])
+        rank[few] = _places_in(site)[rows[few]]
     enough = count >= np.where(alike, FEWEST_ALIKE, FEWEST)
-    places, at_place = sites[0], np.full(len(length), np.nan)
+    places, at_place = exact, np.full(len(rows), np.nan)
     if step is not None:  # the shortest call at this place of a site in the other steps, if there is another
         place = _places_in(numbered(places * (int(step.max()) + 1) + step))
         places = numbered(places * (int(place.max()) + 1) + place)
-        shortest, _, calls, _ = _centres(length, places)
+        shortest, _, calls = _centres(length, places, rows)
         at_place = np.where(calls >= 2, shortest, np.nan)
     usual = np.where(np.isnan(at_place), usual, np.maximum(usual, at_place))
-    excess = length - usual
+    excess = own - usual
     first = rank == 0
-    sure = like.fixed | like.shaped | ~np.isnan(at_place)
-    sure |= first & (count >= FEWEST_SURE) & ~alike & (length >= TIMES_SURE * _longest_later(length, rank, sites[0]))
+    sure = fixed | like.shaped[rows] | ~np.isnan(at_place)
+    sure |= first & (count >= FEWEST_SURE) & ~alike & (own >= TIMES_SURE * _longest_later(length, order, exact, rows))
     far = alike | ~sure
     times = np.where(far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
     least = np.where(far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
-    tall = may & enough & (length >= times * usual) & (excess >= least)
+    tall = enough & (own >= times * usual) & (excess >= least)
     long = tall & (excess >= TIMES_SPREAD * spread)
-    begins = _is_first(long, rank, sites[0])
-    usually = np.zeros(len(length), bool)
-    for group in (sites[0], places, *sites[1:2]):
-        usually |= _is_habit(length, long, begins, group)
-    regular = tall & _is_regular(tall, places)
+    begins = long & _is_early(rows, long, rank, order, exact)
+    usually = np.zeros(len(rows), bool)
+    for group in (exact, places, *sites[1:2]):
+        usually |= _is_habit(length, rows, long, begins, group)
+    regular = tall & _is_regular(rows, tall, places)
     kind = np.where(begins, ExcessKind.ONCE, ExcessKind.INTERRUPTED)
     kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
     # what recurs within the only step, as in every sixth layer, is work of the step
@@ -166,63 +170,67 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
     return Judged(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 
-def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
+def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
     """Says which calls are at sites with too many long later calls, at least half as long as this one."""
-    usual = np.zeros(len(length), bool)
-    rows = np.flatnonzero(is_in(site, site[long]))  # few sites have any long call
-    if not len(rows):
-        return usual
-    site, later = numbered(site[rows]), np.where(begins, 0, length)[rows]
-    ranked, count = later[np.lexsort((later, site))], np.bincount(site)
-    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(site, begins[rows]))).astype(np.int64)
+    here = _of_sites(site, site[rows[long]])  # few sites have any long call
+    if not len(here):
+        return long
+    of, later, first = numbered(site[here]), length[here], is_in(here, rows[begins])
+    later[first] = 0
+    ranked, count = later[np.lexsort((later, of))], np.bincount(of)
+    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(of, first))).astype(np.int64)
     past = np.cumsum(count)
     place = np.maximum(past - 1 - most, past - count)
-    next_longest = np.where(count > most, ranked[place], 0)
-    usual[rows] = long[rows] & (2 * next_longest[site] >= length[rows])
-    return usual
+    habit = np.zeros(len(length), bool)
+    habit[here] = 2 * np.where(count > most, ranked[place], 0)[of] >= length[here]
+    return habit[rows] & long
 
 
-def _is_first(long: Bool, rank: Int64, site: Int64) -> Bool:
+def _is_early(rows: Int64, long: Bool, rank: Int64, order: Int64, site: Int64) -> Bool:
     """Says which calls are the first of their site, or follow long first calls; at most a third of all."""
     short = np.full(int(site.max(initial=-1)) + 1, FIRST_CALLS, np.int64)
-    np.minimum.at(short, site[~long], rank[~long])
+    early = order < FIRST_CALLS
+    early[rows[long]] = False
+    np.minimum.at(short, site[early], order[early])
     short = np.minimum(short, np.maximum(np.bincount(site, minlength=len(short)) // 3, 1))
-    return np.asarray(long & (rank < short[site]), bool)
+    return np.asarray(rank < short[site[rows]], bool)
 
 
-def _longest_later(length: Int64, rank: Int64, site: Int64) -> Int64:
-    """Returns for each call the longest call of its site after the first one, ns."""
+def _longest_later(length: Int64, order: Int64, site: Int64, rows: Int64) -> Int64:
+    """Returns for the calls at these rows the longest call of its site after the first one, ns."""
     longest = np.zeros(int(site.max(initial=-1)) + 1, np.int64)
-    later = rank > 0
+    later = np.flatnonzero(order)
     np.maximum.at(longest, site[later], length[later])
-    return longest[site]
+    return longest[site[rows]]
 
 
-def _is_regular(long: Bool, site: Int64) -> Bool:
-    """Says which calls are at sites whose long calls occur often enough at equal distances."""
-    regular = np.zeros(int(site.max(initial=-1)) + 1, bool)
-    order = np.argsort(site, kind="stable")
-    place = np.empty(len(site), np.int64)
-    place[order] = np.arange(len(site))
-    rows = np.sort(place[long])
-    here = site[order][rows]
-    for each in np.flatnonzero(np.bincount(here) >= REGULAR).tolist():
-        apart = np.diff(rows[here == each])
+def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
+    """Says which calls are at sites whose tall calls occur often enough and at equal distances."""
+    long = rows[tall]
+    often = np.flatnonzero(np.bincount(site[long]) >= REGULAR)
+    if not len(often):
+        return np.zeros(len(rows), bool)
+    here = _of_sites(site, often)
+    place = np.zeros(len(site), np.int64)
+    place[here] = _places_in(numbered(site[here]))
+    regular = np.zeros(int(site.max()) + 1, bool)
+    for each in often.tolist():
+        apart = np.diff(place[long[site[long] == each]])
         regular[each] = apart[0] >= LEAST_PERIOD and (apart == apart[0]).all()
-    return regular[site]
+    return regular[site[rows]]
 
 
-def _centres(length: Int64, site: Int64) -> tuple[Float64, Float64, Int64, Int64]:
-    """For the site of each call the median (of two calls the shorter), the 90th percentile minus the median, the number
-    of calls, and the call's rank in time."""
+def _centres(length: Int64, site: Int64, rows: Int64) -> tuple[Float64, Float64, Int64]:
+    """For the site of each call at these rows the median (of two calls the shorter), the 90th percentile minus the
+    median, and the number of calls."""
     count = np.bincount(site)
     first = np.cumsum(count) - count
     ranked = ranked_in_groups(length, site)
     usual = ranked[first + (count - 1) // 2]
     high = ranked[first + np.maximum((9 * (count - 1)) // 10, 0)]
     spread = np.where(count >= 10, high - usual, 0)
-    usual, spread = usual.astype(np.float64), spread.astype(np.float64)
-    return usual.take(site), spread.take(site), count.take(site), _places_in(site)
+    at = site[rows]
+    return usual[at].astype(np.float64), spread[at].astype(np.float64), count[at]
 
 
 def ranked_in_groups(length: Int64, site: Int64) -> Int64:
