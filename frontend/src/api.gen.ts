@@ -1814,8 +1814,8 @@ export interface IncludedFlames {
 }
 
 /**
- * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
- * span's origin. joined: events that have no box of their own.
+ * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is included,
+ * from the span's origin. joined: events that have no box of their own.
  */
 export interface IncludedSteps {
   steps: string[];
@@ -1831,8 +1831,8 @@ export interface IncludedSteps {
 export interface IncludedTrends {
   rows: TrendSpan[];
   changes: Change[];
-  of_all: Record<string, SaidOfRuns>;
-  of_one: Record<string, SaidOfRuns>;
+  of_all: Record<string, TrendsTexts>;
+  of_one: Record<string, TrendsTexts>;
 }
 
 /**
@@ -4082,12 +4082,6 @@ export interface RunsPage {
   left: number;
 }
 
-/** The texts of the Trends view: its headline, and titles by picture. */
-export interface SaidOfRuns {
-  headline: Headline;
-  titles: Partial<Record<TrendsTitleId, Phrase>>;
-}
-
 /**
  * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
  * gave each value, and the value; None where it is not finite.
@@ -4727,6 +4721,12 @@ export interface TrendsResult {
   series: Series[];
   time_bins: MetricBins[];
   slow_steps: SlowStep[];
+}
+
+/** The texts of the Trends view: its headline, and titles by picture. */
+export interface TrendsTexts {
+  headline: Headline;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
 }
 
 /**
