@@ -2615,11 +2615,11 @@ export interface LoaderStep {
 /**
  * A gap that is long because the host launches late.
  * late_ns             the part of the gap in which the launch is late
- * doing, name, inside   what the host does for most of that time, as in `Doing`
+ * doing, name, inside   what the host does for most of that time, as in `HostActivity`
  * compiles            torch.compile works in it
  * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
  * unusual             the host usually does this in far less time
- * busiest, busiest_ns   the calls that take most of the time of a frame, as in `Doing`
+ * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
  */
 export interface LongGap {
   step: string;

@@ -37,7 +37,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.matching import GroupKey, Instances, Matched, bytes_of
+from tb_steptime.ranks.matching import GroupKey, Instances, MatchedGroup, bytes_of
 from tb_steptime.ranks.result import MessagePair, Messages
 from tb_steptime.trace.table import Bool, Int64, distinct
 
@@ -149,7 +149,7 @@ def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int
     )
 
 
-def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[Matched]:
+def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MatchedGroup]:
     """Returns the same messages as matched exchanges of two members, the sender and the receiver; classes are the
     sender's."""
     return [
@@ -173,13 +173,13 @@ def _exchanged(
                 yield group, source, target, _in_order(sent, taken, steps)
 
 
-def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> Matched:
+def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> MatchedGroup:
     sender, rows = sides[0]
 
     def column(name: str) -> Int64:
         return np.stack([getattr(each, name)[own] for each, own in sides], axis=1)
 
-    return Matched(
+    return MatchedGroup(
         group=group,
         classes=sender.classes,
         members=np.array(ends, np.int64),

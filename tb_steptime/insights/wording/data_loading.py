@@ -131,7 +131,7 @@ def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
     return phrase(words, option=code("num_workers"), workers=count(burst.workers))
 
 
-def with_held(why: Phrase, recorded: Recorded | None) -> Phrase:
+def with_interpreter_delay(why: Phrase, recorded: Recorded | None) -> Phrase:
     """Returns the reason of a card, and that computing in Python delays what is produced, too."""
     if recorded is None or recorded.held_ns is None:
         return why

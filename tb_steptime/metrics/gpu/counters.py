@@ -31,7 +31,7 @@ NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
 _LONGEST_INTERVAL = 2
 
 
-class Measured(msgspec.Struct, frozen=True):
+class CounterMetric(msgspec.Struct, frozen=True):
     """A metric, and a pattern for the names of counters that it is read from; percentages become fractions."""
 
     metric: Metric
@@ -42,12 +42,12 @@ class Measured(msgspec.Struct, frozen=True):
         return 0.01 if self.metric.unit is Unit.FRACTION else 1.0
 
 
-def _fraction(id: str, label: str, meaning: str, names: str, colour: str = "kernel") -> Measured:
-    return Measured(Metric(id, label, Unit.FRACTION, meaning, colour), expression(names, re.IGNORECASE))
+def _fraction(id: str, label: str, meaning: str, names: str, colour: str = "kernel") -> CounterMetric:
+    return CounterMetric(Metric(id, label, Unit.FRACTION, meaning, colour), expression(names, re.IGNORECASE))
 
 
-def _number(id: str, label: str, meaning: str, names: str) -> Measured:
-    return Measured(Metric(id, label, Unit.NUMBER, meaning), expression(names, re.IGNORECASE))
+def _number(id: str, label: str, meaning: str, names: str) -> CounterMetric:
+    return CounterMetric(Metric(id, label, Unit.NUMBER, meaning), expression(names, re.IGNORECASE))
 
 
 #: Counters by the names that CUPTI's monitor writes, and by CUPTI's metric names, which Kineto writes.

@@ -57,14 +57,16 @@ class Likeness(NamedTuple):
     shaped: Bool
 
 
-class Judged(NamedTuple):
+class CallExcess(NamedTuple):
     """The excess of each call, 0 if it has none, and its kind, an `ExcessKind`."""
 
     excess_ns: Int64
     kind: UInt8
 
 
-def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0) -> Judged:
+def judge(
+    length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0
+) -> CallExcess:
     """Compare calls with those of their sites.
 
     length: of each call without waits, ns; step: number of the step that contains it; sites: site numbers of each call,
@@ -78,14 +80,14 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     may = _may_be_long(length, turn, sites[0], fixed)
     rows = _compared(may, sites, fixed)
     if not len(rows):
-        return Judged(excess, kind)
+        return CallExcess(excess, kind)
     one_step = bool(step.min() == step.max())
     rows = rows[np.argsort(turn[rows], kind="stable")]
     like = Likeness(fixed[rows], shaped[rows])
     steps = None if one_step else step[rows]
     found = _judged(length[rows], may[rows], steps, [numbered(site.take(rows)) for site in sites], like)
     excess[rows], kind[rows] = found
-    return Judged(excess, kind)
+    return CallExcess(excess, kind)
 
 
 def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
@@ -124,7 +126,7 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
     return near[is_in(site[near], chosen)]
 
 
-def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
+def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], like: Likeness) -> CallExcess:
     """The excess of the calls that may be long; the others are only compared with. step: None for a recording of one
     step."""
     usual, spread, count, rank = _centres(length, sites[0])
@@ -163,7 +165,7 @@ def _judged(length: Int64, may: Bool, step: Int64 | None, sites: list[Int64], li
     kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
     # what recurs within the only step, as in every sixth layer, is work of the step
     counts = long & ~usually & ~regular if step is None else regular | (long & ~usually)
-    return Judged(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
+    return CallExcess(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 
 def _is_habit(length: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:

@@ -112,7 +112,7 @@ _LAYER = expression(
 )
 
 
-class Again(msgspec.Struct, frozen=True, eq=False):
+class RecomputedOps(msgspec.Struct, frozen=True, eq=False):
     """Ops that are computed again inside nodes of the backward pass. rows: the outermost ones, rows of the event table,
     ascending; node: a number from 0 on for the node around each."""
 
@@ -144,7 +144,7 @@ class Recomputed(msgspec.Struct, frozen=True):
 
 
 @shared
-def checkpointed(trace: Trace) -> Again:
+def checkpointed(trace: Trace) -> RecomputedOps:
     """The ops with sequence numbers that run inside a node in which a layer is called."""
     events, table = trace.events, trace.sequences
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
@@ -154,11 +154,11 @@ def checkpointed(trace: Trace) -> Again:
     mine = is_in(node, distinct_in(node[layer]))
     rows, node = rows[mine], node[mine]
     if not len(rows):
-        return Again(rows, node)
+        return RecomputedOps(rows, node)
     reach = np.append(-1, np.maximum.accumulate(events.ends(rows)))[:-1]
     top = events.start_ns[rows] >= reach
     _, place = np.unique(node[top], return_inverse=True)
-    return Again(rows[top], place.reshape(-1).astype(np.int64))
+    return RecomputedOps(rows[top], place.reshape(-1).astype(np.int64))
 
 
 def _nodes(trace: Trace) -> Int64:

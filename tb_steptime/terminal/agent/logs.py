@@ -37,7 +37,7 @@ class RefusalError(Exception):
 
 
 @dataclass(frozen=True)
-class Which:
+class SpanChoice:
     """A recording as an agent names it; None where there is only one, or the first is meant."""
 
     run: str | None = None
@@ -57,7 +57,7 @@ class Logs:
         problems: list[Problem] = []
         return list(find_spans([self.folder], problems)), problems
 
-    def find(self, which: Which) -> FoundSpan:
+    def find(self, which: SpanChoice) -> FoundSpan:
         """Raises RefusalError."""
         spans, problems = self.spans()
         if not spans:

@@ -38,7 +38,7 @@ from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.operators import LINES, MODULES, OPERATORS, placed_modules
-from tb_steptime.tables.recordings import FIGURES, SPANS, STEPS, WHICH, FigureLine, SpanLine, step_lines
+from tb_steptime.tables.recordings import FIGURES, RECORDING, SPANS, STEPS, FigureLine, SpanLine, step_lines
 from tb_steptime.terminal.output import csv_line
 from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain
@@ -105,7 +105,7 @@ class ExportedTable(NamedTuple):
 
     @property
     def column_names(self) -> list[str]:
-        columns = (*WHICH.on(Surface.EXPORT), *self.table.on(Surface.EXPORT))
+        columns = (*RECORDING.on(Surface.EXPORT), *self.table.on(Surface.EXPORT))
         return [column.name(Surface.EXPORT) for column in columns]
 
 

@@ -52,7 +52,7 @@ _MEMORY = {
 BARE = ("Memcpy", "Memset")
 
 
-class Noted(NamedTuple):
+class GraphAnnotation(NamedTuple):
     """Texts; None if not recorded."""
 
     module: str | None = None
@@ -74,20 +74,22 @@ def annotated(args: Sequence[Args]) -> list[int]:
     ]
 
 
-def noted(args: Args) -> Noted:
+def noted(args: Args) -> GraphAnnotation:
     """The annotation: the keys in the arguments themselves, or else those inside the annotation text."""
-    inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else Noted()
+    inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else GraphAnnotation()
     spread = (args.module, args.scope, args.autograd)
-    return Noted(*(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True)))
+    return GraphAnnotation(
+        *(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True))
+    )
 
 
 @functools.lru_cache(_REMEMBERED)
-def _in_annotation(text: str) -> Noted:
+def _in_annotation(text: str) -> GraphAnnotation:
     try:
         scopes: Any = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return Noted(name=text or None)
-    found = Noted()
+        return GraphAnnotation(name=text or None)
+    found = GraphAnnotation()
     for scope in scopes if isinstance(scopes, list) else [scopes]:
         if isinstance(scope, dict):
             texts = {field: scope.get(key) for field, key in _KEYS.items()}

@@ -58,7 +58,7 @@ _STAGES_BY_NUMBER = dict(enumerate(_STAGES.values(), start=1))
 _WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
-class Taking:
+class PacketSink:
     """Takes packets one by one; `finish` when there are no more.
 
     columns, damage    what was read, and what was lost on the way
