@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
@@ -21,7 +20,7 @@ from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.cards import card, judged, said, sure
+from tests.drawn.cards import analysed, card, judged, said, sure
 from tests.drawn.loader_calls import NAMES, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
@@ -106,7 +105,7 @@ def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, ex
 
 
 def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
-    results = {a.id: a.analyse(steps_that_wait([6] * 6, loader="loader single", cell_ns=1_000_000)) for a in ANALYSES}
+    results = analysed(steps_that_wait([6] * 6, loader="loader single", cell_ns=1_000_000))
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (
@@ -312,7 +311,7 @@ def test_longer_epochs_wait_for_none_of_a_first_batch(tmp_path: Path):
 
 def test_the_time_in_which_a_new_iterator_is_set_up_is_saved_with_its_workers(tmp_path: Path):
     """On a GPU it is a matter of the host's cards."""
-    results = {analysis.id: analysis.analyse(recorded_epoch(tmp_path, persistent=False)) for analysis in ANALYSES}
+    results = analysed(recorded_epoch(tmp_path, persistent=False))
     loading, overview = results["data_loading"], results["overview"]
     starts = msgspec.structs.replace(loading.causes.starts, setup_ns=500)  # type: ignore[attr-defined]
     causes = msgspec.structs.replace(loading.causes, starts=starts)  # type: ignore[attr-defined]
@@ -505,7 +504,7 @@ def test_a_pageable_batch_beside_kernels_costs_nothing():
     ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs", "evaluation"],
 )  # fmt: skip
 def test_the_cards_share_one_exposed_wait(trace: Trace):
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     gains = {insight.id: insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS}
     loading = results["data_loading"]
     shares = loading.causes.shares  # type: ignore[attr-defined]
