@@ -1704,8 +1704,8 @@ export interface HostResult {
 
 /**
  * A step. idle_ns: idle time of the main device by reason, which sums to the step minus its busy time.
- * launches: number of kernels, copies and sets that start in it. left_out_ns: the part that verdicts and cards leave
- * out. phase_spans: when the host is in which phase, in time order.
+ * launches: number of kernels, copies and memsets that start in it. left_out_ns: the part that verdicts and cards
+ * leave out. phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
@@ -3013,7 +3013,7 @@ export interface OperatorRest {
  * ops that created it
  * host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
  * runtime_ns           time in runtime calls of the ops themselves
- * device_*, launches   time and number of kernels, copies and sets; None where nothing ran on a device
+ * device_*, launches   time and number of kernels, copies and memsets; None where nothing ran on a device
  * idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
  * began; waits for batches are left out
  * kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores

@@ -48,7 +48,7 @@ _MEMORY = {
     "unknown": "Unknown", "pageable": "Pageable", "pinned": "Pinned", "device": "Device", "array": "Array",
     "managed": "Managed", "device_static": "Device Static", "managed_static": "Managed Static",
 }  # fmt: skip
-#: Names of copies and sets whose kind is only in their arguments.
+#: Names of copies and memsets whose kind is only in their arguments.
 BARE = ("Memcpy", "Memset")
 
 
@@ -103,7 +103,7 @@ _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
 
 
 def full_name(name: str, args: Args) -> str:
-    """The full name of a bare copy or set, as Kineto spells it; unchanged if the arguments do not give its kind.
+    """The full name of a bare copy or memset, as Kineto spells it; unchanged if the arguments do not give its kind.
 
     >>> full_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
     'Memcpy HtoD (Pageable -> Device)'

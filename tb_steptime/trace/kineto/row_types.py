@@ -72,7 +72,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
 NO_ARGS = Args()
 
-#: Arguments that few writers add to a kernel, copy or set. Each key that is looked for costs a little time per event.
+#: Arguments that few writers add to a kernel, copy or memset. Looking for a key costs a little time per event.
 _OF_FEW = {
     "graph", "module", "scope", "autograd", "annotation", "annotated_stream",
     "copy_kind", "source_memory", "target_memory", "memory_kind", "sycl_queue", "l0_queue",

@@ -327,12 +327,12 @@ def _of_the_recording(trace: Trace) -> Int64:
     return activity[~launched_before(trace, activity)]
 
 
-#: Work outside of the steps below this share changes no figure, and is not mentioned.
+#: Work outside of the steps is mentioned from this share on: less changes no figure.
 OUTSIDE_FRACTION = 0.01
 
 
 class DeviceTime(NamedTuple):
-    """Time of all kernels, copies and sets of a trace by where it lies, ns; what crosses an edge is divided there."""
+    """Time of all kernels, copies and memsets of a trace by where it lies, ns; what crosses an edge is divided."""
 
     in_steps_ns: int
     before_ns: int
