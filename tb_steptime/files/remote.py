@@ -41,7 +41,7 @@ EXTRAS = {
     "hdfs": "hdfs",
 }
 #: Schemes of stores in which a written file appears whole; elsewhere it is written under another name and moved.
-_PUTS_WHOLE = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"))
+_PUTS_ATOMICALLY = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"))
 
 #: An `fsspec.AbstractFileSystem`; fsspec has no types, and need not be installed.
 System = Any
@@ -63,8 +63,8 @@ def system_of(url: str, shown: str) -> tuple[System, str]:
         raise _not_installed(scheme, shown) from None
 
 
-def puts_whole(url: str) -> bool:
-    return scheme_of(url) in _PUTS_WHOLE
+def puts_atomically(url: str) -> bool:
+    return scheme_of(url) in _PUTS_ATOMICALLY
 
 
 def limit(system: System, seconds: float) -> dict[str, float]:
@@ -322,7 +322,7 @@ class RemotePath:
         a moment. Raises OSError."""
         system, inner = system_of(self.url, str(self))
         with as_remote_problems(str(self)):
-            if puts_whole(self.url):
+            if puts_atomically(self.url):
                 system.pipe_file(inner, content)
                 return
             folder, slash, name = inner.rpartition("/")

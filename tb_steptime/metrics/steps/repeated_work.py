@@ -170,11 +170,11 @@ def again_activities(trace: Trace) -> Int64:
     """Rows of the event table: the device activities that the ops of `checkpointed` launch."""
     again, launches = checkpointed(trace), find_launches(trace)
     call = launches.call.astype(np.int64)
-    found = innermost(trace, _again_rows, call) >= 0
+    found = innermost(trace, _recomputed_rows, call) >= 0
     return launches.activity[found & (call >= 0)].astype(np.int64) if len(again.rows) else np.empty(0, np.int64)
 
 
-def _again_rows(trace: Trace) -> Int64:
+def _recomputed_rows(trace: Trace) -> Int64:
     return checkpointed(trace).rows
 
 
@@ -199,7 +199,7 @@ def _kept_bytes(trace: Trace, device: int | None, rows: Int64, node: Int64, step
     if device is None or not len(born):
         return None
     here = (table.device[born] == device) & (table.device_type[born] != CPU)
-    maker = rows_at(trace, _again_rows, born)
+    maker = rows_at(trace, _recomputed_rows, born)
     place = np.searchsorted(rows, maker)
     made = here & (maker >= 0) & (rows[np.minimum(place, len(rows) - 1)] == maker)
     _, _, ends = checkpointed(trace).intervals(trace)

@@ -160,7 +160,7 @@ def _is_report(file: Path) -> bool:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from tb_steptime.files.temporary import whole_file
+    from tb_steptime.files.temporary import atomic_file
     from tb_steptime.serve.report.extras import IncludedExtras
     from tb_steptime.serve.report.included import included_answers
     from tb_steptime.serve.report.page import report_page
@@ -180,7 +180,7 @@ def _report(options: argparse.Namespace) -> int:
     if options.steps and not extras.events and not problems:
         first, last = options.steps
         return refused(f"{folder}: No span has the steps {first} to {last}.")
-    with whole_file(output, output.suffix) as file:
+    with atomic_file(output, output.suffix) as file:
         file.write(report_page(answers, extras))
     runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
     print(f"{output}: {runs}, {spans}{_extras_text(extras)}, {nbytes(output.stat().st_size)}")
@@ -262,7 +262,7 @@ def _refused_slice(trace: AnyPath, output: Path, *, force: bool) -> str | None:
 
 
 def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
-    from tb_steptime.files.temporary import whole_file
+    from tb_steptime.files.temporary import atomic_file
     from tb_steptime.terminal.progress_bar import ProgressBar
     from tb_steptime.text.printer import counted, nbytes
     from tb_steptime.trace.kineto.slices.file import write_slice
@@ -273,7 +273,7 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
             plan = plan_slice(path, *steps, bar.show)
     except ValueError as known:
         return refused(f"{path}: It has no steps {steps[0]} to {steps[1]}. Its steps are {known}.")
-    with whole_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
+    with atomic_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
         count = write_slice(path, plan, file, packed=output.name.endswith(".gz"), on_progress=bar.show)
     named = f"step {plan.first}" if plan.first == plan.last else f"steps {plan.first} to {plan.last}"
     print(f"{output}: {named}, {counted(count, 'event')}, {nbytes(output.stat().st_size)}")

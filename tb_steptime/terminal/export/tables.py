@@ -22,7 +22,7 @@ from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.files.temporary import whole_file
+from tb_steptime.files.temporary import atomic_file
 from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.found import EARLIEST_NS, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -210,7 +210,7 @@ def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> li
     places = [folder / f"{each.table.id}.{ending}" for each in TABLES]
     counts = [0] * len(TABLES)
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(whole_file(place)) for place in places]
+        files = [stack.enter_context(atomic_file(place)) for place in places]
         for each, file in zip(TABLES, files, strict=True):
             file.write(line(each.column_names, None))
         for span in spans:
