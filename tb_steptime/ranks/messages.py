@@ -50,7 +50,7 @@ def messages(ranks: Sequence[Instances]) -> list[Messages]:
     alike: dict[tuple[str | None, int | None], list[_Sent]] = defaultdict(list)
     for place, each in enumerate(ranks):
         for size, rows in _sizes(each):
-            alike[_group(each, rows), size].append((place, each, rows))
+            alike[each.groups[int(each.group[rows[0]])].name, size].append((place, each, rows))
     steps = {step for sent in alike.values() for _, each, rows in sent for step in each.step[rows].tolist()}
     found = [_messages(*key, sent, len(steps)) for key, sent in alike.items()]
     return sorted(found, key=lambda row: (-row.exposed_ns, row.group or "", row.bytes or 0))
@@ -67,10 +67,6 @@ def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:
         rows = np.flatnonzero(each.of == number)
         if one.kind == "send_receive" and len(rows):
             yield one.bytes, rows
-
-
-def _group(each: Instances, rows: Int64) -> str | None:
-    return each.groups[int(each.group[rows[0]])].name
 
 
 def _messages(group: str | None, size: int | None, sent: Sequence[_Sent], steps: int) -> Messages:
