@@ -240,8 +240,8 @@ def test_waits_that_are_long_again_and_again_are_no_jitter():
     assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
 
 
-def in_epochs(work: int = 10, first: int = 30, loader: str = "loader", seeds: str = "s.") -> Trace:
-    return epochs([[1] * 6, [first, *[1] * 5]], work=work, loader=loader, seeds=seeds)
+def in_epochs(work: int = 10, loader: str = "loader") -> Trace:
+    return epochs([[1] * 6, [30, *[1] * 5]], work=work, loader=loader, seeds="s.")
 
 
 def test_the_start_of_an_epoch_is_worth_its_waits():
@@ -277,17 +277,16 @@ def test_first_batches_are_no_gain_of_more_workers():
     assert cards(trace) == {"epoch_starts"}
 
 
-def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
+def recorded_epoch(folder: Path, persistent: bool) -> Trace:
     """The first batch after the end of an epoch is waited for 30 us, and its worker takes 14 us to produce it; the
     other batches are prefetched."""
     waits = [1, 30, 1, 1, 1, 1]
-    main, made = File(folder, "main", persistent_workers=persistent), File(folder, f"w{worker}")
+    main, made = File(folder, "main", persistent_workers=persistent), File(folder, "w0")
     main.received(9, asked=0, there=0, returned=1)
     at = 7
     for batch, wait in enumerate(waits[1:]):
         main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
-        if worker == 0 or batch:
-            made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
+        made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
         at += wait + 6
     main.write()
     made.write()
