@@ -1704,8 +1704,8 @@ export interface HostResult {
 
 /**
  * A step. idle_ns: idle time of the main device by reason, which sums to the step minus its busy time.
- * launches: number of kernels, copies and sets that start in it. left_out_ns: the part that verdicts and cards leave
- * out. phase_spans: when the host is in which phase, in time order.
+ * launches: number of kernels, copies and memsets that start in it. left_out_ns: the part that verdicts and cards
+ * leave out. phase_spans: when the host is in which phase, in time order.
  */
 export interface HostStep {
   name: string;
@@ -1814,8 +1814,8 @@ export interface IncludedFlames {
 }
 
 /**
- * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
- * span's origin. joined: events that have no box of their own.
+ * steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is included,
+ * from the span's origin. joined: events that have no box of their own.
  */
 export interface IncludedSteps {
   steps: string[];
@@ -1831,8 +1831,8 @@ export interface IncludedSteps {
 export interface IncludedTrends {
   rows: TrendSpan[];
   changes: Change[];
-  of_all: Record<string, SaidOfRuns>;
-  of_one: Record<string, SaidOfRuns>;
+  of_all: Record<string, TrendsTexts>;
+  of_one: Record<string, TrendsTexts>;
 }
 
 /**
@@ -2615,11 +2615,11 @@ export interface LoaderStep {
 /**
  * A gap that is long because the host launches late.
  * late_ns             the part of the gap in which the launch is late
- * doing, name, inside   what the host does for most of that time, as in `Doing`
+ * doing, name, inside   what the host does for most of that time, as in `HostActivity`
  * compiles            torch.compile works in it
  * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
  * unusual             the host usually does this in far less time
- * busiest, busiest_ns   the calls that take most of the time of a frame, as in `Doing`
+ * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
  */
 export interface LongGap {
   step: string;
@@ -3013,7 +3013,7 @@ export interface OperatorRest {
  * ops that created it
  * host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
  * runtime_ns           time in runtime calls of the ops themselves
- * device_*, launches   time and number of kernels, copies and sets; None where nothing ran on a device
+ * device_*, launches   time and number of kernels, copies and memsets; None where nothing ran on a device
  * idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
  * began; waits for batches are left out
  * kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores
@@ -4082,12 +4082,6 @@ export interface RunsPage {
   left: number;
 }
 
-/** The texts of the Trends view: its headline, and titles by picture. */
-export interface SaidOfRuns {
-  headline: Headline;
-  titles: Partial<Record<TrendsTitleId, Phrase>>;
-}
-
 /**
  * One tag of one folder of event files. Three lists of one length: the step and the time (epoch ns) that the job
  * gave each value, and the value; None where it is not finite.
@@ -4727,6 +4721,12 @@ export interface TrendsResult {
   series: Series[];
   time_bins: MetricBins[];
   slow_steps: SlowStep[];
+}
+
+/** The texts of the Trends view: its headline, and titles by picture. */
+export interface TrendsTexts {
+  headline: Headline;
+  titles: Partial<Record<TrendsTitleId, Phrase>>;
 }
 
 /**

@@ -45,9 +45,9 @@ async function show(): Promise<void> {
     texts = await textsIn(document);
     recorded = unpacked(texts.get("answers") ?? "") as unknown as IncludedAnswers;
   } catch (error) {
-    const said = document.getElementById("without")!;
-    said.textContent = DAMAGED;
-    said.hidden = false;
+    const message = document.getElementById("without")!;
+    message.textContent = DAMAGED;
+    message.hidden = false;
     throw error;
   }
   addStyles();

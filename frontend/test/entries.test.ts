@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { selections } from "../src/address/selection";
-import { age, compareEntries, runEntries, saidByRun } from "../src/frame/entries";
+import { age, compareEntries, namedByRun, runEntries } from "../src/frame/entries";
 import { simulatedRuns } from "../src/frame/top";
 import { index, run, span } from "./fixtures/pages";
 
@@ -98,6 +98,6 @@ test("the only worker is left out of the path where its name repeats the run's; 
     only("a", "a", 3),
     two,
   ];
-  const said = runs.map((entry) => saidByRun({ run: entry, worker: entry.workers[0]!, span: span(1) }));
-  expect(said).toEqual([true, true, false, false, false]);
+  const named = runs.map((entry) => namedByRun({ run: entry, worker: entry.workers[0]!, span: span(1) }));
+  expect(named).toEqual([true, true, false, false, false]);
 });

@@ -14,7 +14,7 @@ from tb_steptime.metrics.data_loading.loaders import (
     LoaderRow,
     find_epoch_starts,
     loader_table,
-    waited_for,
+    main_loader,
 )
 from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.throughput import (
@@ -108,7 +108,7 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
 
 
 def analyse(trace: Trace) -> DataLoadingResult:
-    waits, recorded, main = loader_waits(trace), what_is_recorded(trace), waited_for(trace)
+    waits, recorded, main = loader_waits(trace), what_is_recorded(trace), main_loader(trace)
     if waits is None or (recorded is not None and main is None):
         return _unknown(trace, recorded)
     rows, iterators, throughput = loader_steps(trace, waits), loader_iterators(trace), find_throughput(trace)

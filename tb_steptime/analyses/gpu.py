@@ -7,7 +7,7 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series, TimelineStep
 from tb_steptime.metrics.catalogue import measure
-from tb_steptime.metrics.gpu.counters import measured_shares
+from tb_steptime.metrics.gpu.counters import sampled_fractions
 from tb_steptime.metrics.gpu.occupancy import SLOT_EFFICIENCY, kineto_zero_fraction, slot_efficiency
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
@@ -152,7 +152,7 @@ def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[
         device=device,
         name=trace.device_name(device),
         sm_count=known.sm_count if known else None,
-        tiles=[_tile(trace, device, metric) for metric in (*TILES, *measured_shares(trace, device))],
+        tiles=[_tile(trace, device, metric) for metric in (*TILES, *sampled_fractions(trace, device))],
         time_bins=_time_bins(trace, device, _values(trace) // device_count),
         idle=_idle_time(trace, device),
         split=split,

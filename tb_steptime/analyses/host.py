@@ -77,8 +77,8 @@ from tb_steptime.trace.steps import find_steps
 class HostStep(msgspec.Struct, frozen=True):
     """A step. idle_ns: idle time of the main device by reason, which sums to the step minus its busy time.
 
-    launches: number of kernels, copies and sets that start in it. left_out_ns: the part that verdicts and cards leave
-    out. phase_spans: when the host is in which phase, in time order.
+    launches: number of kernels, copies and memsets that start in it. left_out_ns: the part that verdicts and cards
+    leave out. phase_spans: when the host is in which phase, in time order.
     """
 
     name: str

@@ -30,6 +30,9 @@ from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality.lost_launches import lost_at_end_ns
 from tb_steptime.trace.steps import find_steps
 
+#: Ranges that verdicts, gains and cards leave out; a step has the length of each.
+_LEFT_OUT = ("before_recording", "once", "after_recording", "profiler")
+
 
 class StepRow(msgspec.Struct, frozen=True):
     """One step. parts_ns sums to duration_ns. start_ns: relative to the span's origin; slow: whether it is an outlier.
@@ -137,21 +140,12 @@ def analyse(trace: Trace) -> OverviewResult:
     )
 
 
-#: Fields of StepRow, and the names of the ranges whose length they are.
-_LEFT_OUT = {
-    "before_recording_ns": "before_recording",
-    "once_ns": "once",
-    "after_recording_ns": "after_recording",
-    "profiler_ns": "profiler",
-}
-
-
 def _step_rows(trace: Trace) -> list[StepRow]:
     steps = find_steps(trace)
     parts = step_breakdown(trace)
     device = main_device(trace)
     outlier, excluded = slow(judged_ns(trace, device)), excluded_time(trace, device)
-    left_out = {field: steps.overlap_ns(getattr(excluded, reason)).tolist() for field, reason in _LEFT_OUT.items()}
+    left_out = {f"{reason}_ns": steps.overlap_ns(getattr(excluded, reason)).tolist() for reason in _LEFT_OUT}
     busy = steps.overlap_ns(device_busy(trace)).tolist()
     on_device = has_device_activity(trace)
     steady, excess = steady_ns(trace, device).tolist(), step_excess(trace, device)

@@ -8,7 +8,7 @@ import numpy as np
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import BINNED, METRICS, main_device, measure
 from tb_steptime.metrics.excluded_time.ranges import judged_ns
-from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids
+from tb_steptime.metrics.gpu.counters import COUNTERS, sampled_ids
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.means import slow
 from tb_steptime.metrics.steps.parts import PART_MEANINGS, Parts, step_breakdown
@@ -75,7 +75,7 @@ class TrendsResult(msgspec.Struct, frozen=True):
 def analyse(trace: Trace) -> TrendsResult:
     steps = find_steps(trace)
     device = main_device(trace)
-    unsampled = MEASURED.keys() - measured_ids(trace, device)
+    unsampled = COUNTERS.keys() - sampled_ids(trace, device)
     return TrendsResult(
         origin_ns=trace.origin_ns,
         steps=[

@@ -209,7 +209,7 @@ class Kind(Generic[P]):
     key: Callable[[P], Hashable]
     passes: Passes[P]
     ns: Callable[[P], int]
-    said: Callable[[P], PlaceTexts]
+    texts: Callable[[P], PlaceTexts]
     order: Callable[[P], int] = lambda place: 0
 
 
@@ -248,18 +248,18 @@ def _change(kind: Kind[P], match: Match[P], base_steps: int, candidate_steps: in
     before = one.ns if one else Sample(base_steps, 0.0, 0.0)
     after = other.ns if other else Sample(candidate_steps, 0.0, 0.0)
     change = change_of_samples(before, after)
-    base, candidate = (kind.said(row.place) if row else None for row in (one, other))
-    said = kind.said(shown.place)
+    base, candidate = (kind.texts(row.place) if row else None for row in (one, other))
+    texts = kind.texts(shown.place)
     return RowChange(
         base_name=base.name if base else None,
         candidate_name=candidate.name if candidate else None,
         base_short=base.short if base else None,
         candidate_short=candidate.short if candidate else None,
-        op=said.op,
-        shapes=said.shapes,
-        module=said.module,
-        source=said.source,
-        phase=said.phase,
+        op=texts.op,
+        shapes=texts.shapes,
+        module=texts.module,
+        source=texts.source,
+        phase=texts.phase,
         matched_by=match.by,
         status="gone" if other is None else "new" if one is None else status_of(change),
         base_ns=round(before.mean),
@@ -416,7 +416,7 @@ _KERNELS = Kind(
     key=by_name,
     passes=PASSES,
     ns=lambda place: place.total_ns,
-    said=_kernel,
+    texts=_kernel,
     order=lambda place: place.order,
 )
 _OPS = Kind(
@@ -425,7 +425,7 @@ _OPS = Kind(
     key=lambda place: place.name,
     passes=(("name", by(lambda place: place.name)),),
     ns=lambda place: place.self_ns,
-    said=_op,
+    texts=_op,
 )
 _BLOCKING = Kind(
     "blocking",
@@ -433,7 +433,7 @@ _BLOCKING = Kind(
     key=lambda place: (place.call, place.kind, _blocking_place(place)),
     passes=_BLOCKING_PASSES,
     ns=lambda place: place.total_ns,
-    said=_blocking,
+    texts=_blocking,
 )
 _COPIES = Kind(
     "copies",
@@ -441,5 +441,5 @@ _COPIES = Kind(
     key=lambda place: (place.direction, place.source, place.target, place.op, place.phase),
     passes=_COPY_PASSES,
     ns=lambda place: place.total_ns,
-    said=_copy,
+    texts=_copy,
 )

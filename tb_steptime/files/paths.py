@@ -12,7 +12,7 @@ from typing import IO, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from tb_steptime.files.remote import RemotePath
-from tb_steptime.files.temporary import remove_left_behind, whole_file
+from tb_steptime.files.temporary import atomic_file, remove_left_behind
 
 AnyPath = Path | RemotePath
 
@@ -65,14 +65,14 @@ def open_regular(path: Path) -> IO[bytes]:
     return os.fdopen(file, "rb")
 
 
-def write_whole(path: AnyPath, content: bytes, suffix: str = "", mode: int = 0o666) -> None:
+def write_atomically(path: AnyPath, content: bytes, suffix: str = "", mode: int = 0o666) -> None:
     """Write a file, and make its folder. A reader sees the old file or the whole new one. Raises OSError. suffix, mode:
-    see `whole_file`; with a suffix, such files that killed processes left in the folder are removed."""
+    see `atomic_file`; with a suffix, such files that killed processes left in the folder are removed."""
     if isinstance(path, RemotePath):
         path.write_bytes(content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path, suffix, mode) as file:
+    with atomic_file(path, suffix, mode) as file:
         file.write(content)
     if suffix:
         remove_left_behind(path.parent, suffix)

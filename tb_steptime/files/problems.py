@@ -53,7 +53,7 @@ class RemoteLost(RemoteProblem):
 
 
 @contextlib.contextmanager
-def said_plainly(shown: str) -> Iterator[None]:
+def as_remote_problems(shown: str) -> Iterator[None]:
     """Turns what a store's package raises into a RemoteProblem."""
     try:
         yield

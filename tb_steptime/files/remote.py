@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tb_steptime.files.problems import RemoteLost, RemoteMissing, RemoteProblem, RemoteRefused, said_plainly
+from tb_steptime.files.problems import RemoteLost, RemoteMissing, RemoteProblem, RemoteRefused, as_remote_problems
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,7 +41,7 @@ EXTRAS = {
     "hdfs": "hdfs",
 }
 #: Schemes of stores in which a written file appears whole; elsewhere it is written under another name and moved.
-_PUTS_WHOLE = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"))
+_PUTS_ATOMICALLY = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory"))
 
 #: An `fsspec.AbstractFileSystem`; fsspec has no types, and need not be installed.
 System = Any
@@ -57,14 +57,14 @@ def system_of(url: str, shown: str) -> tuple[System, str]:
     try:
         from fsspec.core import url_to_fs
 
-        with said_plainly(shown):
+        with as_remote_problems(shown):
             return _found(url_to_fs, url, shown)
     except ImportError:
         raise _not_installed(scheme, shown) from None
 
 
-def puts_whole(url: str) -> bool:
-    return scheme_of(url) in _PUTS_WHOLE
+def puts_atomically(url: str) -> bool:
+    return scheme_of(url) in _PUTS_ATOMICALLY
 
 
 def limit(system: System, seconds: float) -> dict[str, float]:
@@ -193,7 +193,7 @@ class RemoteFile:
     def _fetch_once(self, start: int, end: int) -> bytes:
         if start >= end:
             return b""
-        with said_plainly(self._shown):
+        with as_remote_problems(self._shown):
             content = bytes(self._system.cat_file(self._inner, start=start, end=end, **self._limit))
         if len(content) != end - start:
             fact = f"The store sent {len(content)} bytes of {end - start} and closed the connection"
@@ -282,7 +282,7 @@ class RemotePath:
         """Returns the stat; the size of a folder is 0. Raises OSError."""
         if self.listed is not None:
             return self.listed
-        with said_plainly(str(self)):
+        with as_remote_problems(str(self)):
             return RemoteStat.of(self._told())
 
     # Like those of `Path`, these raise OSError where the store does not answer.
@@ -299,7 +299,7 @@ class RemotePath:
     def names(self) -> list[str]:
         """Returns the names in this folder, sorted. Raises OSError."""
         system, inner = system_of(self.url, str(self))
-        with said_plainly(str(self)):
+        with as_remote_problems(str(self)):
             system.invalidate_cache(inner)
             return sorted(
                 str(each).rstrip("/").rpartition("/")[2]
@@ -321,8 +321,8 @@ class RemotePath:
         """Write the file. A reader sees the old file or the whole new one if the store supports that, else no file for
         a moment. Raises OSError."""
         system, inner = system_of(self.url, str(self))
-        with said_plainly(str(self)):
-            if puts_whole(self.url):
+        with as_remote_problems(str(self)):
+            if puts_atomically(self.url):
                 system.pipe_file(inner, content)
                 return
             folder, slash, name = inner.rpartition("/")
@@ -343,7 +343,7 @@ class RemotePath:
         """Returns "file" or "directory"; None where there is nothing. Raises RemoteProblem."""
         if self.listed is not None:
             return "file"
-        with contextlib.suppress(RemoteMissing), said_plainly(str(self)):
+        with contextlib.suppress(RemoteMissing), as_remote_problems(str(self)):
             return str(self._told().get("type"))
         return None
 

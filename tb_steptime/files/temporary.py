@@ -118,7 +118,7 @@ def _is_own(folder: Path) -> bool:
 
 
 @contextlib.contextmanager
-def whole_file(place: Path, suffix: str = "", mode: int = 0o666) -> Iterator[IO[bytes]]:
+def atomic_file(place: Path, suffix: str = "", mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Yields a file to write to, which is moved to its place when the block ends, and removed when the block raises.
     suffix: the end of its temporary name. mode: who may read and write it, as far as the user's umask allows. Raises
     OSError."""

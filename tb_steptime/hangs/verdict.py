@@ -17,7 +17,7 @@ import msgspec
 from tb_steptime.hangs.dumps import Dump
 
 
-class Behind(msgspec.Struct, frozen=True):
+class RankBehind(msgspec.Struct, frozen=True):
     """A rank that is behind the others in a group.
 
     others_finished, others_begun   the greatest number of any other member
@@ -49,7 +49,7 @@ class Hang(msgspec.Struct, frozen=True):
 
     ranks: list[int]
     missing: list[int]
-    behind: list[Behind]
+    behind: list[RankBehind]
     waiting: list[int]
 
 
@@ -69,7 +69,7 @@ def find_hang(dumps: Sequence[Dump]) -> Hang:
     )
 
 
-def _lag(row: Behind) -> int:
+def _lag(row: RankBehind) -> int:
     return row.others_finished - row.finished if row.why == FINISH else row.others_begun - row.begun
 
 
@@ -84,7 +84,7 @@ def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
     return {group: ranks for group, ranks in found.items() if len(ranks) > 1}
 
 
-def _unfinished(by_rank: dict[int, Dump]) -> list[Behind]:
+def _unfinished(by_rank: dict[int, Dump]) -> list[RankBehind]:
     found = []
     for group, ranks in _groups(by_rank).items():
         most = max(by_rank[rank].progress[group].finished for rank in ranks)
@@ -93,7 +93,7 @@ def _unfinished(by_rank: dict[int, Dump]) -> list[Behind]:
     return found
 
 
-def _not_begun(by_rank: dict[int, Dump]) -> list[Behind]:
+def _not_begun(by_rank: dict[int, Dump]) -> list[RankBehind]:
     """Ranks that have not begun a collective. A rank with an unfinished collective that all have begun waits for its
     device, or in another group; a rank without any such call is running no collective at all."""
     found = []
@@ -106,7 +106,7 @@ def _not_begun(by_rank: dict[int, Dump]) -> list[Behind]:
     return free or found
 
 
-def _waits_for_others(by_rank: dict[int, Dump], row: Behind, blamed: set[int]) -> bool:
+def _waits_for_others(by_rank: dict[int, Dump], row: RankBehind, blamed: set[int]) -> bool:
     """Whether the rank waits in another group, in which a blamed rank has begun less."""
     own = by_rank[row.rank]
     for call in own.calls:
@@ -120,11 +120,11 @@ def _waits_for_others(by_rank: dict[int, Dump], row: Behind, blamed: set[int]) -
     return False
 
 
-def _behind(by_rank: dict[int, Dump], group: str, ranks: list[int], rank: int, why: str) -> Behind:
+def _behind(by_rank: dict[int, Dump], group: str, ranks: list[int], rank: int, why: str) -> RankBehind:
     own = by_rank[rank]
     others = [by_rank[other].progress[group] for other in ranks if other != rank]
     call = next((each for each in own.calls if each.group == group), None)
-    return Behind(
+    return RankBehind(
         rank=rank,
         group=group,
         purpose=own.purposes.get(group, ""),

@@ -232,14 +232,10 @@ def _run_second(trace: Trace, views: Iterable[Analysis[Any]], give_first: Callab
     by_view = {
         view: msgspec.msgpack.encode(result)
         for view, result in _analysed_here(trace, views).items()
-        if _is_result(result)
+        if not isinstance(result, Exception)
     }
     with os.fdopen(os.dup(1), "wb") as out:
         out.write(msgspec.msgpack.encode(by_view))
-
-
-def _is_result(result: object) -> bool:
-    return not isinstance(result, Exception)
 
 
 def _end_when_unread() -> None:

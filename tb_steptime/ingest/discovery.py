@@ -40,7 +40,7 @@ RECORDS_PATIENCE_NS = 10_000_000_000
 MAX_PROBLEMS = 20
 
 
-class Found(msgspec.Struct, frozen=True):
+class ScanResult(msgspec.Struct, frozen=True):
     """What one scan of all places found; spans and snapshots in the order of the pickers. A scan that finds the same
     again returns the same object."""
 
@@ -67,9 +67,9 @@ class Discovery(msgspec.Struct):
     places: Sequence[Place]
     _files: dict[int, Files] = msgspec.field(default_factory=dict)
     _folders: dict[tuple[int, str], _Folder] = msgspec.field(default_factory=dict)
-    _found: Found | None = None
+    _found: ScanResult | None = None
 
-    def scan(self) -> Found:
+    def scan(self) -> ScanResult:
         scan = _Scan(self._folders)
         for number, place in enumerate(self.places):
             if number not in self._files:
@@ -82,7 +82,7 @@ class Discovery(msgspec.Struct):
         spans = itertools.chain.from_iterable(folder.spans for folder in scan.found.values())
         snapshots = itertools.chain.from_iterable(folder.snapshots for folder in scan.found.values())
         ordered = tuple(sorted(snapshots, key=lambda each: each.order))
-        self._found = Found(tuple(numbered(spans)), scan.folders, problems, ordered)
+        self._found = ScanResult(tuple(numbered(spans)), scan.folders, problems, ordered)
         return self._found
 
 

@@ -37,7 +37,7 @@ from tb_steptime.trace.reading import looks_like_trace, read_trace
 from tb_steptime.trace.table import distinct_in
 
 if TYPE_CHECKING:
-    from tb_steptime.metrics.replays.labels import Labelled
+    from tb_steptime.metrics.replays.labels import LabelledTrace
 
 #: Maximum number of recordings that are read. Reading takes time, and a fourth hardly names what the nearest three do
 #: not.
@@ -245,7 +245,7 @@ def _graph_time(trace: Trace) -> tuple[list[int], list[str]]:
     return [int(durations[names == each].sum()) for each in distinct], [trace.strings[each] for each in distinct]
 
 
-def _labelled(trace: Trace, path: Path) -> Labelled | None:
+def _labelled(trace: Trace, path: Path) -> LabelledTrace | None:
     """Returns None for a file that is not a trace, or not an eager one."""
     from tb_steptime.metrics.replays.labels import labelled  # needs most measurements, and few traces have graphs
 
@@ -255,7 +255,7 @@ def _labelled(trace: Trace, path: Path) -> Labelled | None:
         return None
 
 
-def _named_from(trace: Path, other: Path, found: Labelled, places: NamePlaces) -> NamedFrom:
+def _named_from(trace: Path, other: Path, found: LabelledTrace, places: NamePlaces) -> NamedFrom:
     """Describes the recording: by its run and worker where it lies in another folder, by its worker alone in the same
     folder."""
     worker = _name_of(other).worker

@@ -46,7 +46,7 @@ from zlib import crc32
 import msgspec
 
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.files.problems import RemoteMissing, RemoteProblem, said_plainly
+from tb_steptime.files.problems import RemoteMissing, RemoteProblem, as_remote_problems
 from tb_steptime.files.remote import RemotePath, RemoteStat, limit, system_of
 from tb_steptime.ingest.names import SNAPSHOT_ENDINGS, TRACE_NAME
 from tb_steptime.ingest.summaries.layout import SUFFIX
@@ -323,7 +323,7 @@ class RemoteFiles(msgspec.Struct):
     def _listed(self) -> tuple[_Tree, dict[str, RemoteStat]]:
         """Returns the folders, and the files that matter by their path in the place. Raises RemoteProblem."""
         system, inner = system_of(self.root.url, str(self.root))
-        with said_plainly(str(self.root)):
+        with as_remote_problems(str(self.root)):
             system.invalidate_cache()
             found: Mapping[str, Any] = system.find(inner, detail=True, **limit(system, LIST_LIMIT_SECONDS))
             system.invalidate_cache()

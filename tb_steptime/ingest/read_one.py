@@ -210,11 +210,11 @@ def _slice(
 def _snapshot(
     path: AnyPath, folder: Path, say_progress: Callable[[ReadProgress], None], options: Set[str] = frozenset()
 ) -> Path:
-    from tb_steptime.snapshots.reading import keep_snapshot, read_snapshot
+    from tb_steptime.snapshots.reading import read_snapshot, save_snapshot
 
     snapshot = read_snapshot(path)
     with _keeping(path):
-        keep_snapshot(snapshot, folder)
+        save_snapshot(snapshot, folder)
     return folder
 
 

@@ -52,7 +52,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 
-class Guarded(msgspec.Struct, frozen=True):
+class ErrorGuard(msgspec.Struct, frozen=True):
     """One sentence that cannot be made takes only its own place: a rule that raises its card, a headline its view.
     failed: names of what raised anything but that a result is missing; the log has the exception."""
 
@@ -83,7 +83,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
     What needs a result that is missing is not said; a rule that fails takes its own card alone, and a note says so.
     Raises what reading results raises.
     """
-    facts, guarded = Facts(dict(results), gaps or {}), Guarded()
+    facts, guarded = Facts(dict(results), gaps or {}), ErrorGuard()
     insights, addable = _cards(facts, guarded)
     failed = failed_rules(guarded.failed)
     notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
@@ -117,7 +117,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
 _OF_CPU = ("host", "data_loading")
 
 
-def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
+def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     """Returns the cards in their order, and the ids of those whose gains may be added."""
     asked = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in asked if insight is not None]
@@ -135,7 +135,7 @@ def _cards(facts: Facts, guarded: Guarded) -> tuple[list[Insight], set[str]]:
     return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
 
 
-def _asked(rule: Rule, facts: Facts, guarded: Guarded) -> Insight | None:
+def _asked(rule: Rule, facts: Facts, guarded: ErrorGuard) -> Insight | None:
     """Returns the rule's card with the confidence that the recording allows; None where the rule has none."""
     insight = guarded.ask(rule.__name__, rule, facts, None)
     no_card: Insight | None = None
@@ -146,7 +146,7 @@ def _asked(rule: Rule, facts: Facts, guarded: Guarded) -> Insight | None:
 _WITHOUT_SHARES = ("memory",)
 
 
-def _headlines(facts: Facts, insights: list[Insight], guarded: Guarded) -> dict[str, Headline]:
+def _headlines(facts: Facts, insights: list[Insight], guarded: ErrorGuard) -> dict[str, Headline]:
     """Returns the headline of each measured view with what its shares are of; a view that could not be measured has the
     headline alone."""
     basis = guarded.ask("what shares are of", basis_of, facts, None)

@@ -24,7 +24,7 @@ from tb_steptime.text import Phrase, joined, phrase
 #: Time ranges that a card links to: the longest one first, the others confirm it.
 EVIDENCE = 5
 
-#: Minimum number of kernels, copies and sets: a single step with fewer does not show what a job is like.
+#: Minimum number of kernels, copies and memsets: a single step with fewer does not show what a job is like.
 FEW_ACTIVITIES = 10
 
 #: From this share of activities without a recorded launch on, too little supports the partition of idle time.

@@ -233,7 +233,7 @@ def _paths(words: Words, by: FlameBy, labels: Labels) -> list[list[int]]:
     return [[labels.number("module", module_name(each)) for each in nested_modules(text)] for text in words.texts]
 
 
-#: device: kernels, copies and sets; host: ops and runtime calls in them; idle: idle time of the device that a launch
+#: device: kernels, copies and memsets; host: ops and runtime calls in them; idle: idle time of the device that a launch
 #: ended; bytes: allocated, whether or not freed later.
 Measure = Literal["device", "host", "idle", "bytes"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)

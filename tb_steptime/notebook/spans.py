@@ -19,13 +19,13 @@ from tb_steptime.notebook.tables import Table
 from tb_steptime.snapshots.reading import read_snapshot
 from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
 from tb_steptime.tables.base import Kind, Surface
-from tb_steptime.tables.recordings import WHICH
+from tb_steptime.tables.recordings import RECORDING
 from tb_steptime.text import did_you_mean
 
 if TYPE_CHECKING:
     from tb_steptime.ranks.result import JobReplay
 
-_NAMES = WHICH.kinds_on(Surface.ROWS)
+_NAMES = RECORDING.kinds_on(Surface.ROWS)
 
 
 class Spans(Sequence[Span]):

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tb_steptime.ranks.matching import Matched, Matching
+from tb_steptime.ranks.matching import MatchedGroup, Matching
 from tb_steptime.trace.table import Bool, Float64, Int64
 
 #: Kinds of collectives that no rank leaves before all have arrived. The root may leave a broadcast at once, and the
@@ -59,24 +59,24 @@ class Arrivals:
         return caused
 
 
-def meetings(found: Matched) -> Bool:
+def meetings(found: MatchedGroup) -> Bool:
     """Says for each matched collective whether all ranks leave it together."""
     return _of_kind(found, *MEETING) & found.alike
 
 
-def waited_for(found: Matched) -> Bool:
+def waited_for(found: MatchedGroup) -> Bool:
     """Says for each matched collective whether its times show which rank arrives last: also for all-to-alls in which
     ranks exchange different numbers of bytes."""
     uneven = _of_kind(found, "all_to_all") & (found.bytes >= 0).all(axis=1)
     return meetings(found) | uneven
 
 
-def _of_kind(found: Matched, *wanted: str) -> Bool:
+def _of_kind(found: MatchedGroup, *wanted: str) -> Bool:
     kinds = np.array([one.kind in wanted for one in found.classes], bool)
     return kinds[found.of] if len(kinds) else np.zeros(len(found.of), bool)
 
 
-def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
+def arrivals(matched: Sequence[MatchedGroup], ranks: int, steps: int) -> Arrivals:
     """Sums over all groups; a rank may be in several groups."""
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
                      *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
@@ -85,7 +85,7 @@ def arrivals(matched: Sequence[Matched], ranks: int, steps: int) -> Arrivals:
     return total
 
 
-def _add(total: Arrivals, found: Matched, meeting: Bool) -> None:
+def _add(total: Arrivals, found: MatchedGroup, meeting: Bool) -> None:
     """Adds the collectives of a group to the total. meeting: (m,), which of them count."""
     length, members, step = found.length[meeting], found.members, found.step[meeting]
     if not len(length):
@@ -124,7 +124,7 @@ def on_shared_clocks(matching: Matching, hosts: Sequence[str | None]) -> Matchin
     return replace(matching, matched=[_on_shared_clock(each, hosts) for each in matching.matched])
 
 
-def _on_shared_clock(found: Matched, hosts: Sequence[str | None]) -> Matched:
+def _on_shared_clock(found: MatchedGroup, hosts: Sequence[str | None]) -> MatchedGroup:
     own, meeting = {hosts[place] for place in found.members.tolist()}, waited_for(found)
     if None in own or len(own) > 1 or not meeting.any():
         return found
@@ -147,7 +147,7 @@ def of_the_same_steps(matching: Matching, hosts: Sequence[str | None], step_ns: 
     return replace(matching, matched=kept, shifted=shifted)
 
 
-def _is_shifted(found: Matched, hosts: Sequence[str | None], step_ns: float) -> bool:
+def _is_shifted(found: MatchedGroup, hosts: Sequence[str | None], step_ns: float) -> bool:
     """Whether most collectives end on one rank of a host long before they begin on another rank of it."""
     own, meeting = [hosts[place] for place in found.members.tolist()], meetings(found)
     start = found.start[meeting]
@@ -179,10 +179,10 @@ class StepWaits:
 def step_waits(found: Arrivals, steps: Int64) -> StepWaits:
     """The waits in some steps. steps: places of the matched steps."""
     others = max(1, int((found.matched > 0).sum()) - 1)
-    return StepWaits(_of(found.waited_ns, steps), _of(found.exposed_ns / others, steps))
+    return StepWaits(_by_rank(found.waited_ns, steps), _by_rank(found.exposed_ns / others, steps))
 
 
-def _of(values: Int64 | Float64, steps: Int64) -> Float64:
+def _by_rank(values: Int64 | Float64, steps: Int64) -> Float64:
     """Transposes (steps, ranks) to (ranks, steps), with NaN for the other steps."""
     found = np.full(values.T.shape, np.nan)
     found[:, steps] = values.T[:, steps]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tb_steptime.ranks.arrivals import meetings
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.result import Clocks
 from tb_steptime.text import Reason, ns
 from tb_steptime.trace.table import Int64
@@ -28,7 +28,7 @@ MOST_RESIDUAL_NS = 1_000_000
 _USUAL_PERCENT = 95
 
 
-def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | None]]:
+def align(matched: Sequence[MatchedGroup], ranks: int) -> tuple[Clocks, list[int | None]]:
     """Returns the state of the clocks, and for each rank the offset that converts its times to those of the first rank;
     None for all ranks where the clocks do not agree."""
     ends, offset = _reached(matched, ranks, FEWEST_ENDS)
@@ -41,7 +41,7 @@ def align(matched: Sequence[Matched], ranks: int) -> tuple[Clocks, list[int | No
     return Clocks(residual, None), offset
 
 
-def rough_offsets(matched: Sequence[Matched], messages: Sequence[Matched], ranks: int) -> list[int]:
+def rough_offsets(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup], ranks: int) -> list[int]:
     """Returns offsets from any number of ends, however well they agree; 0 for a rank that meets no other one. messages:
     ranks that share no collective get clocks on which each message is received after it is sent."""
     offset = _reached(matched, ranks, 1)[1]
@@ -55,7 +55,7 @@ def rough_offsets(matched: Sequence[Matched], messages: Sequence[Matched], ranks
     return [each or 0 for each in offset]
 
 
-def _least_ns(found: Matched) -> int:
+def _least_ns(found: MatchedGroup) -> int:
     """Returns the least time from sending a message to receiving it, over all messages, each end on its own clock."""
     return int((found.start[:, 1] + found.length[:, 1] - found.start[:, 0]).min())
 
@@ -75,7 +75,9 @@ def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
     return (lowest + back_ns) // 2
 
 
-def _reached(matched: Sequence[Matched], ranks: int, fewest: int) -> tuple[list[tuple[Int64, Int64]], list[int | None]]:
+def _reached(
+    matched: Sequence[MatchedGroup], ranks: int, fewest: int
+) -> tuple[list[tuple[Int64, Int64]], list[int | None]]:
     """Returns the ends of the groups that have enough of them, with the groups' members; and the offset of each rank
     that these groups connect to the first one."""
     origin = min((int(found.start.min()) for found in matched if found.start.size), default=0)
@@ -87,7 +89,7 @@ def _reached(matched: Sequence[Matched], ranks: int, fewest: int) -> tuple[list[
     return ends, offset
 
 
-def _ends(found: Matched) -> Int64:
+def _ends(found: MatchedGroup) -> Int64:
     """Returns (some of the collectives, members) epoch times, spread over the recording."""
     rows = np.flatnonzero(meetings(found))
     rows = rows[:: max(1, len(rows) // MOST_ENDS)]

@@ -26,7 +26,7 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
 from tb_steptime.ranks.arrivals import Arrivals
-from tb_steptime.ranks.matching import Matched, bytes_of
+from tb_steptime.ranks.matching import MatchedGroup, bytes_of
 from tb_steptime.ranks.messages import Links
 from tb_steptime.ranks.result import ExchangeTime, GroupRow, JobCollective, Role
 from tb_steptime.ranks.routing import routes_tokens
@@ -48,21 +48,21 @@ _COMPUTING = ("kernel_time", "cpu_exec_time")
 
 @dataclass(frozen=True, eq=False)
 class _Row:
-    """The rows of a `Matched` that one row of the table summarises."""
+    """The rows of a matched group that one row of the table summarises."""
 
-    found: Matched
+    found: MatchedGroup
     rows: Int64
     first: ExchangeClass
     role: Role
 
 
-def collective_rows(matched: Sequence[Matched], spans: Sequence[RankSpan], links: Links) -> list[JobCollective]:
+def collective_rows(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], links: Links) -> list[JobCollective]:
     """Returns the rows, most exposed first."""
     rows = [_row(each, spans, links) for found in matched for each in _alike(found, routes_tokens(found, spans))]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
 
 
-def group_rows(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[GroupRow]:
+def group_rows(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]) -> list[GroupRow]:
     """Returns the groups, those with most ranks first."""
     rows = []
     for found in matched:
@@ -72,18 +72,18 @@ def group_rows(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[Gr
     return sorted(rows, key=lambda row: (-len(row.ranks), row.name, row.ranks))
 
 
-def _name(found: Matched) -> str:
+def _name(found: MatchedGroup) -> str:
     return full_name((found.group.name, found.group.description))
 
 
-def _counts(found: Matched) -> Counter[ExchangeClass]:
+def _counts(found: MatchedGroup) -> Counter[ExchangeClass]:
     numbers, counts = np.unique(found.of, return_counts=True)
     return Counter(
         {found.classes[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)}
     )
 
 
-def _alike(found: Matched, routes: bool = False) -> list[_Row]:
+def _alike(found: MatchedGroup, routes: bool = False) -> list[_Row]:
     """routes: its all-to-alls route tokens. Which exchanges are alike does not depend on it."""
     counts = _counts(found)
     of_group, shown_by = role_of_group(_name(found), counts, routes)
@@ -97,7 +97,7 @@ def _alike(found: Matched, routes: bool = False) -> list[_Row]:
     ]
 
 
-def _keys(found: Matched, roles: dict[ExchangeClass, Role]) -> Int64:
+def _keys(found: MatchedGroup, roles: dict[ExchangeClass, Role]) -> Int64:
     """Returns a number for each class; classes with the same number share a row."""
     sizes = Counter((one.kind, one.dtype) for one in {(one.kind, one.dtype, one.bytes): one for one in roles}.values())
     numbers: dict[tuple[str | int | None, ...], int] = {}
@@ -147,11 +147,11 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     )
 
 
-def group_roles(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> list[Role]:
+def group_roles(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]) -> list[Role]:
     return [role_of_group(_name(found), _counts(found), routes_tokens(found, spans))[0] for found in matched]
 
 
-def stalled_ns(found: Matched) -> Int64:
+def stalled_ns(found: MatchedGroup) -> Int64:
     """Returns for each transfer its time beyond that of others of its kind, if it takes far longer than they do, and
     not because it gathers more; else 0."""
     stalled = np.zeros(len(found.of), np.int64)
@@ -160,13 +160,13 @@ def stalled_ns(found: Matched) -> Int64:
     return stalled
 
 
-def _stalled(found: Matched, rows: Int64) -> Int64:
+def _stalled(found: MatchedGroup, rows: Int64) -> Int64:
     """Returns the same for rows that are alike."""
     stalled = _stalled_ns(found.length[rows].min(axis=1))
     return stalled if found.gathers_more is None else np.where(found.gathers_more[rows], 0, stalled)
 
 
-def with_larger(found: Matched, spans: Sequence[RankSpan]) -> Matched:
+def with_larger(found: MatchedGroup, spans: Sequence[RankSpan]) -> MatchedGroup:
     """Returns the collectives with what shows which of them gather more: the kernels behind them on every rank. Results
     of the ranks are read only where an all-gather takes far longer than the others."""
     gathers = np.array([one.kind == "all_gather" for one in found.classes], bool)[found.of]

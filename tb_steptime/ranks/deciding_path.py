@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tb_steptime.ranks.arrivals import waited_for
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.result import DecidingPath, PathRank
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.table import Int64
@@ -68,7 +68,7 @@ class _Walk:
 
 
 def deciding_path(
-    matched: Sequence[Matched], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
+    matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], names: Sequence[str], steps: Int64
 ) -> DecidingPath | None:
     """Returns the mean over the given steps of the job (names), each followed from the end of its slowest rank; None
     where no rank recorded any of them."""
@@ -82,7 +82,9 @@ def deciding_path(
     return _mean(total, spans, counted) if counted else None
 
 
-def path_of_step(matched: Sequence[Matched], spans: Sequence[RankSpan], name: str) -> tuple[list[PathPiece], list[int]]:
+def path_of_step(
+    matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], name: str
+) -> tuple[list[PathPiece], list[int]]:
     """Returns the path in time order, and the meetings that it passes, by their places among those of all groups one
     after another. matched: collectives of this step alone. Both are empty where no rank recorded the step."""
     walk = _Walk()
@@ -98,7 +100,7 @@ def _slowest(spans: Sequence[RankSpan], name: str) -> tuple[int, int, int]:
     return place, sum(windows[place]), windows[place][1]
 
 
-def _columns(matched: Sequence[Matched], ranks: int) -> tuple[_Meetings, list[_Met]]:
+def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_Met]]:
     of_meetings: list[list[Int64]] = [[], [], [], [], []]
     of_ranks: list[list[list[Int64]]] = [[[], [], []] for _ in range(ranks)]
     first = 0

@@ -23,7 +23,7 @@ from tb_steptime.ranks.delays.late import (
     late_group,
     late_ranks,
 )
-from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, Matched, Matching, instances_of, match
+from tb_steptime.ranks.matching import FEWEST_STEPS, Instances, MatchedGroup, Matching, instances_of, match
 from tb_steptime.ranks.matrices import matrix_values, measured_metrics, rank_matrix
 from tb_steptime.ranks.messages import Links, matched_messages, message_pairs, message_steps, messages, user_links
 from tb_steptime.ranks.pipeline.result import Pipeline
@@ -177,7 +177,7 @@ class _Exchanged:
         return causes(self.spans, self.place[rank], delay_ns, self.step_names)
 
     @cached_property
-    def messages(self) -> list[Matched]:
+    def messages(self) -> list[MatchedGroup]:
         """The messages between two ranks that are matched on both sides."""
         return matched_messages(self.ranks, [span.rank for span in self.spans], len(self.names))
 

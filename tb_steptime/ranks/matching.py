@@ -142,7 +142,7 @@ _Rows = tuple[Instances, Int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Matched:
+class MatchedGroup:
     """Collectives of one group, m of them, on n of its ranks. members: places of these ranks among the job's. step, of:
     (m,), places among the job's steps and in classes; bytes: (m, n), -1 where not recorded. start (epoch time), length,
     exposed: (m, n), ns; row: (m, n), the place in each rank's `Exchanges`. by_number: matched by number, not by order.
@@ -226,7 +226,7 @@ class Matching:
     shifted   number of collectives in groups whose ranks number their steps differently
     """
 
-    matched: list[Matched]
+    matched: list[MatchedGroup]
     unlike: int
     alone: int
     shifted: int = 0
@@ -261,7 +261,7 @@ def _may_be_several(group: GroupKey, recorded: int, world_size: int | None) -> b
 
 def _match_group(
     group: GroupKey, members: list[tuple[int, Int64]], ranks: Sequence[Instances], steps: int
-) -> tuple[Matched, int]:
+) -> tuple[MatchedGroup, int]:
     """Returns the matched collectives, and how many of the group's do not match."""
     rows_of = [(ranks[place], rows) for place, rows in members]
     of, unlike = _together(rows_of, steps)
@@ -272,7 +272,7 @@ def _match_group(
     def column(name: str) -> Int64:
         return np.stack([getattr(each, name)[rows] for each, rows in of], axis=1)[agree]
 
-    return Matched(
+    return MatchedGroup(
         group=group,
         classes=list(classes),
         members=np.array([place for place, _ in members], np.int64),

@@ -37,7 +37,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.ranks.matching import GroupKey, Instances, Matched, bytes_of
+from tb_steptime.ranks.matching import GroupKey, Instances, MatchedGroup, bytes_of
 from tb_steptime.ranks.result import MessagePair, Messages
 from tb_steptime.trace.table import Bool, Int64, distinct
 
@@ -50,7 +50,7 @@ def messages(ranks: Sequence[Instances]) -> list[Messages]:
     alike: dict[tuple[str | None, int | None], list[_Sent]] = defaultdict(list)
     for place, each in enumerate(ranks):
         for size, rows in _sizes(each):
-            alike[_group(each, rows), size].append((place, each, rows))
+            alike[each.groups[int(each.group[rows[0]])].name, size].append((place, each, rows))
     steps = {step for sent in alike.values() for _, each, rows in sent for step in each.step[rows].tolist()}
     found = [_messages(*key, sent, len(steps)) for key, sent in alike.items()]
     return sorted(found, key=lambda row: (-row.exposed_ns, row.group or "", row.bytes or 0))
@@ -67,10 +67,6 @@ def _sizes(each: Instances) -> Iterator[tuple[int | None, Int64]]:
         rows = np.flatnonzero(each.of == number)
         if one.kind == "send_receive" and len(rows):
             yield one.bytes, rows
-
-
-def _group(each: Instances, rows: Int64) -> str | None:
-    return each.groups[int(each.group[rows[0]])].name
 
 
 def _messages(group: str | None, size: int | None, sent: Sequence[_Sent], steps: int) -> Messages:
@@ -149,7 +145,7 @@ def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int
     )
 
 
-def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[Matched]:
+def matched_messages(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MatchedGroup]:
     """Returns the same messages as matched exchanges of two members, the sender and the receiver; classes are the
     sender's."""
     return [
@@ -173,13 +169,13 @@ def _exchanged(
                 yield group, source, target, _in_order(sent, taken, steps)
 
 
-def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> Matched:
+def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> MatchedGroup:
     sender, rows = sides[0]
 
     def column(name: str) -> Int64:
         return np.stack([getattr(each, name)[own] for each, own in sides], axis=1)
 
-    return Matched(
+    return MatchedGroup(
         group=group,
         classes=sender.classes,
         members=np.array(ends, np.int64),

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import unpacked
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.result import Cause, RoutedTokens
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.text import Reason
@@ -27,7 +27,9 @@ from tb_steptime.trace.table import Int64, distinct
 _KIND = "all_to_all"
 
 
-def routed_tokens(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> tuple[list[RoutedTokens], Reason | None]:
+def routed_tokens(
+    matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]
+) -> tuple[list[RoutedTokens], Reason | None]:
     """Returns the tokens of each group of ranks that share experts; and why no group has any, None where one has, or
     where nothing is exchanged in all-to-alls. Raises what reading results raises."""
     found = [_tokens(each, spans) for each in matched if any(one.kind == _KIND for one in each.classes)]
@@ -36,7 +38,7 @@ def routed_tokens(matched: Sequence[Matched], spans: Sequence[RankSpan]) -> tupl
     return known, None if known else next(iter(reasons), None)
 
 
-def routes_tokens(found: Matched, spans: Sequence[RankSpan]) -> bool:
+def routes_tokens(found: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
     """Whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading results
     raises."""
     return any(one.kind == _KIND for one in found.classes) and isinstance(_tokens(found, spans), RoutedTokens)
@@ -64,7 +66,7 @@ def with_tokens(causes: Sequence[Cause], tokens: Sequence[RoutedTokens], rank: i
     ]
 
 
-def _tokens(found: Matched, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
+def _tokens(found: MatchedGroup, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
     sent, received, width, sites = _rows(found, spans)
     widest = (width == width.max(initial=0)).all(axis=1) & (sent >= 0).all(axis=1) & (received >= 0).all(axis=1)
     if not widest.any() or width.max(initial=0) <= 1:
@@ -94,7 +96,7 @@ def _pairs(rows: Int64, step: Int64, sites: Int64) -> tuple[Int64, Int64]:
     return rows[first], rows[first + 1]
 
 
-def _rows(found: Matched, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int64, Int64]:
+def _rows(found: MatchedGroup, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int64, Int64]:
     """Returns rows sent, rows received and elements of a row, (m, n), -1 where not known or of another kind; and a
     number for the part of the step, (m,)."""
     columns: list[Int64] = []

@@ -158,11 +158,8 @@ def members(spans: Sequence[RankSpan]) -> Members:
     chosen = [max(by_rank[rank], key=lambda span: len(span.step_names)) for rank in sorted(by_rank)]
     world_size = max((size for span in spans if 0 < (size := span.world_size or 0) <= MOST_RANKS), default=None)
     missing = sorted(set(range(world_size or 0)) - set(by_rank))
-    return Members(chosen, missing, world_size, _notes(chosen, len(missing), _twice(by_rank)))
-
-
-def _twice(by_rank: dict[int, list[RankSpan]]) -> int:
-    return sum(len(same) > 1 for same in by_rank.values())
+    twice = sum(len(same) > 1 for same in by_rank.values())
+    return Members(chosen, missing, world_size, _notes(chosen, len(missing), twice))
 
 
 def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:

@@ -18,7 +18,7 @@ import numpy as np
 from tb_steptime.metrics.communication.collectives import KIND_LABELS
 from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.deciding_path import PathPiece, path_of_step
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.table import Int64
@@ -62,7 +62,7 @@ class StepLanes:
 
 
 def step_lanes(
-    matched: Sequence[Matched], spans: Sequence[RankSpan], offsets: Sequence[int], name: str, step: int
+    matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], offsets: Sequence[int], name: str, step: int
 ) -> StepLanes:
     """Draws one step, in which something must be matched. offsets: convert each rank's times to those of the first
     rank; name, step: the step's name, and its place among those of the job."""
@@ -82,7 +82,7 @@ def step_lanes(
     )
 
 
-def _of_step(found: Matched, step: int) -> Matched:
+def _of_step(found: MatchedGroup, step: int) -> MatchedGroup:
     rows = np.flatnonzero(found.step == step)
     columns = {
         name: getattr(found, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")
@@ -92,7 +92,7 @@ def _of_step(found: Matched, step: int) -> Matched:
     return replace(found, later_ns=later_ns, gathers_more=gathers_more, **columns)
 
 
-def _lane(matched: Sequence[Matched], place: int, shift: int, span: RankSpan, name: str) -> Lane:
+def _lane(matched: Sequence[MatchedGroup], place: int, shift: int, span: RankSpan, name: str) -> Lane:
     waits, transfers = Intervals.empty(), Intervals.empty()
     for found in matched:
         for member in np.flatnonzero(found.members == place).tolist():
@@ -119,13 +119,13 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
     return joined
 
 
-def _arrivals(matched: Sequence[Matched], met: Sequence[int], shifts: Int64) -> list[Arrival]:
+def _arrivals(matched: Sequence[MatchedGroup], met: Sequence[int], shifts: Int64) -> list[Arrival]:
     """The arrivals at some meetings. met: places among the meetings of all groups, one group after another."""
     places = [(found, row) for found in matched for row in np.flatnonzero(waited_for(found)).tolist()]
     return [_arrival(*places[each], shifts) for each in met]
 
 
-def _arrival(found: Matched, row: int, shifts: Int64) -> Arrival:
+def _arrival(found: MatchedGroup, row: int, shifts: Int64) -> Arrival:
     last, length = int(found.length[row].argmin()), found.length[row]
     start = found.start[row] + shifts[found.members]
     return Arrival(

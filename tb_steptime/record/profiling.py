@@ -38,7 +38,7 @@ from tb_steptime.record.memory import TIMES, MemorySnapshots, When
 from tb_steptime.record.recorder import LoaderRecorder
 from tb_steptime.record.recordings import describe_process
 from tb_steptime.record.sources import SourceSnapshot
-from tb_steptime.record.steps import StepClock, Trigger, What, said
+from tb_steptime.record.steps import StepClock, Trigger, What, duration_text
 
 _Loader = TypeVar("_Loader")
 _log = logging.getLogger("tb_steptime.record")
@@ -223,7 +223,7 @@ class StepProfiler:
         if clock.is_due:
             slower = clock.write()
             if slower and self._watch:
-                before, now = map(said, slower)
+                before, now = map(duration_text, slower)
                 self._ask_by_itself(f"Steps take {now} of late, and took {before} before")
 
     def _weigh(self, clock: StepClock, duration_ns: int) -> None:
@@ -234,13 +234,12 @@ class StepProfiler:
         stacks = self._options["with_stack"]
         if not self._stacks_ns:
             why = ", as stacks are recorded" if stacks else ""
-            _log.warning("A recorded step takes %s, %.0f times the usual %s%s.", said(duration_ns),
-                         duration_ns / usual_ns, said(usual_ns), why)  # fmt: skip
+            _log.warning("A recorded step takes %s, %.0f times the usual %s%s.", duration_text(duration_ns),
+                         duration_ns / usual_ns, duration_text(usual_ns), why)  # fmt: skip
         self._stacks_ns += round(duration_ns - usual_ns)
         if stacks and self._stacks_ns >= STACKS_NS:
-            _log.warning(
-                "Recording stacks has cost %s: this span ends here, and later ones have none.", said(self._stacks_ns)
-            )
+            cost = duration_text(self._stacks_ns)
+            _log.warning("Recording stacks has cost %s: this span ends here, and later ones have none.", cost)
             self._options["with_stack"] = False
             self._leave()
             if self._left != 0:

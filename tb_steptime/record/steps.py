@@ -168,7 +168,7 @@ class StepClock:
         self._lines += 1
         self._quiet_until_ns = step.end_ns + LINE_REST_NS
         usual_ns = self.slowness.usual_ns or 0.0
-        took = f"{said(step.duration_ns)} (usually {said(usual_ns)})"
+        took = f"{duration_text(step.duration_ns)} (usually {duration_text(usual_ns)})"
         _log.warning("%s.", ": ".join([f"step {step.step:,} took {took}", *filter(None, [_causes(step, usual_ns)])]))
 
 
@@ -182,12 +182,12 @@ def _causes(step: TimedStep, usual_ns: float) -> str:
     ]
     least_ns = NAMED_FRACTION * (step.duration_ns - usual_ns)
     named = [(what, ns) for what, ns in sorted(parts, key=lambda part: -part[1]) if ns >= least_ns]
-    return ", ".join(f"{what} {said(ns)}" for what, ns in named)
+    return ", ".join(f"{what} {duration_text(ns)}" for what, ns in named)
 
 
-def said(ns: float) -> str:
+def duration_text(ns: float) -> str:
     """
-    >>> said(2_100_000_000), said(95_000_000), said(1_234_000)
+    >>> duration_text(2_100_000_000), duration_text(95_000_000), duration_text(1_234_000)
     ('2.1 s', '95 ms', '1.2 ms')
     """
     if ns >= 1e9:

@@ -7,8 +7,8 @@ the constants that both sides share.
 from __future__ import annotations
 
 from tb_steptime.comparison.comparison import MOST_IN_CHAIN
-from tb_steptime.serve.report.besides import IncludedEvents, IncludedFlames
-from tb_steptime.serve.report.recorded import IncludedAnswers
+from tb_steptime.serve.report.extras import IncludedEvents, IncludedFlames
+from tb_steptime.serve.report.included import IncludedAnswers
 from tb_steptime.serve.wire import constant, typescript
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from tb_steptime.files.paths import answers
-from tb_steptime.ingest.discovery import Discovery, Found
+from tb_steptime.ingest.discovery import Discovery, ScanResult
 from tb_steptime.ingest.found import FoundSnapshot, FoundSpan, file_of
 from tb_steptime.ingest.names import Place
 from tb_steptime.serve.served import ServedSpan, open_span
@@ -44,7 +44,7 @@ class LogDirectory:
     places: Sequence[Place]
     #: Tells whether the tab's own processes are reading the span with this id now.
     is_being_read: Callable[[str], bool] = lambda id: False
-    found: Found = field(default_factory=lambda: Found((), 0, ()))
+    found: ScanResult = field(default_factory=lambda: ScanResult((), 0, ()))
     scanned_at: float = 0.0
     _spans: dict[str, ServedSpan] = field(default_factory=dict)
     _as_one_step: dict[str, ServedSpan] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class LogDirectory:
         while self._scanning.is_set() and time.monotonic() < end:
             time.sleep(0.005)
 
-    def spans(self) -> tuple[Found, list[ServedSpan]]:
+    def spans(self) -> tuple[ScanResult, list[ServedSpan]]:
         """Returns what the last scan found, and its spans in the order of the pickers."""
         with self._lock:
             return self.found, [self._spans[found.id] for found in self.found.spans]

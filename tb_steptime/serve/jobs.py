@@ -12,12 +12,12 @@ from tb_steptime.ranks.arrivals import StepWaits
 from tb_steptime.ranks.job import job_step, job_with_waits
 from tb_steptime.ranks.result import JobRanks
 from tb_steptime.ranks.step_lanes import StepLanes
-from tb_steptime.serve.pages import Bounded
+from tb_steptime.serve.pages import LruCache
 from tb_steptime.serve.served import ServedSpan
 
 #: Maximum number of cached jobs, such as the one on display and the ones before it. A job of a thousand ranks takes a
 #: few MB.
-KEPT_JOBS = 4
+CACHED_JOBS = 4
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Jobs:
     """All methods may be called from any thread."""
 
     def __init__(self) -> None:
-        self._known: Bounded[KnownJob] = Bounded(KEPT_JOBS)
+        self._known: LruCache[KnownJob] = LruCache(CACHED_JOBS)
         self._step: tuple[tuple[str, ...], str, list[str], StepLanes | None] | None = None
 
     def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:

@@ -159,7 +159,7 @@ _BYTES_PER_JSON = 4
 
 
 @dataclass(eq=False)
-class Bounded(Generic[T]):
+class LruCache(Generic[T]):
     """A least-recently-used cache by name, of at most max_bytes, or of so many values where `get` is told no size. All
     methods may be called from any thread."""
 
@@ -203,12 +203,12 @@ class Bounded(Generic[T]):
                 self.bytes -= size
 
 
-class KeptResults:
+class CachedResults:
     """The cached results of a store's spans."""
 
     def __init__(self) -> None:
-        self._trends: Bounded[TrendColumns] = Bounded(MAX_TREND_BYTES)
-        self._judgements: Bounded[Judgement] = Bounded(MAX_JUDGEMENT_BYTES)
+        self._trends: LruCache[TrendColumns] = LruCache(MAX_TREND_BYTES)
+        self._judgements: LruCache[Judgement] = LruCache(MAX_JUDGEMENT_BYTES)
 
     @property
     def bytes(self) -> int:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tb_steptime.ingest.discovery import Found
+from tb_steptime.ingest.discovery import ScanResult
 from tb_steptime.ingest.found import EARLIEST_NS, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.names import Place
@@ -25,7 +25,7 @@ QueuePlaces = Mapping[str, QueuePlace]
 class _State(NamedTuple):
     """The inputs of an index."""
 
-    found: Found
+    found: ScanResult
     measured: list[MeasuredSpan | None]
     problems: list[Problem | None]
     places: QueuePlaces
@@ -37,13 +37,13 @@ class _State(NamedTuple):
         return same and self.places == other.places
 
 
-class KeptIndex:
+class CachedIndex:
     """The index, rebuilt only when something in it changed, because an open tab requests it every few seconds."""
 
     def __init__(self) -> None:
         self._kept: tuple[_State, Index] | None = None
 
-    def of(self, logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
+    def of(self, logs: Sequence[Place], found: ScanResult, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
         """Returns the index without the time of the scan. May be called from any thread."""
         state = _State(found, [span.measured for span in spans], [span.problem for span in spans], places)
         kept = self._kept
@@ -52,7 +52,7 @@ class KeptIndex:
         return kept[1]
 
 
-def _index(logs: Sequence[Place], found: Found, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
+def _index(logs: Sequence[Place], found: ScanResult, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
     index = Index(
         version="",
         runs=run_entries(spans, places),

@@ -40,8 +40,8 @@ from tb_steptime.insights.wording.pipeline import pipeline_text
 from tb_steptime.insights.wording.ranks import (
     cause_text,
     cause_words,
+    comparison_text,
     experts_texts,
-    held_text,
     one_rank_headline,
     path_text,
     ranks_headline,
@@ -56,7 +56,7 @@ from tb_steptime.ranks.step_lanes import Arrival, Lane, StepLanes
 from tb_steptime.serve.answers import JobTimeline, LaneArrivals, LanePiece, RankMap, RanksPage, WhatIfTexts
 from tb_steptime.serve.directory import LogDirectory
 from tb_steptime.serve.jobs import Job, Jobs, KnownJob, alone, find_job
-from tb_steptime.serve.pages import Bounded
+from tb_steptime.serve.pages import LruCache
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.served import ServedSpan, UnknownSpan
 from tb_steptime.text import Phrase, Reason
@@ -89,10 +89,10 @@ class JobFigures:
 
 
 @dataclass(eq=False)
-class KeptFigures:
+class CachedFigures:
     """A cache of the figures of the jobs requested last. All methods may be called from any thread."""
 
-    _kept: Bounded[JobFigures] = field(default_factory=lambda: Bounded(MAX_BYTES))
+    _kept: LruCache[JobFigures] = field(default_factory=lambda: LruCache(MAX_BYTES))
     _begun: dict[Hashable, threading.Event] = field(default_factory=dict)
 
     def of(self, spans: Sequence[ServedSpan], metric: str) -> JobFigures:
@@ -205,7 +205,7 @@ class Ranks:
     def __init__(self, directory: LogDirectory, reader: Reader) -> None:
         self.directory, self.reader = directory, reader
         self.jobs = Jobs()
-        self.figures = KeptFigures()
+        self.figures = CachedFigures()
 
     def page(self, id: str, *, work: bool) -> RanksPage:
         """Returns the ranks of the span's job, as far as they are read. Raises UnknownSpan, SpanFailed."""
@@ -250,7 +250,7 @@ class Ranks:
         except _UNREADABLE:
             return None
         several = max(len(each.spans) for each in jobs) > 1 and all(each.job.steps for each in jobs)
-        return held_text(scaling(*jobs)) if several else None
+        return comparison_text(scaling(*jobs)) if several else None
 
     def _scaled(self, id: str) -> ScaledJob:
         span, of_run = self._of_run(id)

@@ -54,7 +54,7 @@ class Answer:
 def _response_type() -> type[Response]:
     from werkzeug import Response
 
-    class Typed(Response):
+    class TypedResponse(Response):
         """Sends the content type with unchanged answers (304), too: TensorBoard expects one on every response, and
         logs a warning where it is missing."""
 
@@ -63,7 +63,7 @@ def _response_type() -> type[Response]:
             headers.setdefault("Content-Type", self.headers["Content-Type"])
             return headers
 
-    return Typed
+    return TypedResponse
 
 
 def respond(request: Request, answer: Answer) -> Response:

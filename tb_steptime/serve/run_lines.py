@@ -23,7 +23,7 @@ from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
 from tb_steptime.serve.jobs import Jobs, find_job
-from tb_steptime.serve.pages import KeptResults
+from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.served import ServedSpan, first_workers
 from tb_steptime.text import Phrase, count, phrase
 
@@ -44,7 +44,7 @@ _UNREADABLE = (OSError, DamagedSummary, LookupError, TraceError, ValueError, Ove
 class RunLines:
     """The lines of a store. All methods may be called from any thread."""
 
-    def __init__(self, kept: KeptResults, jobs: Jobs) -> None:
+    def __init__(self, kept: CachedResults, jobs: Jobs) -> None:
         self._kept, self._jobs = kept, jobs
         self._lines: dict[str, tuple[tuple[MeasuredSpan | None, ...], RunLine | None]] = {}
         self._works = Works()

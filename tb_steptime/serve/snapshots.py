@@ -19,7 +19,7 @@ from tb_steptime.serve.answers import SnapshotEntry, SnapshotPage
 from tb_steptime.snapshots.categories import by_category, categories
 from tb_steptime.snapshots.lines import SMALLEST, UNKNOWN, Node, Strip, growth, stack_tree, strips
 from tb_steptime.snapshots.model import Allocations, Snapshot, Usage, allocations, usage
-from tb_steptime.snapshots.reading import kept_snapshot
+from tb_steptime.snapshots.reading import saved_snapshot
 from tb_steptime.snapshots.summary import SnapshotSummary, summarize_snapshot
 from tb_steptime.timeline.bins import MAX_BINS
 from tb_steptime.timeline.flame import FlamePage, column_text
@@ -122,7 +122,7 @@ def _without_device(summary: SnapshotSummary) -> SnapshotPage:
 @functools.lru_cache(_OPEN)
 def _opened(folder: Path) -> _Opened:
     """Opens a snapshot. Its path is reduced to the name of the file, since folders may name users and machines."""
-    snapshot = kept_snapshot(folder)
+    snapshot = saved_snapshot(folder)
     summary = summarize_snapshot(snapshot)
     return _Opened(snapshot, msgspec.structs.replace(summary, path=any_path(summary.path).name))
 

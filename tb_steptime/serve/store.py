@@ -41,8 +41,8 @@ from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.serve.compare import chain_page, compare_page
 from tb_steptime.serve.directory import POLL_PATIENCE_SECONDS, WHOLE_RECORDING, LogDirectory
 from tb_steptime.serve.job_steps import JobSteps, job_steps
-from tb_steptime.serve.pages import Bounded, KeptResults, span_page
-from tb_steptime.serve.pickers import KeptIndex
+from tb_steptime.serve.pages import CachedResults, LruCache, span_page
+from tb_steptime.serve.pickers import CachedIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.run_lines import RunLines
@@ -89,12 +89,12 @@ class Store:
     def __init__(self, places: Sequence[Place], processes: int = 0) -> None:
         self.directory = LogDirectory(places)
         self.reader = Reader(self.directory, processes)
-        self.kept = KeptResults()
+        self.kept = CachedResults()
         self.ranks = Ranks(self.directory, self.reader)
         self._trends = TrendsPages(self.kept)
-        self._index = KeptIndex()
+        self._index = CachedIndex()
         self._runs = RunLines(self.kept, self.ranks.jobs)
-        self._openings: Bounded[bytes] = Bounded(MAX_OPENING_BYTES)
+        self._openings: LruCache[bytes] = LruCache(MAX_OPENING_BYTES)
         self._warmed = threading.Event()
 
     def get_ready(self) -> None:

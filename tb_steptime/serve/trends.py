@@ -19,7 +19,7 @@ from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights import judge_trends
 from tb_steptime.insights.base import Headline
 from tb_steptime.insights.rules.steps.change_points import WATCHED, Change, Kernels, Spans, find_changes
-from tb_steptime.serve.pages import Bounded, KeptResults
+from tb_steptime.serve.pages import CachedResults, LruCache
 from tb_steptime.serve.served import ServedSpan
 from tb_steptime.serve.trend_columns import TrendColumns
 from tb_steptime.serve.wire import TrendSeries, TrendsPage, TrendSpan
@@ -28,7 +28,7 @@ from tb_steptime.text import Phrase
 #: Maximum number of spans on the page. More do not improve the picture, and all columns must be in memory at once.
 MAX_SPANS = 2_000
 #: Maximum number of sets of spans whose texts are cached, so that a user can switch between them quickly.
-MAX_SAID = 16
+CACHED_TEXTS = 16
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class _Row(NamedTuple):
 class TrendsPages:
     """All methods may be called from any thread."""
 
-    kept: KeptResults
-    _said: Bounded[_TrendsTexts] = field(default_factory=lambda: Bounded(MAX_SAID))
+    kept: CachedResults
+    _said: LruCache[_TrendsTexts] = field(default_factory=lambda: LruCache(CACHED_TEXTS))
 
     def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsRequest) -> TrendsPage:
         """places: the places in the queue, by span id."""

@@ -63,7 +63,7 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
     """The columns of a snapshot. Raises TraceError if the file cannot be read, or is not a snapshot."""
     path = any_path(path)
     with _opened(path) as data:
-        taken = _Taken()
+        taken = _SnapshotRows()
         top = read_plain(data, path, taken.take)
         if type(top) is not Record or not {"segments", "device_traces"} <= top.keys():
             raise TraceError(_NO_SNAPSHOT, path, _HINT)
@@ -93,7 +93,7 @@ def _opened(path: AnyPath) -> Iterator[Pickled]:
         raise TraceError(f"The file cannot be read ({error.strerror or error})", path, "Check the path.") from None
 
 
-class _Taken:
+class _SnapshotRows:
     """Collects rows in the order of the file."""
 
     def __init__(self) -> None:
@@ -293,7 +293,7 @@ class _Rest(msgspec.Struct):
     lost: dict[str, int]
 
 
-def keep_snapshot(snapshot: Snapshot, folder: Path) -> None:
+def save_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Write the columns into a folder. Raises OSError."""
     for name in _TABLES:
         table = getattr(snapshot, name)
@@ -310,7 +310,7 @@ def keep_snapshot(snapshot: Snapshot, folder: Path) -> None:
     (folder / _REST).write_bytes(msgspec.json.encode(rest))
 
 
-def kept_snapshot(folder: Path) -> Snapshot:
+def saved_snapshot(folder: Path) -> Snapshot:
     """Read a kept snapshot. Raises OSError."""
     rest = msgspec.json.decode((folder / _REST).read_bytes(), type=_Rest)
     tables = {

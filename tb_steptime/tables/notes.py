@@ -6,7 +6,7 @@ import msgspec
 
 from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.base import NoteText
-from tb_steptime.insights.wording.notes import said_in_full
+from tb_steptime.insights.wording.notes import full_text
 from tb_steptime.text.printer import plain
 
 
@@ -23,7 +23,7 @@ class ErrorReport(msgspec.Struct, frozen=True):
 
 def note_line(note: NoteText) -> str:
     """Returns the fact and what follows from it, as plain text."""
-    return plain(said_in_full(note))
+    return plain(full_text(note))
 
 
 def note_report(note: NoteText) -> NoteReport:

@@ -23,7 +23,7 @@ from tb_steptime.text.printer import plain
 _ROWS, _EXPORT = Surface.ROWS, Surface.EXPORT
 
 
-class Which(NamedTuple):
+class RecordingKey(NamedTuple):
     """The recording that a row belongs to. path: path of its file."""
 
     run: str
@@ -32,10 +32,10 @@ class Which(NamedTuple):
     path: str = ""
 
 
-WHICH: Table[Which] = Table(
+RECORDING: Table[RecordingKey] = Table(
     "recording",
     "Which recording a row is of.",
-    Which,
+    RecordingKey,
     (
         Column("run", "Run", Unit.TEXT, "Folder of the recording below the log directory.", on=_ROWS | _EXPORT),
         Column(

@@ -22,7 +22,7 @@ from tb_steptime.trace.reading import ReadProgress
 _Choice = tuple[StepChoice, AnyPath | None]
 
 
-class AskedWronglyError(Exception):
+class WrongPathsError(Exception):
     """An error message of one line: what cannot be compared, and what can."""
 
 
@@ -32,7 +32,7 @@ def compared_sides(
     """Returns the base, then the candidates: one run for each path, or all runs of one log directory in the order of
     recording. Spans that cannot be read are added to problems.
 
-    Raises AskedWronglyError where a path is not one run, or there are not two.
+    Raises WrongPathsError where a path is not one run, or there are not two.
     """
     found = [_runs_under(path, paths, problems) for path in paths]
     if problems:
@@ -40,7 +40,7 @@ def compared_sides(
     if len(found) == 1:
         runs = sorted(found[0], key=lambda run: run.recorded)
         if len(runs) < 2:
-            raise AskedWronglyError(f"{paths[0]} holds one run: name a second path to compare it with.")
+            raise WrongPathsError(f"{paths[0]} holds one run: name a second path to compare it with.")
     else:
         runs = [_the_one(path, runs) for path, runs in zip(paths, found, strict=True)]
     sides = zip(runs, names_of(runs), strict=True)
@@ -60,12 +60,12 @@ def pooled_sides(
 ) -> list[tuple[WorkerOfRun, Side]]:
     """Returns two sides, each with all runs under its paths. Spans that cannot be read are added to problems.
 
-    Raises AskedWronglyError where a side has none.
+    Raises WrongPathsError where a side has none.
     """
     paths, found = [*base, *candidate], []
     for number, of_side in enumerate((base, candidate)):
         if not of_side:
-            raise AskedWronglyError("Name paths before -- and behind it: compare BASE... -- CANDIDATE...")
+            raise WrongPathsError("Name paths before -- and behind it: compare BASE... -- CANDIDATE...")
         runs = [run for path in of_side for run in _runs_under(path, paths, problems)]
         sides = [side for run in runs
                  if (side := _side(run.run, run, problems, (steps, names_from), is_base=number == 0))]  # fmt: skip
@@ -103,7 +103,7 @@ def _runs_under(path: AnyPath, paths: Sequence[AnyPath], problems: list[Problem]
 def _the_one(path: AnyPath, runs: list[WorkerOfRun]) -> WorkerOfRun:
     if len(runs) != 1:
         names = ", ".join(run.run for run in runs)
-        raise AskedWronglyError(f"{path} holds {len(runs)} runs: name the folder of one of them. They are: {names}.")
+        raise WrongPathsError(f"{path} holds {len(runs)} runs: name the folder of one of them. They are: {names}.")
     return runs[0]
 
 

@@ -190,7 +190,10 @@ def explanation_text(found: Explanation) -> str:
             if question != "Gain"
             for line in _said(question, answer)
         ),
-        *(f"{'How' if not number else '':<{_INDENT}}{line}" for number, line in enumerate(_how(found))),
+        *(
+            f"{'How' if not number else '':<{_INDENT}}{line}"
+            for number, line in enumerate((found.how or "").splitlines())
+        ),
         "",
     ]
     ranges = [line for each in found.evidence for line in _range(each)]
@@ -200,10 +203,6 @@ def explanation_text(found: Explanation) -> str:
 def _gain(found: Explanation) -> str:
     now = f"up to {duration(found.gain_ns)} a step ({percent(found.gain_fraction)})" if found.gain_ns else "none now"
     return now if found.later_ns is None else f"{now}, up to {duration(found.later_ns)} a step later"
-
-
-def _how(found: Explanation) -> list[str]:
-    return (found.how or "").splitlines()
 
 
 def _said(label: str, text: str) -> Iterator[str]:

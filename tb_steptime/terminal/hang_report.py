@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.hangs.verdict import FINISH, Behind, Hang
+from tb_steptime.hangs.verdict import FINISH, Hang, RankBehind
 from tb_steptime.tables.notes import ErrorReport
 from tb_steptime.terminal.output import aligned
 from tb_steptime.text.printer import UNKNOWN, printable
@@ -46,7 +46,7 @@ def _sentence(found: Hang) -> str:
     )
 
 
-def _row(row: Behind) -> tuple[str, ...]:
+def _row(row: RankBehind) -> tuple[str, ...]:
     group = f"{row.group} {row.purpose}".strip()
     numbers = (row.finished, row.others_finished, row.begun, row.others_begun)
     return str(row.rank), printable(group), *(f"{each:,}" for each in numbers), row.call or UNKNOWN, row.line or UNKNOWN

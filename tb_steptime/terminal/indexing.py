@@ -38,7 +38,7 @@ Ended = tuple[Job, AnyPath | Problem]
 
 
 @dataclass
-class Indexed:
+class IndexingOutcome:
     """The outcome for all traces. to_write: the jobs for traces without a fresh summary. in_cache: how many of the
     written summaries are in the user's cache directory."""
 
@@ -56,11 +56,11 @@ class Indexed:
             self.problems.append(_reported(outcome) if isinstance(outcome, Problem) else _no_place(job))
 
 
-def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool = False, names_from: AnyPath | None = None) -> Indexed:
+def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool, names_from: AnyPath | None) -> IndexingOutcome:
     """Finds the traces whose summary must be written, each once. The summary is missing or stale, its paths are whole
     or shortened unlike what is wanted, or the kernels of its CUDA graphs are not named from the place that the user
     named. A readable summary without its trace stays as it is."""
-    found = Indexed()
+    found = IndexingOutcome()
     jobs: dict[str, Job] = {}
     known = answers(functools.partial(_freshness, keep_paths=keep_paths, names_from=names_from), spans, file_of)
     for span, fresh in zip(spans, known, strict=True):
@@ -109,7 +109,7 @@ class LocalReaders:
             self.queue.close()
 
 
-def write_summaries(indexed: Indexed, readers: Readers) -> None:
+def write_summaries(indexed: IndexingOutcome, readers: Readers) -> None:
     """Has the traces read, and shows the progress on stderr. An interrupt leaves only complete files."""
     ended: SimpleQueue[Ended] = SimpleQueue()
     bytes_of = {job.id: _size(job.trace) for job in indexed.to_write}
@@ -168,7 +168,7 @@ class _IndexBar(StatusLine):
         self.draw(work, "", [files, share, *time_left(seconds, work), speed, *present])
 
 
-def outcome_lines(indexed: Indexed, *, interrupted: bool = False) -> Sequence[str]:
+def outcome_lines(indexed: IndexingOutcome, *, interrupted: bool = False) -> Sequence[str]:
     """Returns the lines printed at the end."""
     said = [f"{counted(indexed.written, 'summary file')} written", f"{indexed.fresh} up to date"]
     failed = len(indexed.problems)

@@ -117,7 +117,7 @@ def line_text(span: SpanLines) -> str:
     columns = REPORT_LINES.on(Surface.TEXT)
     rows = [("Line", *(column.name(Surface.TEXT) for column in columns))]
     rows += [(_name(row), *(text_cell(column, column.value(row)) for column in columns)) for row in shown]
-    others = [(counted(len(more), "more line"), _sums(more))] if more else []
+    others = [(counted(len(more), "more line"), sums_of([report_of(CodeLine, row) for row in more]))] if more else []
     for name, sums in (*others, ("elsewhere", span.elsewhere)):
         rows.append((name, *(text_cell(column, getattr(sums, column.id, None), "") for column in columns)))
     codes = ["", *(shortened(printable(row.text or ""), CODE_WIDTH) for row in shown)]
@@ -136,7 +136,3 @@ _MEANS: dict[LineOf, str] = {
 
 def _name(row: LineReportRow) -> str:
     return printable(f"{row.file}:{row.line} {row.function}")
-
-
-def _sums(rows: Sequence[LineReportRow]) -> CodeLineSums:
-    return sums_of([report_of(CodeLine, row) for row in rows])

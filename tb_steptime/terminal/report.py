@@ -18,7 +18,6 @@ from tb_steptime.insights.wording.notes import worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.data_loading.recorded import Recorded
 from tb_steptime.metrics.data_loading.waits import LoaderStep
-from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.steady.shown import KINDS, ExcessNs
@@ -126,7 +125,7 @@ def _steps(overview: OverviewResult, loading: DataLoadingResult, host: HostResul
             StepReport,
             row,
             data_loading_ns=_loading(loader.get(row.name)),
-            devices=[_in_step(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
+            devices=[StepDeviceReport(each.device, each.busy_ns[i], each.steps[i]) for each in host.devices],
         )
         for i, row in enumerate(overview.steps)
     ]
@@ -148,7 +147,7 @@ def _mean(overview: OverviewResult, loading: DataLoadingResult, host: HostResult
         after_recording_ns=_mean_of([row.after_recording_ns for row in overview.steps]),
         profiler_ns=_mean_of([row.profiler_ns for row in overview.steps]),
         **_mean_excess(overview),
-        devices=[_in_step(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
+        devices=[StepDeviceReport(each.device, step_ns - each.mean.total_ns, each.mean) for each in host.devices],
     )
 
 
@@ -161,10 +160,6 @@ def _mean_excess(overview: OverviewResult) -> dict[str, Any]:
 
 def _mean_of(values: list[int]) -> int:
     return whole_mean(sum(values), len(values))
-
-
-def _in_step(device: int, busy_ns: int, idle: IdleNs) -> StepDeviceReport:
-    return StepDeviceReport(device, busy_ns, idle)
 
 
 def _job(job: JobKind, words: JobText) -> JobReport:

@@ -41,7 +41,7 @@ _HEADS = ("Run", "Spans", "Mean step", "Limited by", "First card")
 _NAME, _LEAST_CARD = 40, 30
 
 
-class SpanLine(msgspec.Struct, frozen=True):
+class RunSpan(msgspec.Struct, frozen=True):
     """The facts of a span that its run's line needs. simulated: it was not recorded. worker: its process."""
 
     steps: int
@@ -57,10 +57,10 @@ def run_key(found: FoundSpan) -> tuple[str, str]:
     return found.path.removesuffix(SUFFIX).removesuffix(found.file), found.run
 
 
-def span_line(worker: str, measured: MeasuredSpan, judgement: Judgement) -> SpanLine:
+def run_span(worker: str, measured: MeasuredSpan, judgement: Judgement) -> RunSpan:
     overview = measured.result("overview", OverviewResult)
     first = next(iter(judgement.insights), None)
-    return SpanLine(
+    return RunSpan(
         steps=len(overview.steps),
         step_ns=overview.mean_duration_ns,
         bound=BOUND_WORDS[judgement.verdict.bound],
@@ -115,7 +115,7 @@ class Runs:
     run by run: what the processes of only one run compute is kept, because it takes memory."""
 
     def __init__(self) -> None:
-        self.found: dict[_Key, tuple[FoundSpan, list[SpanLine]]] = {}
+        self.found: dict[_Key, tuple[FoundSpan, list[RunSpan]]] = {}
         self._of_jobs: dict[_Key, Insight] = {}
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._works = _WorksOfRun()
@@ -128,7 +128,7 @@ class Runs:
         if key not in self.found:
             self._numbers[run].append(key[1])
             self.found[key] = found, []
-        self.found[key][1].append(span_line(found.worker, measured, judgement))
+        self.found[key][1].append(run_span(found.worker, measured, judgement))
 
     def add_jobs(self, jobs: Sequence[FoundJob]) -> None:
         """Adds the jobs of these spans, in time order: the newest job of a run counts."""
@@ -186,7 +186,7 @@ class Runs:
         return job_advice(of_job, len(spans)) if of_job else run_advice([span.advice for span in spans])
 
 
-def _workers(spans: Sequence[SpanLine]) -> list[str]:
+def _workers(spans: Sequence[RunSpan]) -> list[str]:
     return list(dict.fromkeys(span.worker for span in spans))
 
 
@@ -198,7 +198,7 @@ def _some(workers: Sequence[str]) -> str:
     return workers[0] if len(workers) == 1 else f"{workers[0]} and {len(workers) - 1} more"
 
 
-def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine], RunAdvice]], width: int | None) -> Iterator[str]:
+def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], width: int | None) -> Iterator[str]:
     """Yields a head, and a line for each run; found: its first span. width: of the terminal; None: nothing is cut."""
     rows = [_HEADS, *(_cells(*run) for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -208,7 +208,7 @@ def run_table(runs: Sequence[tuple[FoundSpan, Sequence[SpanLine], RunAdvice]], w
         yield shortened(f"{begin}{said}".rstrip(), width or len(begin) + len(said))
 
 
-def _cells(found: FoundSpan, spans: Sequence[SpanLine], advice: RunAdvice) -> tuple[str, ...]:
+def _cells(found: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
     cells = (
         _name(found, any(span.simulated for span in spans)),
         str(len(spans)),
@@ -246,7 +246,7 @@ def _name(found: FoundSpan, simulated: bool) -> str:
     return f"{name} (simulated)" if simulated and "simulated" not in name else name
 
 
-def _mean_step(spans: Sequence[SpanLine]) -> str:
+def _mean_step(spans: Sequence[RunSpan]) -> str:
     """Returns the mean over the steps of all spans."""
     steps = sum(span.steps for span in spans)
     return duration(round(sum(span.steps * span.step_ns for span in spans) / steps)) if steps else UNKNOWN

@@ -18,7 +18,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION
 from tb_steptime.insights.host_verdict import op_name
 from tb_steptime.insights.rules.host.blocking_rows import PLACE_LENGTH, brief
 from tb_steptime.insights.wording.card_text import as_one, card_head, lowered_words
-from tb_steptime.insights.wording.notes import said_in_full, worded
+from tb_steptime.insights.wording.notes import full_text, worded
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
@@ -295,4 +295,4 @@ def _advice(insights: Iterable[Insight], notes: Iterable[Note], width: int, ink:
         yield from wrapped(f"{title} {_stressed(insight.why, ink)}{lowered_words(insight)}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in notes:  # a simulation says so first
-        yield from wrapped(f"{ink.bold('Note')}: {render(said_in_full(worded(note)))}", width, "  ")
+        yield from wrapped(f"{ink.bold('Note')}: {render(full_text(worded(note)))}", width, "  ")

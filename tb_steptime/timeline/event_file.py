@@ -7,8 +7,8 @@
       level1.start ...  the same bars at a coarser level of detail; then level2, ...
       strings.text      all names, one after another; strings.end: where each ends
 
-The columns are mapped into memory, never read whole. The event files of a process
-are in one folder with limited size; the least recently used one is removed first.
+The columns are mapped into memory, never read whole. The event files of a process are in one folder with limited size;
+the least recently used one is removed first.
 
 They are larger than summaries and quickly rebuilt, so they do not outlive the process: a mapped file no longer needs a
 name, and its disk space is free when the process ends for any reason. (Windows keeps the name until the process closes

@@ -1,6 +1,6 @@
 """Relations between events, and values that only some have: written once, so that details need no trace.
 
-    activity.event, .call, .site, ...   one entry a kernel, copy or set, in time order
+    activity.event, .call, .site, ...   one entry a kernel, copy or memset, in time order
     call.event, .activity               the same relations sorted by call
     kernel.event, ...                   values of kernels
     node.event, .forward                rows of the backward pass and the op that created them

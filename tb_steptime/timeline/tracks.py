@@ -33,7 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tb_steptime.metrics.gpu.counters import MEASURED, measured_ids, samples
+from tb_steptime.metrics.gpu.counters import COUNTERS, sampled_ids, samples
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
@@ -248,8 +248,8 @@ def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
     """A track for each sampled counter of the GPU: each sample lasts for the time that it covers, and is named by its
     value. Equal adjacent samples are merged. number: of the first."""
     group = f"{trace.job.accelerator} {device}"
-    for id in measured_ids(trace, device):
-        of, metric = samples(trace, device, id), MEASURED[id].metric
+    for id in sampled_ids(trace, device):
+        of, metric = samples(trace, device, id), COUNTERS[id].metric
         assert of is not None
         scale = 100 if metric.unit is Unit.FRACTION else 1
         value = np.rint(of.value * scale).astype(np.int64)

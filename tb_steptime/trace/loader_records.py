@@ -1,7 +1,7 @@
 """A recorder's data about a trace's loaders, on the trace's clock. In columns; `ingest.recorder_files` reads the files.
 
-worker           start .... collate .. end                      one row of `Produced`
-main process     asked    arrived unpickled pinned  returned    one row of `Received`
+worker           start .... collate .. end                      one row of `ProducedBatches`
+main process     asked    arrived unpickled pinned  returned    one row of `ReceivedBatches`
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class BatchRows(Columns, frozen=True, eq=False):
         return key
 
 
-class Produced(BatchRows, frozen=True, eq=False):
+class ProducedBatches(BatchRows, frozen=True, eq=False):
     """Batches produced, by start; times in ns from the trace's origin.
 
     worker, pid                            that produced it
@@ -88,7 +88,7 @@ class Produced(BatchRows, frozen=True, eq=False):
     samples: Int64
 
 
-class Received(BatchRows, frozen=True, eq=False):
+class ReceivedBatches(BatchRows, frozen=True, eq=False):
     """Batches returned to the training loop, in that order. Times as above, UNKNOWN_TIME if missing; see
     `record.file.format`."""
 
@@ -99,7 +99,7 @@ class Received(BatchRows, frozen=True, eq=False):
     returned_ns: Int64
 
 
-class Begun(Columns, frozen=True, eq=False):
+class LoaderPasses(Columns, frozen=True, eq=False):
     """Passes over the data: from iter(loader) until it returned; times as above.
 
     New workers start in this time. Persistent ones first deliver the remaining batches of a pass that was broken off.
@@ -151,9 +151,9 @@ class LoaderRecords(msgspec.Struct, frozen=True):
     files: int
     cores: int | None
     loaders: tuple[LoaderSettings, ...]
-    produced: Produced
-    received: Received
-    begun: Begun
+    produced: ProducedBatches
+    received: ReceivedBatches
+    begun: LoaderPasses
     lines: LineSamples
     killed: frozenset[int]
     notes: tuple[Note, ...]

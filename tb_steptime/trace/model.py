@@ -399,7 +399,7 @@ def _wanted(trace: Trace, names: Int64, wanted: Callable[[str], object]) -> Bool
 class Launches(msgspec.Struct, frozen=True, eq=False):
     """One row per device activity, in time order.
 
-    activity   row of the kernel, copy or set in the event table
+    activity   row of the kernel, copy or memset in the event table
     call       row of the runtime or driver call that launched it; -1 where the trace has none (launched before the
                window, or by a graph that lost its record). One call may launch many activities.
     """

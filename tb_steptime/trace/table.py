@@ -185,7 +185,7 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
     device, stream     likewise, -1 where the event is not on a device
     correlation_id     int32 or int64, joins a runtime or driver call with what it launched; -1 = none
     external_id        likewise; joins an op with what it launched; -1 = none
-    bytes              int64, of a copy or set; -1 = not recorded; None if no event of the trace has it
+    bytes              int64, of a copy or memset; -1 = not recorded; None if no event of the trace has it
     shapes, dtypes     int32, of the inputs of an op, or of a backend's mark of a collective, rows of `Trace.inputs`; -1
                        = not recorded; None if no op has them
     settings           likewise, of an op that multiplies matrices, attends or copies: values of the inputs that are not

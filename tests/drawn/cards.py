@@ -1,6 +1,8 @@
-"""The cards of a drawn trace: the one that is requested, its text, and its confidence."""
+"""The results of a drawn trace, its cards, and the text of one of them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
@@ -9,8 +11,13 @@ from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 
 
+def analysed(trace: Trace) -> dict[str, Any]:
+    """The result of each analysis, by its id."""
+    return {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+
+
 def judged(trace: Trace) -> Judgement:
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return judge(analysed(trace))
 
 
 def card(trace: Trace, id: str) -> Insight | None:

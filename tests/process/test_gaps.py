@@ -27,7 +27,7 @@ from tb_steptime.serve import bundle
 from tb_steptime.serve.store import SpanNames
 from tb_steptime.serve.wire import encode
 from tb_steptime.terminal.agent import answers
-from tb_steptime.terminal.agent.logs import Logs, Which
+from tb_steptime.terminal.agent.logs import Logs, SpanChoice
 from tb_steptime.text.printer import plain
 from tests.drawn.small_trace import small_trace, with_allocations
 from tests.fuzz.checks import finding
@@ -123,7 +123,7 @@ def test_notebooks_and_agents_say_what_is_missing_and_have_the_rest(view, path, 
     said = f"The view {title_of(view)} could not be computed: its analysis failed on this file (OverflowError)."
     (span,) = tb_steptime.open(path.parent)
     assert [note for note in span.notes if note.startswith(said)]
-    answer = answers.summary(Logs(path.parent), Which())
+    answer = answers.summary(Logs(path.parent), SpanChoice())
     assert [note for note in answer.notes if note.startswith(said)]
     if view != "overview":
         assert span.steps["duration_ns"].mean() == undamaged.facts.mean_step_ns

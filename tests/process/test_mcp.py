@@ -16,7 +16,7 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.metrics.memory.allocations import NOT_RECORDED
 from tb_steptime.terminal.agent.answers import memory_fit
-from tb_steptime.terminal.agent.logs import Which
+from tb_steptime.terminal.agent.logs import SpanChoice
 from tb_steptime.terminal.memory_report import NOT_RECORDED as NO_ALLOCATIONS
 from tb_steptime.text.printer import plain
 from tests.drawn.module_training import training
@@ -201,7 +201,7 @@ def test_which_batch_fits_is_said_with_what_fills_the_peak_and_what_changes_it()
         def trace(self, found):
             return training()
 
-    fit = memory_fit(OneRecording(), Which(None, None, None), [8], "20 kB")
+    fit = memory_fit(OneRecording(), SpanChoice(None, None, None), [8], "20 kB")
     (device,) = fit.devices
     checkpointed = device.settings[1]
     assert (device.batch, device.limit_mb, [each.batch for each in device.peaks]) == (4, 0.02, [4, 8])

@@ -28,7 +28,7 @@ from tb_steptime.serve.store import Store
 from tb_steptime.serve.wire import SpanPage
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.contract import mb, ms
-from tb_steptime.terminal.agent.logs import Logs, Which
+from tb_steptime.terminal.agent.logs import Logs, SpanChoice
 from tb_steptime.text.printer import plain
 from tests.drawn.real_traces import is_real_trace_there, real_trace
 from tests.drawn.small_trace import small_trace, with_allocations
@@ -108,7 +108,7 @@ def test_kernel_time(recording: Recording, capsys: pytest.CaptureFixture[str]):
     assert int(recording.span.kernels["total_ns"].sum()) == kernels
     (printed,) = recording.json(capsys, "kernels")["spans"]
     assert sum(row["total_ns"] for row in printed["kernels"]) == kernels
-    told = answers.kernels(recording.logs, Which(), ALL)
+    told = answers.kernels(recording.logs, SpanChoice(), ALL)
     assert [row["total_ms"] for row in told.kernels] == [ms(ns) for ns in recording.span.kernels["total_ns"].tolist()]
 
 
@@ -135,7 +135,7 @@ def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[s
     printed = recording.json(capsys, "operators")["spans"][0]
     assert printed["outside_ops"]["device_ns"] == result.outside.device_ns
     by_name = {row.name: row.device_self_ns for row in table.rows}
-    told = answers.operators(recording.logs, Which(), "name", ALL).operators
+    told = answers.operators(recording.logs, SpanChoice(), "name", ALL).operators
     assert {row["op"]: row.get("gpu_self_ms") for row in told} == {
         name: None if ns is None else ms(ns) for name, ns in by_name.items()
     }
@@ -148,7 +148,7 @@ def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[s
 def test_the_mean_step(recording: Recording, capsys: pytest.CaptureFixture[str]):
     overview = recording.span.result("overview", OverviewResult)
     (printed,) = recording.json(capsys, "summarize")["spans"]
-    told = answers.summary(recording.logs, Which())
+    told = answers.summary(recording.logs, SpanChoice())
     assert printed["mean"]["duration_ns"] == overview.mean_duration_ns
     assert told.step_ms == ms(overview.mean_duration_ns)
     lengths = [row.duration_ns for row in overview.steps]
@@ -169,12 +169,12 @@ def test_figures(recording: Recording):
 def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: pytest.CaptureFixture[str]):
     host, span = recording.span.result("host", HostResult), recording.span
     assert span.blocking_calls["bubble_ns"].tolist() == [row.bubble_ns for row in host.blocking]
-    told = answers.blocking_calls(recording.logs, Which(), ALL).blocking_calls
+    told = answers.blocking_calls(recording.logs, SpanChoice(), ALL).blocking_calls
     assert [(row["call"], row["bubble_ms"], row["blocked_ms"]) for row in told] == [
         (row.call, ms(row.bubble_ns), ms(row.blocked_ns)) for row in host.blocking
     ]
     assert span.copies["total_ns"].tolist() == [row.total_ns for row in host.copies]
-    idle_ms = answers.summary(recording.logs, Which()).gpu_idle_ms
+    idle_ms = answers.summary(recording.logs, SpanChoice()).gpu_idle_ms
     (printed,) = recording.json(capsys, "summarize")["spans"]
     mine = [each["idle_ns"] for each in printed["mean"]["devices"] if each["device"] == host.device]
     assert ([] if idle_ms is None else [idle_ms]) == [
@@ -187,7 +187,7 @@ def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: p
 
 def test_the_peak_of_memory(recording: Recording):
     memory, figure = recording.span.result("memory", MemoryResult), recording.span.figures["peak_allocated"]
-    told = answers.memory(recording.logs, Which(), ALL).devices
+    told = answers.memory(recording.logs, SpanChoice(), ALL).devices
     assert [device.peak_mb for device in told] == [mb(device.peak.allocated_bytes) for device in memory.devices]
     whole = [device.peak.allocated_bytes for device in memory.devices if device.whole][:1]
     assert ([] if figure.value is None else [figure.value]) == whole
@@ -218,7 +218,7 @@ def test_what_is_wrong_with_a_recording(tmp_path: Path, capsys: pytest.CaptureFi
         store.close()
     assert isinstance(page, SpanPage)
     assert [plain(as_one(line)) for line in page.head.quality] == lines
-    assert answers.summary(Logs(recording.parent), Which()).quality == lines
+    assert answers.summary(Logs(recording.parent), SpanChoice()).quality == lines
     assert cli.main(["summarize", str(recording.parent)]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert all(line in printed for line in lines)

@@ -11,7 +11,7 @@ from tb_steptime import cli
 from tb_steptime.ingest.names import parse_places
 from tb_steptime.serve import ranks
 from tb_steptime.serve.ranks import job_figures
-from tb_steptime.serve.report.recorded import recorded
+from tb_steptime.serve.report.included import included_answers
 from tb_steptime.serve.served import UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.text.printer import duration, percent, plain
@@ -192,7 +192,7 @@ def test_ranks_that_are_not_read_yet_are_counted(logs, tmp_path):
 
 
 def test_a_report_holds_each_job_once_and_its_waits(store):
-    held = recorded(store)
+    held = included_answers(store)
     assert [page.spans for page in held.jobs] == [spans_of(store, "job"), spans_of(store, "part")]
     assert [page.metric for page in held.waits] == ["rank_wait_ns", "rank_caused_ns"]
 

@@ -12,9 +12,9 @@ import pytest
 from tb_steptime import cli
 from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.serve import bundle
-from tb_steptime.serve.report import besides
+from tb_steptime.serve.report import extras
+from tb_steptime.serve.report.included import thinned
 from tb_steptime.serve.report.page import pack
-from tb_steptime.serve.report.recorded import thinned
 from tb_steptime.serve.scalars import ScalarSeries
 from tb_steptime.timeline.flame import numbers_of
 from tests.drawn.demo import measure_all
@@ -163,7 +163,7 @@ def test_a_timeline_is_that_of_the_headlines_step_or_of_the_steps_asked_for(logs
     assert held["held"]["joined"] == sum(boxes["count"]) - len(boxes["count"])
     assert {each["event"] for each in held["described"]} == set(boxes["event"])
     assert any(each["name"] == "train.py(5): gemm" for each in held["described"])
-    monkeypatch.setattr(besides, "MOST_BOXES", 12)
+    monkeypatch.setattr(extras, "MOST_BOXES", 12)
     numbers = sorted(map(int, steps))
     assert report(capsys, logs, "-o", page, "--timeline", "--steps", f"{numbers[0]}-{numbers[-1]}")[0] == 0
     (fewer,) = events_in(page.read_text()).values()
@@ -189,7 +189,7 @@ def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, caps
         assert sum(own(parent, device_ns)) == device_ns[0] > 0
     assert "train.py(5): mm" in held["pages"][0]["names"]
     assert "/home/me" not in json.dumps(held)
-    monkeypatch.setattr(besides, "_MOST_JSON_BYTES", 10)
+    monkeypatch.setattr(extras, "_MOST_JSON_BYTES", 10)
     code, (said,), lines = report(capsys, logs, "-o", page, "--flame")
     assert (code, lines, "flame graphs" in said, "flame-" in page.read_text()) == (0, [], False, False)
 

@@ -26,7 +26,7 @@ from tb_steptime.ingest.summaries.reading import StoredResults
 from tb_steptime.ingest.summaries.writing import encode_summary
 from tb_steptime.serve import directory, reading
 from tb_steptime.serve.directory import WHOLE_RECORDING
-from tb_steptime.serve.pages import KeptResults
+from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.served import SpanFailed, SpanNames, UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.serve.trends import TrendsRequest
@@ -455,7 +455,7 @@ def what_is_kept_is_bounded(made, ids):
     """At least one result of each kind is kept."""
     pages = [page(made, id) for id in ids]
     before = made.kept.bytes
-    made.kept = KeptResults()
+    made.kept = CachedResults()
     made.kept._trends.max_bytes = made.kept._judgements.max_bytes = 1
     assert [page(made, id) for id in ids] == pages
     assert made.kept.bytes < 0.7 * before

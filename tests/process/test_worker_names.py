@@ -11,8 +11,8 @@ import pytest
 import tb_steptime
 from tb_steptime import cli
 from tb_steptime.files.paths import any_path
+from tb_steptime.serve.report.included import included_answers
 from tb_steptime.serve.report.page import without_machine
-from tb_steptime.serve.report.recorded import recorded
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs
 from tb_steptime.terminal.opened import opened_store
@@ -73,7 +73,7 @@ def test_everything_that_is_passed_on_calls_a_worker_alike_and_names_no_machine(
     found["jsonl"] = of_rows(map(json.loads, (tmp_path / "jsonl" / "spans.jsonl").read_text().splitlines()))
     found["scalars"] = sorted((path.parts[-4], path.parts[-2]) for path in (tmp_path / "scalars").rglob("*tfevents*"))
     with opened_store(logs, []) as store:
-        text = without_machine(recorded(store))
+        text = without_machine(included_answers(store))
     report = in_rows(json.loads(text))
     found["report"] = sorted(
         (run["name"], worker["name"]) for run in report["index"]["runs"] for worker in run["workers"]

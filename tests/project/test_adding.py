@@ -192,11 +192,11 @@ from tb_steptime.serve.wire import encode
 from tb_steptime.tables.base import with_derived
 from tb_steptime.tables.heads import TABLES
 from tb_steptime.terminal.agent import answers
-from tb_steptime.terminal.agent.logs import Logs, Which
+from tb_steptime.terminal.agent.logs import Logs, SpanChoice
 
 (span,) = tb_steptime.open(sys.argv[1])
 result = span.result("gpu", GpuResult)
-agent = answers.kernels(Logs(any_path(sys.argv[1])), Which(None, None, None), 5)
+agent = answers.kernels(Logs(any_path(sys.argv[1])), SpanChoice(None, None, None), 5)
 print(json.dumps({
     "tab": json.loads(encode(with_derived(result, *TABLES)))["devices"][0]["tables"][0]["rows"][0],
     "head": [(each.label, each.unit.value) for each in catalogue().figures if each.id == "spread_ns"],

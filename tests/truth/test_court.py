@@ -9,13 +9,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Judgement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import repaired
+from tests.drawn.cards import analysed
 from tests.drawn.real_traces import read_real
 from tests.truth.captured import captured
 from tests.truth.quality.damage import RULES, Rule
@@ -45,7 +45,7 @@ def damaged(rule: Rule) -> Trace:
 
 def judged(trace: Trace) -> tuple[set[str], Judgement, Judgement]:
     """The IDs of the findings, the judgement, and the judgement of the same figures without the findings."""
-    results: dict[str, msgspec.Struct] = {each.id: each.analyse(trace) for each in ANALYSES}
+    results: dict[str, msgspec.Struct] = analysed(trace)
     overview = results["overview"]
     assert isinstance(overview, OverviewResult)
     unasked = results | {"overview": msgspec.structs.replace(overview, findings=[])}

@@ -1,5 +1,4 @@
-"""Simulated jobs of 2 to 256 ranks: late ranks, imbalance, links and clocks are
-recovered within 2 % of what is declared."""
+"""Simulated jobs of 2 to 256 ranks: late ranks, imbalance, links and clocks are found within 2 % of the truth."""
 
 from __future__ import annotations
 
@@ -103,8 +102,7 @@ def test_noise_of_few_steps_has_nobody_to_blame(ranks: int, steps: int):
 
 
 def test_a_rank_is_found_whose_batches_are_late_while_others_pause():
-    """On shared cores, the other ranks are sometimes late, too, but the
-    additional time of rank 2 is the same each time."""
+    """On shared cores, the other ranks are sometimes late, too, but rank 2 takes the same additional time each time."""
     pauses = np.array([0, 30, 5, 50, 0, 14, 3]) * MS
     ran = run(Declared(4, late={2: 50 * MS}, spread_ns=20_000))
     for meeting, pause in zip([m for m in ran.meetings if m.step], np.repeat(pauses, 3), strict=True):
@@ -226,9 +224,9 @@ def test_the_same_of_traces_that_are_read(tmp_path: Path):
 
 
 def test_what_recordings_lost_does_not_make_others_wait(tmp_path: Path):
-    """Each step has three all-reduces. The recording of rank 2 starts within the fourth step. In the
-    fifth step each rank loses a different all-reduce: the same number and the same size, so that
-    matching by order would pair the wrong ones."""
+    """Each step has three all-reduces. The recording of rank 2 starts within the fourth step. In the fifth step each
+    rank loses a different all-reduce: the same number and the same size, so that matching by order would pair the wrong
+    ones."""
     lost = {0: {12}, 1: {13}, 2: {*range(10), 14}}
     declared = Declared(3, late={1: 6 * MS}, spread_ns=50_000, numbered=True, lost=lost, bucket_bytes=(8_388_608,) * 3)
     ran, job = read_job(declared, tmp_path)

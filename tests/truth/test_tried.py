@@ -7,14 +7,13 @@ from itertools import combinations
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement, Tried
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.tried import tried
 from tb_steptime.replay.whatif import what_if
-from tb_steptime.trace.model import Trace
 from tb_steptime.trace.reading import read_trace
+from tests.drawn.cards import analysed
 from tests.drawn.real_traces import real_path
 from tests.drawn.replayed import MS, section, training
 from tests.truth.simulate.causes import Loader, Training
@@ -27,11 +26,7 @@ BEHIND_A_LOADER = training(section(120, 5_000), loader=Loader(9 * MS, workers=1)
 
 def results_of(declared: Training):
     (span,) = simulate(declared)
-    return measured(as_read(declared, span))
-
-
-def measured(trace: Trace):
-    return {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    return analysed(as_read(declared, span))
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +108,7 @@ def test_a_real_training_in_graphs_takes_the_step_that_its_eager_run_foresees():
     """In the second run, forward and backward pass are graphs. Measured steps
     differ from such a prediction by a tenth."""
     eager, graphed = (
-        measured(read_trace(real_path(f"traces_world/rtx5080_train_{how}.json.gz")))
+        analysed(read_trace(real_path(f"traces_world/rtx5080_train_{how}.json.gz")))
         for how in ("eager", "graphed_callables")
     )
     found = judge(eager).tried

@@ -18,7 +18,7 @@ from tb_steptime.tables.host import BLOCKING
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.memory import ALLOCATIONS
 from tb_steptime.tables.operators import LINES, OPERATORS
-from tb_steptime.tables.recordings import WHICH
+from tb_steptime.tables.recordings import RECORDING
 from tb_steptime.terminal.agent import contract as agent
 from tb_steptime.terminal.agent.contract import name_of
 from tb_steptime.terminal.explanation import Explanations
@@ -102,7 +102,7 @@ def compare_schema() -> str:
 
 def export_tables() -> str:
     """One section for each table, with the columns that it has beside those of every table."""
-    sections = [("Columns of every table", WHICH), *((code(each.table.id), each.table) for each in TABLES)]
+    sections = [("Columns of every table", RECORDING), *((code(each.table.id), each.table) for each in TABLES)]
     return "\n\n".join(f"### {name}\n\n{plain(of.meaning)}\n\n{_exported(of)}" for name, of in sections)
 
 

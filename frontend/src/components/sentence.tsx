@@ -69,11 +69,11 @@ export function piecesOf(text: string, terms: readonly Term[]): { text: string; 
   const words = terms.flatMap((term) => term.words);
   if (words.length === 0) return [{ text }];
   const pattern = new RegExp(`(?<![\\w-])${anyOf(words)}(?![\\w-])`, "i");
-  const said = new Set<Term>();
+  const explained = new Set<Term>();
   return text.split(pattern).map((piece, at) => {
     const term = at % 2 ? terms.find((each) => each.words.some((word) => same(word, piece))) : undefined;
-    if (!term || said.has(term)) return { text: piece };
-    said.add(term);
+    if (!term || explained.has(term)) return { text: piece };
+    explained.add(term);
     return { text: piece, meaning: term.meaning };
   });
 }

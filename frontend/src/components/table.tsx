@@ -9,7 +9,7 @@ import { count, DASH } from "../format";
 import { byName } from "../words";
 import { ColumnsMenu, type TableChoice } from "./columns_menu";
 import { type Figures, PLAIN, type Write, writersOf } from "./figures";
-import { besideShared, type Prose, ProseCell, SaidOnce, type SharedTexts, sharedTexts } from "./said_once";
+import { besideShared, type Prose, ProseCell, SharedTextLines, type SharedTexts, sharedTexts } from "./shared_texts";
 import { ROW_INDEX_FROM, type TableKeys, useTableKeys } from "./table_keys";
 
 export type Cell = number | string | null;
@@ -137,7 +137,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const style = rows.length > maxRows ? { maxHeight: `${(maxRows + (foot ? 2 : 1)) * ROW_PX + 1}px` } : {};
   return (
     <>
-      <SaidOnce columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
+      <SharedTextLines columns={all} shown={new Set(columns.map(({ id }) => id))} rows={rows.length} texts={texts} />
       <div class={choice ? "table-box chooses" : "table-box"}>
         <div class="rows" ref={box} style={style}>
           <table
@@ -386,11 +386,12 @@ interface SortedProps {
 function Sorted({ columns, sort }: SortedProps) {
   const first = useRef(sort);
   const column = columns.find(({ id }) => directionOf(sort, id) !== undefined);
-  const said = column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
-  if (said !== "") first.current = undefined;
+  const announcement =
+    column && sort !== first.current ? `Sorted by ${column.label}, ${directionOf(sort, column.id)}.` : "";
+  if (announcement !== "") first.current = undefined;
   return (
     <p class="visually-hidden" role="status">
-      {said}
+      {announcement}
     </p>
   );
 }

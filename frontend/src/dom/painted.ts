@@ -159,9 +159,11 @@ export function carryStyles(from: Element, to: Element): void {
   const names = from.tagName === "text" ? [...CARRIED, ...OF_TEXT] : CARRIED;
   for (const { name, value } of [...to.attributes])
     if ((PAGE_ONLY.test(name) && from.tagName !== "pattern") || value.includes("var(")) to.removeAttribute(name);
-  const said = names.map((name) => [name, styles.getPropertyValue(name)] as const).filter(([, value]) => value !== "");
+  const declared = names
+    .map((name) => [name, styles.getPropertyValue(name)] as const)
+    .filter(([, value]) => value !== "");
   // through the object model: the policy of a report does not allow a style attribute to be set as text
-  (to as SVGElement).style.cssText = said.map(([name, value]) => `${name}:${value.replaceAll('"', "'")}`).join(";");
+  (to as SVGElement).style.cssText = declared.map(([name, value]) => `${name}:${value.replaceAll('"', "'")}`).join(";");
   for (const [at, child] of [...from.children].entries()) carryStyles(child, to.children[at]!);
 }
 

@@ -24,7 +24,7 @@ import type { Source } from "../server/use_answer";
 import { focusRun, namedRuns, trendRuns } from "../views/choices";
 import { hasTotals, VIEWS } from "../views/index";
 import type { Tab } from "../views/props";
-import { compareEntries, runEntries, saidByRun, spanEntries, steps, workerEntries } from "./entries";
+import { compareEntries, namedByRun, runEntries, spanEntries, steps, workerEntries } from "./entries";
 import { PaletteButton } from "./palette/palette";
 import { Picker, type PickerEntry } from "./picker";
 import { ShortcutsButton } from "./shortcuts";
@@ -115,7 +115,7 @@ function Pickers({ chosen, tab }: PickerProps) {
         chosen={run.name}
         choose={(name) => open(inRun(runs.find((other) => other.name === name)!, chosen))}
       />
-      {!saidByRun(chosen) && (
+      {!namedByRun(chosen) && (
         <Picker
           label="Worker"
           many="workers"
@@ -175,7 +175,7 @@ function ComparePicker({ chosen, tab }: PickerProps) {
     <Picker
       label="Compare with"
       many="spans"
-      said="Compare with"
+      shownLabel="Compare with"
       closed={compared ? undefined : "Compare"}
       entries={entries}
       chosen={compared ? compareKey(compared) : NONE.id}
@@ -212,9 +212,9 @@ const TOTALS: readonly PickerEntry[] = [
 ];
 
 /** The span in the path: "1" of 2 and its steps, or only the steps of a single one; null where that says nothing. */
-function spanText(span: SpanEntry, worker: WorkerEntry): { value: string; rest?: string; said?: string } | null {
+function spanText(span: SpanEntry, worker: WorkerEntry): { value: string; rest?: string; shownLabel?: string } | null {
   if (worker.spans.length > 1)
-    return { value: String(span.number), rest: ` of ${count(worker.spans.length)}${steps(span)}`, said: "span" };
+    return { value: String(span.number), rest: ` of ${count(worker.spans.length)}${steps(span)}`, shownLabel: "span" };
   const named = steps(span).slice(", ".length);
   return named === "" ? null : { value: named };
 }

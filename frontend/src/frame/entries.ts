@@ -97,10 +97,10 @@ export function workerEntries({ workers }: RunEntry, like: Selection): PickerEnt
 }
 
 /** Whether the name of the only worker repeats what the name of its run says: "cuda", in the run "resnet_cuda". */
-export function saidByRun({ run, worker }: Selection): boolean {
+export function namedByRun({ run, worker }: Selection): boolean {
   if (run.workers.length > 1) return false;
-  const said = wordsOf(run.name);
-  return wordsOf(workerLabels(run.workers).get(worker.name)!).every((word) => said.includes(word));
+  const named = wordsOf(run.name);
+  return wordsOf(workerLabels(run.workers).get(worker.name)!).every((word) => named.includes(word));
 }
 
 const wordsOf = (name: string): string[] => name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];

@@ -36,7 +36,7 @@ interface PickerProps {
   /** Follows the value, less important. */
   rest?: string;
   /** The label as it is visible in the bar. Without it, the place in the path says what the value is. */
-  said?: string;
+  shownLabel?: string;
   /** The visible text while nothing is chosen, with which label and value begin. */
   closed?: string | undefined;
   /** Stands at the end of the bar, apart from the path. */
@@ -52,7 +52,7 @@ const ROW_PX = 24;
 const ROWS_SHOWN = 12;
 
 export function Picker(props: PickerProps) {
-  const { label, entries, chosen, value, rest = "", said, closed, apart = false, choose } = props;
+  const { label, entries, chosen, value, rest = "", shownLabel, closed, apart = false, choose } = props;
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   useDismiss(root, open, () => setOpen(false));
@@ -63,7 +63,7 @@ export function Picker(props: PickerProps) {
   const text =
     closed === undefined ? (
       <>
-        <span class={said ? "k said" : "k"}>{said ?? label}</span>
+        <span class={shownLabel ? "k shown" : "k"}>{shownLabel ?? label}</span>
         <span class="clip">
           {shortened(shown, VALUE_LENGTH)}
           {rest && <span class="rest">{rest}</span>}

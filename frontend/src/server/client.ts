@@ -200,8 +200,10 @@ const framesOf = (folded: boolean) => (folded ? "own" : null);
 type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
 
 function address(route: string, query: Query): string {
-  const said = Object.entries(query).flatMap(([key, value]) => [value ?? []].flat().map((each) => [key, String(each)]));
-  return said.length > 0 ? `${route}?${new URLSearchParams(said)}` : route;
+  const pairs = Object.entries(query).flatMap(([key, value]) =>
+    [value ?? []].flat().map((each) => [key, String(each)]),
+  );
+  return pairs.length > 0 ? `${route}?${new URLSearchParams(pairs)}` : route;
 }
 
 /** An aborted request resolves to "gone"; its caller no longer listens. */

@@ -12,13 +12,13 @@ import type {
   PageOf,
   Problem,
   RankMap,
-  SaidOfRuns,
   Scalars,
   SearchPage,
   TimelinePage,
   TrendSpan,
   TrendsPage,
   TrendsResult,
+  TrendsTexts,
   ViewId,
 } from "../api.gen";
 import { byName } from "../words";
@@ -142,9 +142,9 @@ function trendsOf({ trends, index }: IncludedAnswers, runs: readonly string[], f
 }
 
 /** The titles that are about the run in focus alone, or about no run. */
-function ofFocus(said: SaidOfRuns | undefined): TrendsPage["titles"] {
+function ofFocus(texts: TrendsTexts | undefined): TrendsPage["titles"] {
   const kept: readonly string[] = ["steps", "slow", "slow_rule", "time_bins"];
-  return Object.fromEntries(Object.entries(said?.titles ?? {}).filter(([picture]) => kept.includes(picture)));
+  return Object.fromEntries(Object.entries(texts?.titles ?? {}).filter(([picture]) => kept.includes(picture)));
 }
 
 const countOf = (shown: number, all: number): Headline => ({
@@ -248,8 +248,10 @@ function binsOf(events: readonly EventDetail[], from_ns: number, to_ns: number):
   return bins;
 }
 
-/** A metric of all ranks of a job, from what a report contains of each span. */
-/** Uses the spans of the same run and number as this one, like `tb_steptime/serve/ranks.py`. */
+/**
+ * A metric of all ranks of a job, from what a report contains of each span of the same run and number as this one, like
+ * `tb_steptime/serve/ranks.py`.
+ */
 function rankMapOf(rows: readonly TrendSpan[], span: string, metric: string): RankMap {
   const chosen = rows.find(({ id }) => id === span);
   const ranks = rows.filter(({ run, number }) => run === chosen?.run && number === chosen.number);
@@ -279,9 +281,9 @@ function valuesOf(result: TrendsResult | null, metric: string, steps: readonly s
 function letters(values: Float32Array): string {
   const bytes = new DataView(new ArrayBuffer(4 * (values.length + 1)));
   for (const [at, value] of values.entries()) bytes.setFloat32(4 * (at + 1), value, true);
-  let said = "";
-  for (const byte of new Uint8Array(bytes.buffer)) said += String.fromCharCode(byte);
-  return btoa(said);
+  let binary = "";
+  for (const byte of new Uint8Array(bytes.buffer)) binary += String.fromCharCode(byte);
+  return btoa(binary);
 }
 
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json };

@@ -1,7 +1,7 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { OperatorRow, OperatorsResult, PageOf } from "../../src/api.gen";
-import { found, type Goal, opGoals, piecesOf } from "../../src/frame/palette/goals";
+import { type Goal, matchingGoals, opGoals, piecesOf } from "../../src/frame/palette/goals";
 import { PAGE } from "../fixtures/pages";
 import { keys, openTab, says } from "./fake_server";
 
@@ -124,11 +124,11 @@ const goal = (name: string, kind: Goal["kind"] = "Op"): Goal => ({ kind, name, f
 
 test("a word that a name begins with comes before one within a word, and a thousand runs are found at once", () => {
   const goals = [goal("backdrop"), goal("aten::dropout"), goal("drop_run", "Run")];
-  expect(found(goals, "drop").map(({ name }) => name)).toEqual(["aten::dropout", "drop_run", "backdrop"]);
-  expect(found(goals, "run").map(({ name }) => name)).toEqual(["drop_run"]);
+  expect(matchingGoals(goals, "drop").map(({ name }) => name)).toEqual(["aten::dropout", "drop_run", "backdrop"]);
+  expect(matchingGoals(goals, "run").map(({ name }) => name)).toEqual(["drop_run"]);
   const many = Array.from({ length: 100_000 }, (_, at) => goal(`kernel_${at} of sweep ${at % 7}`, "Kernel"));
   const begun = performance.now();
-  expect(found(many, "sweep 6 kernel_99")).toHaveLength(60);
+  expect(matchingGoals(many, "sweep 6 kernel_99")).toHaveLength(60);
   expect(performance.now() - begun).toBeLessThan(400); // 100 times as many as a page holds, on any machine
 });
 

@@ -36,11 +36,8 @@ NAME = expression(
     rf"(?:\.l(?P<loader>\d+)\.(?:main|w\d+){re.escape(layout.SUFFIX)}|{re.escape(steps.SUFFIX)})"
 )
 
-
 #: Maximum number of files that are opened: no loader has more workers than this.
 MAX_FILES = 2048
-
-
 #: How long the listing of a folder in a store is considered current.
 LISTED_SECONDS = 10.0
 _ASKING: defaultdict[RemotePath, threading.Lock] = defaultdict(threading.Lock)

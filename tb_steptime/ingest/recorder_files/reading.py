@@ -24,13 +24,13 @@ from tb_steptime.record.file.header import FormatError, UnfinishedError
 from tb_steptime.text import Note, Quantity, count, nbytes, text
 from tb_steptime.trace.loader_records import (
     UNKNOWN_TIME,
-    Begun,
     LineSamples,
+    LoaderPasses,
     LoaderRecords,
     LoaderSettings,
     Pace,
-    Produced,
-    Received,
+    ProducedBatches,
+    ReceivedBatches,
 )
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
@@ -235,7 +235,7 @@ def of_files(read: Sequence[RecorderFile]) -> list[Note]:
     return [recorder_note(id, **values) for id, values in found.items() if values is not None]
 
 
-def early_end(trace: Trace, read: Sequence[RecorderFile], received: Received) -> list[Note]:
+def early_end(trace: Trace, read: Sequence[RecorderFile], received: ReceivedBatches) -> list[Note]:
     """Reports steps after the last row of the main process, although its pass over the data has not ended: the disk was
     full, or the recorder was closed. Where the clock was set, rows may belong to the span and not look so, so nothing
     is reported."""
@@ -249,7 +249,7 @@ def early_end(trace: Trace, read: Sequence[RecorderFile], received: Received) ->
 
 
 def unrecorded_batches(
-    read: Sequence[RecorderFile], produced: Produced, received: Received, low: int, high: int
+    read: Sequence[RecorderFile], produced: ProducedBatches, received: ReceivedBatches, low: int, high: int
 ) -> list[Note]:
     """Reports batches that the loop received and that are missing in the workers' files, or no longer in them, and the
     other way round."""
@@ -281,7 +281,7 @@ def killed_workers(read: Sequence[RecorderFile]) -> frozenset[int]:
     return frozenset(pid for pid, number in latest.items() if number in failed and pid not in ended)
 
 
-def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[Produced, Received]:
+def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[ProducedBatches, ReceivedBatches]:
     """Returns the batches that were produced, or that the loop waited for, between these times; of each batch both
     rows, if it has both."""
     produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
@@ -316,31 +316,31 @@ def pace_of(read: Sequence[RecorderFile], low: int, high: int) -> Pace | None:
     return Pace(within, int(of_span.sum()), around, int((~of_span).sum()))
 
 
-def begun_between(read: Sequence[RecorderFile], low: int, high: int) -> Begun:
+def begun_between(read: Sequence[RecorderFile], low: int, high: int) -> LoaderPasses:
     """Returns the passes over the data that the loop began between these times."""
     loader, rows = _rows(read, layout.BEGAN)
-    begun = Begun(loader, *rows["values"][:, :2].T)
+    begun = LoaderPasses(loader, *rows["values"][:, :2].T)
     inside = (rows["worker"] == layout.NO_WORKER) & (begun.ready_ns > low) & (begun.begin_ns < high)
     return begun.of(inside).by("begin_ns")
 
 
-def _produced(read: Sequence[RecorderFile]) -> Produced:
+def _produced(read: Sequence[RecorderFile]) -> ProducedBatches:
     loader, rows = _rows(read, layout.PRODUCED)
     fields = _fields(rows, "pass_number", "batch", "worker", "pid")
-    return Produced(loader, *fields, *rows["values"][:, 1:].T).of(rows["flags"] == 0)
+    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).of(rows["flags"] == 0)
 
 
-def _received(mains: Sequence[RecorderFile]) -> Received:
+def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
     """mains: files of the training process. It has a batch of a loader without workers as soon as it is produced; the
     loop pins the batch itself, or it is not pinned at all, so there is no second row."""
     loader, rows = _rows(mains, layout.RECEIVED)
-    received = Received(loader, *_fields(rows, "pass_number", "batch"), *rows["values"][:, 1:6].T)
+    received = ReceivedBatches(loader, *_fields(rows, "pass_number", "batch"), *rows["values"][:, 1:6].T)
     loader, rows = _rows(mains, layout.PRODUCED)
     number, batch = _fields(rows, "pass_number", "batch")
     requested, end = rows["values"][:, 0], rows["values"][:, 3]
-    alone = Received(loader, number, batch, requested, end, end, np.full_like(end, UNKNOWN_TIME), end)
+    alone = ReceivedBatches(loader, number, batch, requested, end, end, np.full_like(end, UNKNOWN_TIME), end)
     alone = alone.of((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
-    return Received(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
+    return ReceivedBatches(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
 
 
 def _rows(read: Sequence[RecorderFile], kind: int) -> tuple[Int64, Rows]:

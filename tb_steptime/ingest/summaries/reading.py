@@ -20,7 +20,7 @@ import msgspec
 
 from tb_steptime.errors import TraceError
 from tb_steptime.files.decoders import decoder
-from tb_steptime.files.paths import AnyPath, answers, identity, open_regular, write_whole
+from tb_steptime.files.paths import AnyPath, answers, identity, open_regular, write_atomically
 from tb_steptime.files.problems import RemoteProblem
 from tb_steptime.files.remote import RemotePath
 from tb_steptime.files.temporary import OwnFolder
@@ -227,7 +227,7 @@ def _kept(content: bytes, address: str, state: str) -> Path:
         in_cache(folder / f"{address}.{state}{SUFFIX}", content)
     except OSError:
         folder = _of_this_process()
-        write_whole(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
+        write_atomically(folder / f"{address}.{state}{SUFFIX}", content, SUFFIX)
     for older in folder.glob(f"{address}.*"):
         if older.name != f"{address}.{state}{SUFFIX}":
             older.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tb_steptime import __version__
-from tb_steptime.files.paths import AnyPath, identity, is_file, write_whole
+from tb_steptime.files.paths import AnyPath, identity, is_file, write_atomically
 from tb_steptime.files.version_control import is_any_tracked
 from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries.layout import (
@@ -78,7 +78,7 @@ def in_cache(path: Path, content: bytes) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with contextlib.suppress(OSError):
         folder.chmod(0o700)  # an earlier release made it readable for all
-    write_whole(path, content, SUFFIX, 0o600)
+    write_atomically(path, content, SUFFIX, 0o600)
 
 
 def write_summary(content: bytes, places: Iterable[AnyPath]) -> AnyPath:
@@ -102,7 +102,7 @@ def _write(place: AnyPath, content: bytes) -> None:
     if isinstance(place, Path) and place.parent == cache_directory():
         in_cache(place, content)
         return
-    write_whole(place, content, SUFFIX, _mode_of(place.with_name(place.name.removesuffix(SUFFIX))))
+    write_atomically(place, content, SUFFIX, _mode_of(place.with_name(place.name.removesuffix(SUFFIX))))
 
 
 def _mode_of(trace: AnyPath) -> int:

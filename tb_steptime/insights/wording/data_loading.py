@@ -109,7 +109,7 @@ def _split_title(recorded: Recorded) -> Phrase:
 
 
 def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
-    each = "a batch" if is_one_a_step(curve.batches) else "batches of a step"
+    each = "a batch" if is_one_per_step(curve.batches) else "batches of a step"
     late, pace_and_remedy = _late(result, curve)
     found = {"curve": _curve_title(curve), "burst": late, "burst_pace": pace_and_remedy}
     if main := main_label(result):
@@ -131,7 +131,7 @@ def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
     return phrase(words, option=code("num_workers"), workers=count(burst.workers))
 
 
-def with_held(why: Phrase, recorded: Recorded | None) -> Phrase:
+def with_interpreter_delay(why: Phrase, recorded: Recorded | None) -> Phrase:
     """Returns the reason of a card, and that computing in Python delays what is produced, too."""
     if recorded is None or recorded.held_ns is None:
         return why
@@ -171,7 +171,7 @@ def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phras
     workers = curve.measured_workers
     words = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", workers)
     words = words if workers else "The main process needs {batch} per batch, "
-    rest = "the rest of the step {rest}" if is_one_a_step(curve.batches) else "the loop uses one in {rest}"
+    rest = "the rest of the step {rest}" if is_one_per_step(curve.batches) else "the loop uses one in {rest}"
     values = {"workers": count(workers)} if workers else {}
     return Phrase(words + rest + end, values | {"batch": ns(result.batch_ns), "rest": ns(result.consumer_ns)})
 
@@ -194,12 +194,12 @@ def _late(result: DataLoadingResult, curve: WorkerCurve) -> tuple[Phrase, Phrase
 
 def _which_wait(curve: WorkerCurve) -> str:
     """Says which steps wait, by the number of workers; or which batches, if a step takes several."""
-    which, often = "step" if is_one_a_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
+    which, often = "step" if is_one_per_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
     return (f"{often} {which}" if often else f"one {which} in {{workers}}") + " waits {wait}"
 
 
 _OFTEN = {1: "every", 2: "every second", 3: "every third"}
 
 
-def is_one_a_step(batches: float) -> bool:
+def is_one_per_step(batches: float) -> bool:
     return abs(batches - 1) < _ABOUT_ONE

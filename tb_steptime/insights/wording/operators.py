@@ -11,7 +11,6 @@ from tb_steptime.text import Phrase, code, count, fraction, ns, phrase, text
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.operators import LineTable, OperatorsResult
-    from tb_steptime.metrics.operators.lines import CodeLine
     from tb_steptime.metrics.operators.module_tree import ModuleRow
     from tb_steptime.metrics.operators.table import OperatorRow
 
@@ -122,7 +121,10 @@ _FOLDERS = re.compile(r"^[^(:]*/")
 
 def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
     """Returns the line before whose launches the GPU is idle longest; without a GPU that with most time of its own."""
-    steps, most = max(1, len(result.steps)), max(lines.rows, key=_costs, default=None)
+    steps, most = (
+        max(1, len(result.steps)),
+        max(lines.rows, key=lambda row: (row.idle_ns or 0, row.host_self_ns), default=None),
+    )
     if most is None:
         return phrase("Which lines take the time?")
     line = code(_FOLDERS.sub("", most.source))
@@ -130,7 +132,3 @@ def _lines(result: OperatorsResult, lines: LineTable) -> Phrase:
         return phrase("The GPU waits {idle} a step for launches of {line}", idle=ns(most.idle_ns / steps), line=line)
     share = fraction(most.host_self_ns / lines.host_ns if lines.host_ns else 0.0)
     return phrase("{line} takes {share} of the step on the CPU", line=line, share=share)
-
-
-def _costs(row: CodeLine) -> tuple[int, int]:
-    return row.idle_ns or 0, row.host_self_ns

@@ -419,7 +419,7 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
     return Headline(one, phrase(record + ", to see which one the others wait for."))
 
 
-def held_text(found: Scaling) -> Phrase:
+def comparison_text(found: Scaling) -> Phrase:
     """Compares two jobs: how efficient more ranks are; for equal numbers of ranks, how the whole job's step changed;
     and what changed on the path that decides it."""
     said = scaling_text(found) if found.base_ranks != found.ranks else same_ranks_text(found)

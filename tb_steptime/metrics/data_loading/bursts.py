@@ -21,11 +21,11 @@ import numpy as np
 
 from tb_steptime.metrics.data_loading.loaders import (
     Batches,
-    WaitedFor,
+    MainLoader,
     between_epochs_ns,
     find_batches,
+    main_loader,
     short_wait_ns,
-    waited_for,
 )
 from tb_steptime.metrics.data_loading.waits import work_from_before
 from tb_steptime.metrics.means import robust_deviation
@@ -236,7 +236,7 @@ class Waits(msgspec.Struct, frozen=True, eq=False):
 def find_burst(trace: Trace) -> Burst | None:
     """Find bursts of the loader with the longest total wait; None if there is none, or the main process is the
     loader."""
-    batches, main = find_batches(trace), waited_for(trace)
+    batches, main = find_batches(trace), main_loader(trace)
     entries = _longest_epoch(batches, main.loader) if main and main.multiprocess is not False else np.empty(0, np.int64)
     if main is None or not len(entries):
         return None
@@ -331,7 +331,7 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
     return longest
 
 
-def _why_unknown(trace: Trace, main: WaitedFor, waits: Waits, period: int | None) -> Reason | None:
+def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | None) -> Reason | None:
     """The reason why the production time is not known."""
     late = _late_share(trace, main.loader)
     if late < EXPOSED_FRACTION:

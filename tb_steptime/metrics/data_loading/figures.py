@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tb_steptime.metrics.base import NO_TIME, Figure, Metric, mean_figure, share_of_step, unknown
-from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
+from tb_steptime.metrics.data_loading.loaders import find_batches, main_loader
 from tb_steptime.metrics.data_loading.recorded import what_is_recorded
 from tb_steptime.metrics.data_loading.throughput import find_throughput, production_ns
 from tb_steptime.metrics.data_loading.waits import LoaderWaits, loader_waits
@@ -92,7 +92,7 @@ def batch_time(trace: Trace) -> Figure:
 
 
 def needed_workers(trace: Trace) -> Figure:
-    batch, throughput, main = batch_time(trace), find_throughput(trace), waited_for(trace)
+    batch, throughput, main = batch_time(trace), find_throughput(trace), main_loader(trace)
     if main is None and batch.reason is None:
         return _no_waits(trace)
     if batch.value is None or throughput is None:
@@ -111,7 +111,7 @@ def _known_waits(trace: Trace) -> LoaderWaits | None:
 
 
 def _on_other_thread(trace: Trace) -> bool:
-    return what_is_recorded(trace) is not None and waited_for(trace) is None
+    return what_is_recorded(trace) is not None and main_loader(trace) is None
 
 
 def _no_waits(trace: Trace) -> Figure:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.loaders import find_batches, waited_for
+from tb_steptime.metrics.data_loading.loaders import find_batches, main_loader
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.frames import is_file, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_names, loader_rows
@@ -104,7 +104,7 @@ def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
 
 def _marks(trace: Trace) -> Int64:
     """Returns the waits of the steps for the loader with the longest total wait."""
-    batches, main = find_batches(trace), waited_for(trace)
+    batches, main = find_batches(trace), main_loader(trace)
     several = main is not None and len(batches.loaders) > 1
     return batches.row[batches.loader == main.loader] if main and several else loader_rows(trace)
 

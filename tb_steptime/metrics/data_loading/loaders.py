@@ -81,7 +81,7 @@ class Batches(msgspec.Struct, frozen=True, eq=False):
         return np.flatnonzero((self.loader == loader) & ~self.first)
 
 
-class WaitedFor(msgspec.Struct, frozen=True):
+class MainLoader(msgspec.Struct, frozen=True):
     """The loader with the most waiting. batches: how many of its batches a step takes."""
 
     loader: int
@@ -177,14 +177,14 @@ def most_waited(batches: Batches) -> int | None:
 
 
 @shared
-def waited_for(trace: Trace) -> WaitedFor | None:
+def main_loader(trace: Trace) -> MainLoader | None:
     """The loader with the most waiting; None if no batch is requested in the steps."""
     batches, waits = find_batches(trace), loader_waits(trace)
     number = most_waited(batches)
     if number is None or waits is None:
         return None
     loader, steps = batches.loaders[number], len(waits.wait_ns)
-    return WaitedFor(
+    return MainLoader(
         loader=number,
         multiprocess=is_multiprocess((loader.iterator,)),
         recorded=loader.recorded,

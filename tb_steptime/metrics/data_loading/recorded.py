@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.data_loading.lines import RecordedLines, recorded_lines
-from tb_steptime.metrics.data_loading.loaders import between_epochs_ns, find_batches, waited_for
+from tb_steptime.metrics.data_loading.loaders import between_epochs_ns, find_batches, main_loader
 from tb_steptime.metrics.data_loading.recorded_workers import (
     COMPUTES_FRACTION,
     BatchTimings,
@@ -196,7 +196,7 @@ def _loaders(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> lis
 def _main_loader(trace: Trace, timings: BatchTimings) -> int:
     """The loader for which the trace shows waits, if its batches are recorded; else the recorded one with the most
     waiting, counting first batches of a pass if there are no others."""
-    main = waited_for(trace)
+    main = main_loader(trace)
     if main is not None and main.recorded is not None and main.recorded in timings.loader:
         return main.recorded
     later = np.where(timings.batch != 0, timings.wait_ns, 0)

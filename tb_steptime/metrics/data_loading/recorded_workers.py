@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.base import PartMeaning
 from tb_steptime.metrics.data_loading.waits import in_steps
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, Produced, Received
+from tb_steptime.trace.loader_records import UNKNOWN_TIME, LoaderRecords, ProducedBatches, ReceivedBatches
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Int64, distinct, median
@@ -28,11 +28,11 @@ from tb_steptime.trace.table import Int64, distinct, median
 # training loop                                              [wait]     from asking to having it
 
 
-class BatchTimings(Received, frozen=True, eq=False):
+class BatchTimings(ReceivedBatches, frozen=True, eq=False):
     """One row per batch that the loop asked for in the steps, in that order; times in ns, -1 where not known.
 
     step        which of the span's steps asked for it
-    produced    its row of `Produced`; -1: its production is not recorded
+    produced    its row of `ProducedBatches`; -1: its production is not recorded
     ready_ns    how long it was ready until asked for, since the first step began
     """
 
@@ -56,7 +56,7 @@ def find_timings(trace: Trace) -> BatchTimings | None:
 
 
 def producers(records: LoaderRecords) -> Int64:
-    """For each row of `Received` the row of `Produced` with the same batch of the same pass; -1 for none."""
+    """For each received batch, the row of the produced one with the same number in the same pass; -1 for none."""
     keys, wanted = records.produced.keys, records.received.keys
     if not len(keys):
         return np.full(len(wanted), -1, np.int64)
@@ -107,7 +107,7 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
     return BatchTimings(*columns)
 
 
-def _transfer(taken: Received, end_ns: Int64) -> Int64:
+def _transfer(taken: ReceivedBatches, end_ns: Int64) -> Int64:
     """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
     known = (end_ns != UNKNOWN_TIME) & (taken.unpickled_ns != UNKNOWN_TIME)
     late = np.maximum(end_ns, taken.asked_ns)
@@ -186,7 +186,7 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
     return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in mine]
 
 
-def _overlap(made: Produced, low: int, high: int) -> Int64:
+def _overlap(made: ProducedBatches, low: int, high: int) -> Int64:
     """How much of [low, high) each batch was in production; 0 or less if it was not."""
     return np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
 
@@ -253,7 +253,7 @@ def _are_enough(sampled: int, batches: int) -> bool:
     return sampled >= min(LEAST_SAMPLED, MOST_FRACTION * batches)
 
 
-def sampled_shares(made: Produced, rows: Int64) -> SampledShares:
+def sampled_shares(made: ProducedBatches, rows: Int64) -> SampledShares:
     """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `made`."""
     sampled = rows[made.dataset_cpu_ns[rows] >= 0]
     waited = sampled[made.core_wait_ns[sampled] >= 0]

@@ -22,7 +22,7 @@ from tb_steptime.metrics.data_loading.bursts import (
     find_burst,
     rest_ns,
 )
-from tb_steptime.metrics.data_loading.loaders import WaitedFor, find_batches, waited_for
+from tb_steptime.metrics.data_loading.loaders import MainLoader, find_batches, main_loader
 from tb_steptime.metrics.data_loading.recorded import Recorded, settled_batches, what_is_recorded
 from tb_steptime.metrics.data_loading.recorded_workers import COMPUTES_FRACTION, find_timings
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
@@ -103,7 +103,7 @@ class LoaderThroughput(msgspec.Struct, frozen=True):
 @shared
 def find_throughput(trace: Trace) -> LoaderThroughput | None:
     """The throughput; None if nothing shows how long a batch takes, or how many workers keep up; see `why_unknown`."""
-    main, recorded = waited_for(trace), recorded_of_main(trace)
+    main, recorded = main_loader(trace), recorded_of_main(trace)
     if main is None:
         return None
     known = _as_recorded(trace, recorded) if recorded else None
@@ -122,7 +122,7 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
 
 def production_ns(trace: Trace) -> int | None:
     """One process's time for one batch; None where nothing shows it."""
-    main, recorded, burst = waited_for(trace), recorded_of_main(trace), find_burst(trace)
+    main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None and recorded.production_ns is not None:
         return recorded.production_ns
     if main is not None and main.multiprocess is False:
@@ -132,7 +132,7 @@ def production_ns(trace: Trace) -> int | None:
 
 def consumer_ns(trace: Trace) -> int | None:
     """The steps without late batches, per batch; None if it is uncertain how many batches of a loader a step takes."""
-    main, recorded, burst = waited_for(trace), recorded_of_main(trace), find_burst(trace)
+    main, recorded, burst = main_loader(trace), recorded_of_main(trace), find_burst(trace)
     if recorded is not None:
         return recorded.consumer_ns
     if main is None or main.in_a_row > 1:
@@ -142,7 +142,7 @@ def consumer_ns(trace: Trace) -> int | None:
 
 def why_unknown(trace: Trace) -> Reason | None:
     """Why there is no curve over the number of workers; None where there is one."""
-    main, burst = waited_for(trace), find_burst(trace)
+    main, burst = main_loader(trace), find_burst(trace)
     if find_throughput(trace) is not None:
         return None
     if burst is not None and burst.why is not None:
@@ -152,7 +152,7 @@ def why_unknown(trace: Trace) -> Reason | None:
 
 def recorded_of_main(trace: Trace) -> Recorded | None:
     """The recorder's data, unless marks show that they are about another loader than the one with the most waiting."""
-    recorded, main = what_is_recorded(trace), waited_for(trace)
+    recorded, main = what_is_recorded(trace), main_loader(trace)
     return recorded if recorded is None or main is None or recorded.main == main.recorded else None
 
 
@@ -202,7 +202,7 @@ def _sequence(times_ns: Int64) -> tuple[float, ...]:
     return tuple((times_ns / mean).tolist()) if mean > 0 else ()
 
 
-def _of_burst(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
+def _of_burst(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
     burst = find_burst(trace)
     if burst is None or burst.production_ns is None or burst.workers is None:
         return None
@@ -211,7 +211,7 @@ def _of_burst(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
     return LoaderThroughput(burst.workers, production, burst.consumer_ns, needed, main.batches) if needed else None
 
 
-def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | None:
+def _in_training_process(trace: Trace, main: MainLoader) -> LoaderThroughput | None:
     """The throughput of a loader in the training process, where the wait itself is the production of a batch."""
     times, rest = _waits_in_process(trace, main), rest_ns(trace, main.loader)
     production = BatchProduction(round(float(times.mean())), round(float(times.std())), sequence=_sequence(times))
@@ -220,7 +220,7 @@ def _in_training_process(trace: Trace, main: WaitedFor) -> LoaderThroughput | No
     return LoaderThroughput(0, production, rest, needed, main.batches, cores) if needed else None
 
 
-def _waits_in_process(trace: Trace, main: WaitedFor) -> Int64:
+def _waits_in_process(trace: Trace, main: MainLoader) -> Int64:
     """The waits for each batch; for the first ones of epochs if there are no others."""
     batches = find_batches(trace)
     rows = batches.of(main.loader)

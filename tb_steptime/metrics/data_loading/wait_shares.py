@@ -19,10 +19,10 @@ from tb_steptime.metrics.data_loading.bursts import Burst
 from tb_steptime.metrics.data_loading.loaders import (
     EpochStarts,
     find_batches,
+    main_loader,
     most_waited,
     short_wait_ns,
     unavoidable_ns,
-    waited_for,
 )
 from tb_steptime.metrics.data_loading.recorded import Recorded, late_waits
 from tb_steptime.metrics.data_loading.waits import exposed_waits
@@ -81,7 +81,7 @@ class WaitShares(msgspec.Struct, frozen=True):
 def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitter | None:
     """Jitter of the loader with the longest total wait; None if no wait stands out, or something else explains long
     waits: they recur regularly, or too few workers have nothing prefetched to bridge them."""
-    batches, main = find_batches(trace), waited_for(trace)
+    batches, main = find_batches(trace), main_loader(trace)
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
         return None
@@ -103,7 +103,7 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
 
 def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
     """The overhead of the loader with the longest total wait; None if the main process makes its batches."""
-    batches, main, late, steps = find_batches(trace), waited_for(trace), late_waits(trace), find_steps(trace).steps
+    batches, main, late, steps = find_batches(trace), main_loader(trace), late_waits(trace), find_steps(trace).steps
     if main is None or main.multiprocess is False:
         return None
     mine = batches.of(main.loader)

@@ -42,7 +42,7 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def device_busy(trace: Trace) -> Intervals:
-    """When any device of this process is busy: kernels, copies, sets, collectives."""
+    """When any device of this process is busy: kernels, copies, memsets, collectives."""
     return Intervals.joined(busy_intervals(trace, device) for device in devices_with_activity(trace))
 
 

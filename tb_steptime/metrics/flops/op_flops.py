@@ -212,7 +212,7 @@ def output_size(call: Call, places: Places) -> Shape | None:
     count = len(weight) - 2
     if count < 1 or len(source) != len(weight):
         return None
-    transposed = places.always_transposed or _flag(call, places.transposed)
+    transposed = places.always_transposed or (places.transposed is not None and call.flag(places.transposed))
     stride, padding = call.sizes(places.stride, count), _padding(call, places, count)
     dilation, more = (_sizes(call, place, count, fill) for place, fill in
                       ((places.dilation, 1), (places.output_padding, 0)))  # fmt: skip
@@ -240,10 +240,6 @@ def _padding(call: Call, places: Places, count: int) -> Shape | None:
 
 def _sizes(call: Call, place: int | None, count: int, fill: int) -> Shape | None:
     return (fill,) * count if place is None else call.sizes(place, count)
-
-
-def _flag(call: Call, place: int | None) -> bool | None:
-    return False if place is None else call.flag(place)
 
 
 def backward_convolution(op: str) -> Callable[[Call], Work | None]:

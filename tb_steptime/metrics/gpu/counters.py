@@ -31,7 +31,7 @@ NOT_SAMPLED_HERE = Reason("no_counters_in_steps")
 _LONGEST_INTERVAL = 2
 
 
-class Measured(msgspec.Struct, frozen=True):
+class CounterMetric(msgspec.Struct, frozen=True):
     """A metric, and a pattern for the names of counters that it is read from; percentages become fractions."""
 
     metric: Metric
@@ -42,12 +42,12 @@ class Measured(msgspec.Struct, frozen=True):
         return 0.01 if self.metric.unit is Unit.FRACTION else 1.0
 
 
-def _fraction(id: str, label: str, meaning: str, names: str, colour: str = "kernel") -> Measured:
-    return Measured(Metric(id, label, Unit.FRACTION, meaning, colour), expression(names, re.IGNORECASE))
+def _fraction(id: str, label: str, meaning: str, names: str, colour: str = "kernel") -> CounterMetric:
+    return CounterMetric(Metric(id, label, Unit.FRACTION, meaning, colour), expression(names, re.IGNORECASE))
 
 
-def _number(id: str, label: str, meaning: str, names: str) -> Measured:
-    return Measured(Metric(id, label, Unit.NUMBER, meaning), expression(names, re.IGNORECASE))
+def _number(id: str, label: str, meaning: str, names: str) -> CounterMetric:
+    return CounterMetric(Metric(id, label, Unit.NUMBER, meaning), expression(names, re.IGNORECASE))
 
 
 #: Counters by the names that CUPTI's monitor writes, and by CUPTI's metric names, which Kineto writes.
@@ -83,11 +83,11 @@ _ALL = (
     ),
     _number("memory_clock", "Memory clock (MHz)", "Clock of the GPU's memory.", r"Memory Clock \(MHz\)"),
 )
-MEASURED = {each.metric.id: each for each in _ALL}
+COUNTERS = {each.metric.id: each for each in _ALL}
 COUNTER_METRICS = tuple(each.metric for each in _ALL)
 SM_ACTIVE, TENSOR_ACTIVE, DRAM = COUNTER_METRICS[:3]
 #: While these are sampled the clocks are locked; the others are read without affecting the work.
-_OF_SAMPLING = ("measured_sm_active", "measured_tensor_active", "measured_dram")
+_LOCK_CLOCKS = (SM_ACTIVE, TENSOR_ACTIVE, DRAM)
 
 
 class Samples(msgspec.Struct, frozen=True, eq=False):
@@ -101,7 +101,7 @@ class Samples(msgspec.Struct, frozen=True, eq=False):
 @shared
 def samples(trace: Trace, device: int, id: str) -> Samples | None:
     """The samples in the metric's unit, in time order; None if they were not recorded."""
-    of, wanted = trace.counters, MEASURED[id]
+    of, wanted = trace.counters, COUNTERS[id]
     named = [bool(wanted.names.fullmatch(name)) for name in trace.counter_names.strings]
     if not any(named):
         return None
@@ -117,19 +117,19 @@ def samples(trace: Trace, device: int, id: str) -> Samples | None:
     return Samples(start, end, np.minimum(value, 1.0) if wanted.metric.unit is Unit.FRACTION else value)
 
 
-def measured_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
+def sampled_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
     """Ids of the metrics that were sampled on the device."""
-    return () if device is None else tuple(id for id in MEASURED if samples(trace, device, id) is not None)
+    return () if device is None else tuple(id for id in COUNTERS if samples(trace, device, id) is not None)
 
 
-def measured_shares(trace: Trace, device: int) -> tuple[str, ...]:
-    """Those of them that are fractions, which are shown beside estimates."""
-    return tuple(id for id in measured_ids(trace, device) if MEASURED[id].metric.unit is Unit.FRACTION)
+def sampled_fractions(trace: Trace, device: int) -> tuple[str, ...]:
+    """Ids of those that are fractions, which are shown beside estimates."""
+    return tuple(id for id in sampled_ids(trace, device) if COUNTERS[id].metric.unit is Unit.FRACTION)
 
 
 def clocks_were_locked(trace: Trace, device: int) -> bool:
     """Whether counters were sampled for which the profiler locks the GPU's clocks."""
-    return any(samples(trace, device, id) is not None for id in _OF_SAMPLING)
+    return any(samples(trace, device, metric.id) is not None for metric in _LOCK_CLOCKS)
 
 
 def measured(trace: Trace, device: int, id: str) -> Figure:

@@ -101,7 +101,7 @@ def kernel_intervals(trace: Trace, device: int) -> Intervals:
 
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
-    """When the device is busy: kernels, copies and sets of all streams, over the whole recording."""
+    """When the device is busy: kernels, copies and memsets of all streams, over the whole recording."""
     kernels, copies = kernel_intervals(trace, device), activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 

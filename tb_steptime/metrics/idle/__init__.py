@@ -12,7 +12,7 @@ Decisions and their reasons:
   busy time, exposed or not; a large share of collectives in the busy time explains nothing about a gap elsewhere.
 - Graphs do not help against a few long waits. A gap of at least a millisecond and ten times the median is attributed to
   what the host does in it, and its card names that: the innermost call, op, function or range that lasts for most of it
-  (`metrics/idle/doing.py`). An inference job that prepares its images for 216 ms launches 534 kernels and has no launch
-  problem. Host work that takes ten times its own median is a first call or an accident, and gets no card; nor do long
-  gaps that occur in one step of many.
+  (`metrics/idle/host_activity.py`). An inference job that prepares its images for 216 ms launches 534 kernels and has
+  no launch problem. Host work that takes ten times its own median is a first call or an accident, and gets no card; nor
+  do long gaps that occur in one step of many.
 """

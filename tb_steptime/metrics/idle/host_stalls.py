@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.idle.attribution import idle_segments
-from tb_steptime.metrics.idle.doing import is_explained
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
+from tb_steptime.metrics.idle.host_activity import is_explained
 from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads

@@ -20,8 +20,8 @@ from msgspec.structs import asdict, replace
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.bubbles import bubbles, step_at
-from tb_steptime.metrics.idle.doing import MOSTLY, Doing, Kinds, doing_in
 from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
+from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, activity_in
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.needed_waits import cpu_updates
 from tb_steptime.metrics.idle.reasons import REASONS
@@ -61,11 +61,11 @@ class LongGap(msgspec.Struct, frozen=True):
     """A gap that is long because the host launches late.
 
     late_ns             the part of the gap in which the launch is late
-    doing, name, inside   what the host does for most of that time, as in `Doing`
+    doing, name, inside   what the host does for most of that time, as in `HostActivity`
     compiles            torch.compile works in it
     compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
     unusual             the host usually does this in far less time
-    busiest, busiest_ns   the calls that take most of the time of a frame, as in `Doing`
+    busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
     """
 
     step: str
@@ -267,11 +267,11 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
     start, end = int(gaps.start[row]), int(gaps.end[row])
     call = int(find_launches(trace).call[gaps.launch[row]])
     unclaimed = max(Intervals.of((start, end)) - claimed, key=lambda each: each[1] - each[0], default=(start, end))
-    doing = doing_in(trace, int(trace.events.thread[call]), *unclaimed)
+    doing = activity_in(trace, int(trace.events.thread[call]), *unclaimed)
     if cpu_updates(trace).overlap_ns(*np.array(unclaimed)[:, None])[0] >= MOSTLY * (unclaimed[1] - unclaimed[0]):
         doing = replace(doing, kind="update", name=doing.name or UPDATE)
     if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
-        doing = Doing(doing.kind, None, None, compiles=False)
+        doing = HostActivity(doing.kind, None, None, compiles=False)
     return LongGap(
         step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
         start_ns=start,

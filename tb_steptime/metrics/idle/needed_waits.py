@@ -34,7 +34,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.activities import directions, way
 from tb_steptime.metrics.host.blocking_calls import KINDS, blocking_groups
-from tb_steptime.metrics.idle.doing import doing_in
+from tb_steptime.metrics.idle.host_activity import activity_in
 from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.phases.assignment import SITES, optimizer_marks, site_of, training_threads
 from tb_steptime.text.patterns import expression
@@ -86,7 +86,7 @@ def _unmarked(trace: Trace) -> Intervals:
     rows, start, end = rows[long], start[long], end[long]
     threads = trace.events.thread[groups.call[rows]]
     places = zip(threads.tolist(), start.tolist(), end.tolist(), strict=True)
-    doing = [doing_in(trace, *each) for each in places]
+    doing = [activity_in(trace, *each) for each in places]
     # nothing is recorded of the CPU for most of the time, or a function of an optimizer
     found = np.array([
         each.kind == "nothing" or (each.kind == "frame" and _OF_OPTIMIZER.search(each.name or "") is not None)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.idle.doing import MOSTLY, busiest_of
+from tb_steptime.metrics.idle.host_activity import MOSTLY, busiest_of
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.trace.frames import is_outside_torch, is_source, short_frame
 from tb_steptime.trace.host_ranges import loader_intervals, loader_names, short_range

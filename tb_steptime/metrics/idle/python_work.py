@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
-from tb_steptime.metrics.idle.doing import MOSTLY
+from tb_steptime.metrics.idle.host_activity import MOSTLY
 from tb_steptime.metrics.idle.outside_ops import calls_by_name, recorded
 from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.device import find_excess

@@ -147,7 +147,7 @@ def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
-    """Where a chain is broken: by a copy or set of the same stream, or the begin of a step or stream."""
+    """Where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
     events, event = trace.events, trace.kernels.event[rows]
     others = events.rows(*(kind for kind in DEVICE_KINDS if kind != Kind.KERNEL))
     others = others[events.device[others] == device]

@@ -245,7 +245,7 @@ def alive(trace: Trace, row: int) -> Bool:
 PHASE = {phase: place for place, phase in enumerate(PHASES)}
 
 
-class Moments(msgspec.Struct, frozen=True, eq=False):
+class HostPositions(msgspec.Struct, frozen=True, eq=False):
     """The host's position at some rows of the memory table.
 
     op, outer_op   rows of the event table: the innermost op on the thread, and the outermost around that; -1 for none
@@ -260,18 +260,18 @@ class Moments(msgspec.Struct, frozen=True, eq=False):
 
 
 @shared
-def births(trace: Trace) -> Moments:
+def births(trace: Trace) -> HostPositions:
     """The moments at which `allocations` are made."""
     return moments(trace, allocations(trace).born)
 
 
-def moments(trace: Trace, rows: Int32 | Int64) -> Moments:
+def moments(trace: Trace, rows: Int32 | Int64) -> HostPositions:
     """The moments of these rows of the memory table."""
     op = ops_at(trace, rows)
     outer = outermost(trace, op_rows, op)
     table = trace.memory
     phase = SITE_PHASE[site_at(trace, table.thread[rows], table.ts[rows])]
-    return Moments(op.astype(np.int32), outer.astype(np.int32), phase, steps_at(trace, table.ts[rows]))
+    return HostPositions(op.astype(np.int32), outer.astype(np.int32), phase, steps_at(trace, table.ts[rows]))
 
 
 def ops_at(trace: Trace, rows: Int32 | Int64) -> Int64:

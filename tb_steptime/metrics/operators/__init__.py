@@ -10,8 +10,8 @@ Decisions and their reasons:
   is in the next step while the device is still in this one.
 - Work without a launch belongs to the step that the device is in. Work launched before the recording still runs while
   the host is already in the first step: 32 ms on an MI300. So the work of ops plus the work that no op launched equals,
-  in whole nanoseconds, the kernels, copies and sets that begin in the steps (`tests/unit/insights/test_one_value.py`,
-  all real traces).
+  in whole nanoseconds, the kernels, copies and memsets that begin in the steps
+  (`tests/unit/insights/test_one_value.py`, all real traces).
 - The repeated forward pass of a checkpoint is a call of its module, although nothing encloses it on the engine's
   thread: names number the instances of modules, so a name that occurs at one place of the tree identifies that module.
 """

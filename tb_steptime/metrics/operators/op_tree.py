@@ -201,7 +201,7 @@ def _loose(trace: Trace, found: Allocated) -> Bool:
 # thread   |-- aten::linear --|           host: its length without those of the ops and runtime calls inside
 #            |-- aten::addmm --|
 #               [launch]                  runtime: its calls of the CUDA or HIP runtime
-# device    ....idle....kkkkkkkk          device: lengths of the kernels, copies and sets that it launched itself
+# device    ....idle....kkkkkkkk          device: lengths of the kernels, copies and memsets that it launched itself
 #                                         idle: how long the device had nothing to do until they began
 #
 # A kernel belongs to the innermost op around its launch, so it counts once for that op, and once in the total of each

@@ -48,7 +48,7 @@ class OperatorRow(msgspec.Struct, frozen=True):
                          ops that created it
     host_total_ns, host_self_ns   time on the host with and without the ops inside; the latter without runtime calls
     runtime_ns           time in runtime calls of the ops themselves
-    device_*, launches   time and number of kernels, copies and sets; None where nothing ran on a device
+    device_*, launches   time and number of kernels, copies and memsets; None where nothing ran on a device
     idle_ns              how long devices had nothing to do until the work that the op, or an op inside it, launched
                          began; waits for batches are left out
     kernel_ns            the part of device_total_ns in kernels; None where no device has tensor cores

@@ -39,7 +39,7 @@ from tb_steptime.trace.table import (
 )
 
 
-class Labelled(msgspec.Struct, frozen=True, eq=False):
+class LabelledTrace(msgspec.Struct, frozen=True, eq=False):
     """The trace with labels for the kernels of its graphs; unchanged if the two recordings are not of the same job.
 
     named_fraction      share of the time of these kernels that ran with kernels that the eager step has too
@@ -51,7 +51,7 @@ class Labelled(msgspec.Struct, frozen=True, eq=False):
     labelled_fraction: float
 
 
-def labelled(trace: Trace, eager: Trace) -> Labelled | None:
+def labelled(trace: Trace, eager: Trace) -> LabelledTrace | None:
     """The trace with labels; None if it has no kernels of graphs, or the other recording is not an eager one."""
     graph, step = graph_kernels(trace), _typical_step(eager)
     if not graph.any() or not len(step):
@@ -74,8 +74,8 @@ def labelled(trace: Trace, eager: Trace) -> Labelled | None:
         int(time[match >= least].sum()) / max(1, int(time[graph].sum())) for least in (Match.NAME, Match.PLACE)
     )
     if named < LEAST_NAMED_FRACTION:
-        return Labelled(trace, named, 0.0)
-    return Labelled(_with_labels(trace, eager, eager_rows), named, some)
+        return LabelledTrace(trace, named, 0.0)
+    return LabelledTrace(_with_labels(trace, eager, eager_rows), named, some)
 
 
 def _typical_step(trace: Trace) -> Int64:

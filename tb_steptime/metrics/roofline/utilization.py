@@ -91,7 +91,7 @@ NO_PEAKS = Reason("peaks_not_known")
 NO_FLOPS = Reason("flops_mostly_unknown")
 
 
-class Computed(msgspec.Struct, frozen=True, eq=False):
+class ComputingOps(msgspec.Struct, frozen=True, eq=False):
     """Ops that compute on a device, each once.
 
     flops        operations of the op
@@ -107,14 +107,14 @@ class Computed(msgspec.Struct, frozen=True, eq=False):
 
 
 @shared
-def computed_ops(trace: Trace, device: int) -> Computed:
+def computed_ops(trace: Trace, device: int) -> ComputingOps:
     """Products with known operations that have kernels on the device."""
     products, rows = product_calls(trace), kernel_rows(trace, device)
     rows = rows[products.op[rows] >= 0]
     ops, first = np.unique(products.op[rows].astype(np.int64), return_index=True)
     rows = rows[first]
     flops = np.array([each.work.flops if each.work else 0 for each in products.distinct], np.float64)
-    return Computed(
+    return ComputingOps(
         flops=flops[products.place[rows]],
         roof_ns=products_at_peak_ns(trace, device, rows),
         start_ns=trace.events.start_ns[trace.kernels.event[rows]],

@@ -18,7 +18,7 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.edges import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
-from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, Judged, judge, ranked_in_groups
+from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, CallExcess, judge, ranked_in_groups
 from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
 from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events, waits_ns
 from tb_steptime.text import Reason, Unit
@@ -39,7 +39,7 @@ TIMES_ALL_LATER = 2
 _BITS = 46
 
 
-class OnHost(msgspec.Struct, frozen=True, eq=False):
+class HostComparison(msgspec.Struct, frozen=True, eq=False):
     """What comparing the calls of host threads shows. undisturbed_ns: see `_undisturbed_ns`."""
 
     excess: Excess
@@ -57,14 +57,14 @@ _NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 
 @shared
-def on_host(trace: Trace, first_step: int = 0) -> OnHost:
+def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
     """Returns the stretches that are too long, without the waits of their thread. Threads that do not train rest
     between their events, which is not time of the job. first_step: as in `find_excess`."""
     host, stretches = host_events(trace), find_stretches(trace)
     trains = is_in(stretches.thread, training_threads(trace))
     stretches = stretches.where((stretches.inside >= 0) | trains)
     if not len(stretches):
-        return OnHost(no_excess(), None)
+        return HostComparison(no_excess(), None)
     own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
     step = step_at(trace, stretches.start_ns)
     found, site, only_first = _judged(trace, stretches, own, step, first_step)
@@ -88,7 +88,7 @@ def on_host(trace: Trace, first_step: int = 0) -> OnHost:
     inside = stretches.inside[long]
     named = np.where(inside >= 0, inside, np.maximum(stretches.before[long], stretches.after[long]))
     events = values_at(host.row, named).astype(np.int32)
-    return OnHost(Excess(stretches.thread[long], start, end, kind[long], events), undisturbed_ns)
+    return HostComparison(Excess(stretches.thread[long], start, end, kind[long], events), undisturbed_ns)
 
 
 def _undisturbed_ns(trace: Trace, stretches: Stretches, own_ns: Int64, site: Int64, step: Int64) -> Int64 | None:
@@ -113,7 +113,9 @@ def _undisturbed_ns(trace: Trace, stretches: Stretches, own_ns: Int64, site: Int
     return rounded
 
 
-def _judged(trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int) -> tuple[Judged, Int64, Bool]:
+def _judged(
+    trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int
+) -> tuple[CallExcess, Int64, Bool]:
     """Each stretch compared with those of its sites, the number of its exact site, and whether only the first step has
     its code. The less exact sites are not needed afterwards; of a million stretches each takes 8 MB."""
     sites, like = stretch_sites(trace, stretches)
@@ -198,7 +200,7 @@ def profiler_intervals(trace: Trace) -> Intervals:
 
 
 def _of_ops(
-    trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: Judged, first_step: int
+    trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: CallExcess, first_step: int
 ) -> tuple[Int64, UInt8]:
     """Returns the excess of each stretch and its kind, including that of ops with unusual calls: the time of an op
     beyond the steady duration of its site is attributed to its longest stretches that have no equivalent in other calls

@@ -57,14 +57,16 @@ class Likeness(NamedTuple):
     shaped: Bool
 
 
-class Judged(NamedTuple):
+class CallExcess(NamedTuple):
     """The excess of each call, 0 if it has none, and its kind, an `ExcessKind`."""
 
     excess_ns: Int64
     kind: UInt8
 
 
-def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0) -> Judged:
+def judge(
+    length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0
+) -> CallExcess:
     """Compare calls with those of their sites.
 
     length: of each call without waits, ns; step: number of the step that contains it; sites: site numbers of each call,
@@ -78,7 +80,7 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     may = _may_be_long(length, turn, sites[0], fixed)
     rows = _compared(may, sites, fixed)
     if not len(rows):
-        return Judged(excess, kind)
+        return CallExcess(excess, kind)
     one_step = bool(step.min() == step.max())
     rows = rows[np.argsort(turn[rows], kind="stable")]
     like = Likeness(fixed[rows], shaped[rows])
@@ -86,7 +88,7 @@ def judge(length: Int64, step: Int64, sites: list[Int64], like: Likeness | None 
     long = np.flatnonzero(may[rows])
     found = _judged(length[rows], long, steps, [numbered(site.take(rows)) for site in sites], like)
     excess[rows[long]], kind[rows[long]] = found
-    return Judged(excess, kind)
+    return CallExcess(excess, kind)
 
 
 def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
@@ -125,7 +127,7 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
     return near[is_in(site[near], chosen)]
 
 
-def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> Judged:
+def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], like: Likeness) -> CallExcess:
     """The excess of the calls at these rows, which may be long; the others are only compared with. step: None for a
     recording of one step. sites: from 0 on."""
     exact = sites[0]
@@ -167,7 +169,7 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
     kind = np.where(regular, ExcessKind.PERIODIC, np.where(sure, kind, ExcessKind.UNKNOWN))
     # what recurs within the only step, as in every sixth layer, is work of the step
     counts = long & ~usually & ~regular if step is None else regular | (long & ~usually)
-    return Judged(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
+    return CallExcess(np.where(counts, np.rint(excess), 0).astype(np.int64), kind.astype(np.uint8))
 
 
 def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:

@@ -47,7 +47,7 @@ _UPDATE = expression(r"aten::(_fused_\w+_?|_foreach_addcdiv_|addcdiv_)$")
 PAUSES, APART, ALIKE = 4, 2.0, 2.0
 
 
-class Inserted(msgspec.Struct, frozen=True, eq=False):
+class InsertedWork(msgspec.Struct, frozen=True, eq=False):
     """What some steps do in addition to the others.
 
     places       these steps, as places among all steps
@@ -75,7 +75,7 @@ class _Step(msgspec.Struct, frozen=True, eq=False):
     end_ns: int
 
 
-def inserted(trace: Trace, lengths: Int64, has_device: bool) -> Inserted | None:
+def inserted(trace: Trace, lengths: Int64, has_device: bool) -> InsertedWork | None:
     """What the steps at equal distances have and the others lack; None if nothing separates them.
 
     lengths: of the steps, ns. With a device these count, as it may work on while the host is at another place.
@@ -108,7 +108,7 @@ def every_of(places: Int64, steps: int, fewest: int) -> int | None:
 
 def _ops(
     trace: Trace, lengths: Int64, steps: list[_Step], more: Int64, usual: Int64, has_device: bool
-) -> Inserted | None:
+) -> InsertedWork | None:
     every = every_of(more, len(steps), FEWEST)
     if every is None or 1 / math.comb(len(more) + len(usual), len(more)) > CHANCE:
         return None
@@ -137,10 +137,10 @@ def _ops(
     took = exact_sums(trace.events.name[rows], trace.events.dur_ns[rows], len(trace.strings))
     name = int(took.argmax())
     outside_ns = 0 if has_device else max(0, excess_ns - in_ops_ns)
-    return Inserted(more, every, excess_ns, outside_ns, trace.strings[name], int((own == name).sum()))
+    return InsertedWork(more, every, excess_ns, outside_ns, trace.strings[name], int((own == name).sum()))
 
 
-def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> Inserted | None:
+def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> InsertedWork | None:
     """The same ops in all steps, and a pause at the same place of some: the loop does something that is no op."""
     gaps = np.stack([_gaps(trace, steps[each], len(steps[each].names), 0) for each in alike.tolist()])
     found = None
@@ -151,7 +151,7 @@ def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> In
         every = every_of(alike[long], len(steps), PAUSES)
         excess_ns = round(float(gap[long].mean() - median(gap[~long])))
         if every is not None and excess_ns >= max(SLOW_FRACTION * median(lengths), found.excess_ns if found else 0):
-            found = Inserted(alike[long], every, excess_ns, excess_ns, "", 0)
+            found = InsertedWork(alike[long], every, excess_ns, excess_ns, "", 0)
     return found
 
 

@@ -176,7 +176,7 @@ def _collective_calls(trace: Trace) -> Intervals:
 
 
 class Works(msgspec.Struct, frozen=True):
-    """When the device works, ns; an instant belongs to the first: kernels, collectives, copies and sets."""
+    """When the device works, ns; an instant belongs to the first: kernels, collectives, copies and memsets."""
 
     kernel: int
     communication: int
@@ -262,8 +262,8 @@ def _works(trace: Trace, device: int) -> Int64:
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """When the device computes; when only a collective runs; and when it copies or sets and no kernel runs. Disjoint,
-    over the whole recording."""
+    """When the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over the
+    whole recording."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels

@@ -112,7 +112,7 @@ _LAYER = expression(
 )
 
 
-class Again(msgspec.Struct, frozen=True, eq=False):
+class RecomputedOps(msgspec.Struct, frozen=True, eq=False):
     """Ops that are computed again inside nodes of the backward pass. rows: the outermost ones, rows of the event table,
     ascending; node: a number from 0 on for the node around each."""
 
@@ -144,7 +144,7 @@ class Recomputed(msgspec.Struct, frozen=True):
 
 
 @shared
-def checkpointed(trace: Trace) -> Again:
+def checkpointed(trace: Trace) -> RecomputedOps:
     """The ops with sequence numbers that run inside a node in which a layer is called."""
     events, table = trace.events, trace.sequences
     numbered = table.event[table.forward_thread == 0].astype(np.int64)
@@ -154,11 +154,11 @@ def checkpointed(trace: Trace) -> Again:
     mine = is_in(node, distinct_in(node[layer]))
     rows, node = rows[mine], node[mine]
     if not len(rows):
-        return Again(rows, node)
+        return RecomputedOps(rows, node)
     reach = np.append(-1, np.maximum.accumulate(events.ends(rows)))[:-1]
     top = events.start_ns[rows] >= reach
     _, place = np.unique(node[top], return_inverse=True)
-    return Again(rows[top], place.reshape(-1).astype(np.int64))
+    return RecomputedOps(rows[top], place.reshape(-1).astype(np.int64))
 
 
 def _nodes(trace: Trace) -> Int64:
@@ -170,11 +170,11 @@ def again_activities(trace: Trace) -> Int64:
     """Rows of the event table: the device activities that the ops of `checkpointed` launch."""
     again, launches = checkpointed(trace), find_launches(trace)
     call = launches.call.astype(np.int64)
-    found = innermost(trace, _again_rows, call) >= 0
+    found = innermost(trace, _recomputed_rows, call) >= 0
     return launches.activity[found & (call >= 0)].astype(np.int64) if len(again.rows) else np.empty(0, np.int64)
 
 
-def _again_rows(trace: Trace) -> Int64:
+def _recomputed_rows(trace: Trace) -> Int64:
     return checkpointed(trace).rows
 
 
@@ -199,7 +199,7 @@ def _kept_bytes(trace: Trace, device: int | None, rows: Int64, node: Int64, step
     if device is None or not len(born):
         return None
     here = (table.device[born] == device) & (table.device_type[born] != CPU)
-    maker = rows_at(trace, _again_rows, born)
+    maker = rows_at(trace, _recomputed_rows, born)
     place = np.searchsorted(rows, maker)
     made = here & (maker >= 0) & (rows[np.minimum(place, len(rows) - 1)] == maker)
     _, _, ends = checkpointed(trace).intervals(trace)

@@ -59,7 +59,7 @@ _HALF_VECTORS = ("hgemm", "xmma_hfma", "hcudnn")
 _WITHOUT_COUNTERPART = ("gemv", "depthwise")
 
 
-class WhyNot(msgspec.Struct, frozen=True):
+class Ineligibility(msgspec.Struct, frozen=True):
     """Why a kernel is not on tensor cores. id is stable and public; setting: what to type to change it, if anything."""
 
     id: str
@@ -67,17 +67,17 @@ class WhyNot(msgspec.Struct, frozen=True):
     setting: str | None = None
 
 
-TF32_OFF = WhyNot("tf32_off", Reason("tf32_off"), 'torch.set_float32_matmul_precision("high")')
-TF32_OFF_CONVOLUTION = WhyNot("tf32_off", Reason("tf32_off_in_cudnn"), "torch.backends.cudnn.allow_tf32 = True")
-FP32 = WhyNot("fp32", Reason("fp32_unsupported"), 'torch.autocast("cuda", dtype=torch.float16)')
-TF32_NO_FASTER = WhyNot("fp32", Reason("tf32_no_faster"), 'torch.autocast("cuda", dtype=torch.bfloat16)')
-DTYPE = WhyNot("dtype", Reason("type_unsupported"))
-ALIGNED_KERNEL = WhyNot("alignment", Reason("misaligned_kernel"))
-LAYOUT = WhyNot("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
-NO_KERNEL = WhyNot("no_kernel", Reason("no_matrix_product"))
-STAGE = WhyNot("stage", Reason("stage_of_product"))
-LIBRARY = WhyNot("library_choice", Reason("library_choice"))
-UNTOLD = WhyNot("untold", Reason("inputs_not_recorded"))
+TF32_OFF = Ineligibility("tf32_off", Reason("tf32_off"), 'torch.set_float32_matmul_precision("high")')
+TF32_OFF_CONVOLUTION = Ineligibility("tf32_off", Reason("tf32_off_in_cudnn"), "torch.backends.cudnn.allow_tf32 = True")
+FP32 = Ineligibility("fp32", Reason("fp32_unsupported"), 'torch.autocast("cuda", dtype=torch.float16)')
+TF32_NO_FASTER = Ineligibility("fp32", Reason("tf32_no_faster"), 'torch.autocast("cuda", dtype=torch.bfloat16)')
+DTYPE = Ineligibility("dtype", Reason("type_unsupported"))
+ALIGNED_KERNEL = Ineligibility("alignment", Reason("misaligned_kernel"))
+LAYOUT = Ineligibility("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
+NO_KERNEL = Ineligibility("no_kernel", Reason("no_matrix_product"))
+STAGE = Ineligibility("stage", Reason("stage_of_product"))
+LIBRARY = Ineligibility("library_choice", Reason("library_choice"))
+UNTOLD = Ineligibility("untold", Reason("inputs_not_recorded"))
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Eligibility(msgspec.Struct, frozen=True, eq=False):
     gain_ns: Int64
     rates: Int32
     double: Bool
-    reasons: list[WhyNot]
+    reasons: list[Ineligibility]
     peaks: list[Rates]
 
 
@@ -193,7 +193,7 @@ def _first_type(product: Product) -> str:
     return next((word.strip('"') for word in product.dtypes.strip("[]").split(",") if word.strip('"')), "")
 
 
-def _judge(trace: Trace, case: _Case) -> tuple[WhyNot | None, Rates | None]:
+def _judge(trace: Trace, case: _Case) -> tuple[Ineligibility | None, Rates | None]:
     if case.answer.family in _WITHOUT_COUNTERPART and case.product is not None:
         return NO_KERNEL, None
     if case.bin != _MATMUL_LIKE:
@@ -225,7 +225,7 @@ def _missing_types(capability: tuple[int, int] | None, peaks: Peaks | None) -> s
     return {name for name, peak in (("float", peaks.tf32), ("double", peaks.fp64_tensor)) if peak is None}
 
 
-def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> WhyNot:
+def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ineligibility:
     work = case.product.work if case.product else None
     if work is not None and (work.depthwise or (len(work.lengths) == 3 and 1 in work.lengths[:2])):
         return NO_KERNEL
@@ -245,15 +245,15 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Why
     return _misaligned(case, _UNITS[dtype]) or layout
 
 
-def _tf32_off(case: _Case) -> WhyNot:
+def _tf32_off(case: _Case) -> Ineligibility:
     return TF32_OFF_CONVOLUTION if case.product and _is_convolution(case.product.op) else TF32_OFF
 
 
-def _misaligned(case: _Case, unit: int) -> WhyNot | None:
+def _misaligned(case: _Case, unit: int) -> Ineligibility | None:
     lengths = case.product.work.lengths if case.product and case.product.work else ()
     odd = [length for length in lengths if length % unit]
     if odd:
-        return WhyNot("alignment", Reason("misaligned_size", {"length": count(odd[0]), "unit": count(unit)}))
+        return Ineligibility("alignment", Reason("misaligned_size", {"length": count(odd[0]), "unit": count(unit)}))
     return ALIGNED_KERNEL if MISALIGNED_KERNEL.search(case.kernel) else None
 
 

@@ -39,7 +39,7 @@ import numpy as np
 
 from tb_steptime.ranks.arrivals import Arrivals, StepWaits, waited_for
 from tb_steptime.ranks.delays.causes import parts_of, worth_naming
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.matrices import matrix_values
 from tb_steptime.ranks.result import Balance, Cause, LateGroup, LateRank
 from tb_steptime.ranks.spans import RankSpan
@@ -233,7 +233,7 @@ class _Cost:
 
 
 def late_group(
-    matched: Sequence[Matched], found: Arrivals, spans: Sequence[RankSpan], steps: Int64
+    matched: Sequence[MatchedGroup], found: Arrivals, spans: Sequence[RankSpan], steps: Int64
 ) -> LateGroup | None:
     """Returns None where no ranks are late together. steps: places of the matched steps."""
     waited = found.waited_ns[steps]
@@ -269,7 +269,7 @@ def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str 
         yield None, sorted(order[:size].tolist())
 
 
-def _cost(matched: Sequence[Matched], late: Bool, shape: tuple[int, ...]) -> _Cost:
+def _cost(matched: Sequence[MatchedGroup], late: Bool, shape: tuple[int, ...]) -> _Cost:
     """What late ranks cost the others. late: (ranks,), which ranks these are; shape: numbers of the job's steps and
     ranks."""
     steps, others = shape[0], max(1, int((~late).sum()))

@@ -203,7 +203,7 @@ def window(chain: Chain) -> tuple[Int64, Int64]:
 _MOST_FOLLOW = 0.5
 
 
-class Followed(NamedTuple):
+class FollowedSchedule(NamedTuple):
     """The schedule that the ranks of a pipeline follow.
 
     id       None if no known schedule matches
@@ -217,27 +217,27 @@ class Followed(NamedTuple):
     odd: list[int]
 
 
-def followed(orders: Orders) -> Followed:
+def followed(orders: Orders) -> FollowedSchedule:
     """The schedule that these orders follow. orders: the recorded ones of the ranks, sorted by their first stage."""
     if any(one.kind in (INPUTS, WEIGHTS) for order in orders for one in order):
-        return Followed("zero_bubble", orders, [])
+        return FollowedSchedule("zero_bubble", orders, [])
     several = max(len({one.stage for one in order}) for order in orders) > 1
     all_forward_first = all(_all_forward_first(order) for order in orders)
     if all_forward_first:
-        return Followed("breadth_first" if several else "gpipe", orders, [])
+        return FollowedSchedule("breadth_first" if several else "gpipe", orders, [])
     if several:
         return _compared("interleaved", orders, interleaved(orders), orders)
     wanted = [one_forward_one_backward(order, len(orders) - place) for place, order in enumerate(orders)]
     return _compared("1f1b", orders, wanted, wanted)
 
 
-def _compared(id: ScheduleId, orders: Orders, wanted: Orders | None, otherwise: Orders) -> Followed:
+def _compared(id: ScheduleId, orders: Orders, wanted: Orders | None, otherwise: Orders) -> FollowedSchedule:
     if wanted is None:
-        return Followed(None, otherwise, [])
+        return FollowedSchedule(None, otherwise, [])
     odd = [place for place, order in enumerate(orders) if list(order) != list(wanted[place])]
     if len(orders) - len(odd) >= _MOST_FOLLOW * len(orders):
-        return Followed(id, wanted, odd)
-    return Followed(None, otherwise, [])
+        return FollowedSchedule(id, wanted, odd)
+    return FollowedSchedule(None, otherwise, [])
 
 
 def _all_forward_first(order: Sequence[Pass]) -> bool:

@@ -170,7 +170,7 @@ Lengths = Mapping[Pass, Int64 | Float64]
 Orders = Sequence[Sequence[Pass]]
 
 
-class Replayed(NamedTuple):
+class ReplayedSteps(NamedTuple):
     """The replayed steps of a pipeline. length: (steps,), from the begin of the first pass to the end of the last;
     idle: for each rank (steps, passes), the idle time before each of its passes, in the given order."""
 
@@ -204,7 +204,7 @@ def _needs(one: Pass, last: int) -> Iterator[Pass]:
         yield Pass(FORWARD, stage, batch)
 
 
-def replay(orders: Orders, lengths: Lengths) -> Replayed | None:
+def replay(orders: Orders, lengths: Lengths) -> ReplayedSteps | None:
     """Returns None where passes wait for each other in a cycle, so that the order could not run."""
     known, last = (
         frozenset(one for order in orders for one in order),
@@ -231,4 +231,4 @@ def replay(orders: Orders, lengths: Lengths) -> Replayed | None:
         return None
     steps = np.zeros_like(next(iter(lengths.values())), dtype=np.float64)
     stacked = [np.stack([steps + each for each in own], axis=1) for own in idle]
-    return Replayed(np.max([steps + each for each in now], axis=0), stacked)
+    return ReplayedSteps(np.max([steps + each for each in now], axis=0), stacked)

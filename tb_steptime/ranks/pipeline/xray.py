@@ -26,7 +26,7 @@ from tb_steptime.ranks.pipeline.program import (
     Pass,
     Program,
     RankPasses,
-    Replayed,
+    ReplayedSteps,
     lengths_of,
     rank_passes,
     replay,
@@ -158,7 +158,7 @@ class Bubbles:
     length: Float64
     work: Float64
     costs: dict[BubbleCause, Float64]
-    replays: Sequence[Replayed]
+    replays: Sequence[ReplayedSteps]
 
     def of_rank(self, rank: int) -> dict[BubbleCause, Float64]:
         """Returns a rank's idle time by cause; with its work these sum to the length."""

@@ -22,7 +22,7 @@ import numpy as np
 from tb_steptime.ranks.collectives import bus_factor, group_roles
 from tb_steptime.ranks.delays.causes import on_device
 from tb_steptime.ranks.replayed.graphs import RankGraph, Variant, rank_graphs, unexplained
-from tb_steptime.ranks.replayed.joint import Joined, Meetings, Replayed, ReplayedJob
+from tb_steptime.ranks.replayed.joint import JoinedRanks, Meetings, ReplayedJob, StepTimes
 from tb_steptime.ranks.result import (
     LEAST_REPEATED,
     MOST_ERROR,
@@ -57,7 +57,7 @@ class _Change:
     orders. ranks: those that change, for late_ranks. least_ns: lower limit of the step's length."""
 
     id: JobChangeId
-    replayed: Sequence[Replayed]
+    replayed: Sequence[StepTimes]
     ranks: Sequence[int] = ()
     least_ns: int = 0
 
@@ -97,7 +97,7 @@ def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | R
     )
 
 
-def _outcome(job: ReplayedJob, before: Replayed, change: _Change) -> JobChange:
+def _outcome(job: ReplayedJob, before: StepTimes, change: _Change) -> JobChange:
     step_ns = max(round(fmean(map(job.step_ns, change.replayed))), change.least_ns)
     steps_ns = np.maximum(np.mean([job.steps_ns(each) for each in change.replayed], axis=0), change.least_ns)
     gain_ns, usual_ns = job.step_ns(before) - step_ns, np.median(job.steps_ns(before) - steps_ns)
@@ -126,7 +126,7 @@ def _exchanged_sooner(job: ReplayedJob) -> Iterator[_Change]:
     yield _Change("instant_exchanges", [instant] if instant else [])
 
 
-def _swept(job: ReplayedJob, ways: Sequence[Sequence[RankGraph] | None]) -> list[Replayed]:
+def _swept(job: ReplayedJob, ways: Sequence[Sequence[RankGraph] | None]) -> list[StepTimes]:
     """Returns the replays that are possible."""
     swept = [job.swept(graphs) for graphs in ways if graphs is not None]
     return [each for each in swept if each is not None]
@@ -171,7 +171,7 @@ def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason
     found = []
     for times in TIMES:
         copies = [_turned(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
-        joined = Joined(_met(job, times, grows), list(job.joined.offsets_ns) * times)
+        joined = JoinedRanks(_met(job, times, grows), list(job.joined.offsets_ns) * times)
         replayed = joined.replayed(copies, joined.met.transfer_ns)
         if replayed is not None:
             larger_ns = job.step_ns(replayed)

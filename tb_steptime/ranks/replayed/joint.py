@@ -18,7 +18,7 @@ import numpy as np
 from tb_steptime.ranks.arrivals import waited_for
 from tb_steptime.ranks.clocks import rough_offsets
 from tb_steptime.ranks.collectives import stalled_ns
-from tb_steptime.ranks.matching import Matched
+from tb_steptime.ranks.matching import MatchedGroup
 from tb_steptime.ranks.replayed.graphs import RankGraph, by_device, in_place_of, rank_graphs
 from tb_steptime.ranks.spans import RankSpan
 from tb_steptime.replay.reduced import START, PathColumns
@@ -52,7 +52,7 @@ class Meetings:
 
 
 def meetings_of(
-    matched: Sequence[Matched], messages: Sequence[Matched] = (), offsets_ns: Sequence[int] = ()
+    matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup] = (), offsets_ns: Sequence[int] = ()
 ) -> Meetings:
     """The meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the first."""
     columns: list[tuple[Int64, ...]] = []
@@ -73,7 +73,7 @@ def meetings_of(
     return Meetings(*(np.concatenate(each) for each in zip(none, *columns, strict=True)))
 
 
-def _under_way_ns(found: Matched, offsets_ns: Sequence[int]) -> Int64:
+def _under_way_ns(found: MatchedGroup, offsets_ns: Sequence[int]) -> Int64:
     """Returns the time from when a message is sent and its receiver is ready until it is received. On the sender it may
     end later, when the sender checks for it."""
     start = found.start + np.array([offsets_ns[place] for place in found.members.tolist()], np.int64)
@@ -82,7 +82,7 @@ def _under_way_ns(found: Matched, offsets_ns: Sequence[int]) -> Int64:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class JoinedRanks:
     """The meetings of the ranks on one clock. offsets_ns: for each rank, what converts a time relative to its origin to
     one relative to the first begin."""
 
@@ -90,18 +90,20 @@ class Joined:
     offsets_ns: Sequence[int]
 
     @staticmethod
-    def of(matched: Sequence[Matched], messages: Sequence[Matched], graphs: Sequence[RankGraph]) -> Joined:
+    def of(
+        matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup], graphs: Sequence[RankGraph]
+    ) -> JoinedRanks:
         offsets = rough_offsets(matched, messages, len(graphs))
         begins = [graph.origin_ns + offset for graph, offset in zip(graphs, offsets, strict=True)]
-        return Joined(meetings_of(matched, messages, offsets), [begin - min(begins) for begin in begins])
+        return JoinedRanks(meetings_of(matched, messages, offsets), [begin - min(begins) for begin in begins])
 
-    def apart(self, graphs: Sequence[RankGraph]) -> Replayed:
+    def apart(self, graphs: Sequence[RankGraph]) -> StepTimes:
         """Returns when the steps of all ranks begin and end if none waits for another one."""
-        alone = Joined(meetings_of([]), self.offsets_ns).replayed(graphs, np.empty(0, np.int64))
+        alone = JoinedRanks(meetings_of([]), self.offsets_ns).replayed(graphs, np.empty(0, np.int64))
         assert alone is not None  # only ranks that meet can contradict each other
         return alone
 
-    def replayed(self, graphs: Sequence[RankGraph], transfer_ns: Int64) -> Replayed | None:
+    def replayed(self, graphs: Sequence[RankGraph], transfer_ns: Int64) -> StepTimes | None:
         """Returns when the steps of all ranks begin and end. transfer_ns: of each meeting. None where ranks meet in
         contradictory orders."""
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
@@ -123,18 +125,18 @@ class Joined:
         ended = ends(own, release, np.concatenate(before), np.concatenate(after), np.concatenate(lag))
         if ended is None:
             return None
-        return Replayed.of(graphs, first.tolist(), ended)
+        return StepTimes.of(graphs, first.tolist(), ended)
 
 
 @dataclass(frozen=True, eq=False)
-class Replayed:
+class StepTimes:
     """(ranks, the job's steps), ns on one clock; -1 for a step that a rank does not have."""
 
     began_ns: Int64
     ended_ns: Int64
 
     @staticmethod
-    def of(graphs: Sequence[RankGraph], first: Sequence[int], ended: Int64) -> Replayed:
+    def of(graphs: Sequence[RankGraph], first: Sequence[int], ended: Int64) -> StepTimes:
         began, over = (np.full((len(graphs), len(graphs[0].ended_ns)), -1, np.int64) for _ in range(2))
         for row, (graph, begin) in enumerate(zip(graphs, first[:-1], strict=True)):
             known = graph.ended_ns[graph.step[: graph.steps]] >= 0
@@ -142,7 +144,7 @@ class Replayed:
             began[row, own[known]] = ended[begin : begin + graph.steps][known]
             last = begin + len(graph.step)
             over[row, own[known]] = ended[last - graph.steps : last][known]
-        return Replayed(began, over)
+        return StepTimes(began, over)
 
 
 def ends(own_ns: Int64, release_ns: Int64, before: Int64, after: Int64, lag_ns: Int64) -> Int64 | None:
@@ -191,8 +193,8 @@ class ReplayedJob:
 
     spans: Sequence[RankSpan]
     names: Sequence[str]
-    matched: Sequence[Matched]
-    messages: Sequence[Matched]
+    matched: Sequence[MatchedGroup]
+    messages: Sequence[MatchedGroup]
     steps: Int64
     graphs: Sequence[RankGraph]
     by_device: bool
@@ -201,8 +203,8 @@ class ReplayedJob:
     def of(
         spans: Sequence[RankSpan],
         names: Sequence[str],
-        matched: Sequence[Matched],
-        messages: Sequence[Matched],
+        matched: Sequence[MatchedGroup],
+        messages: Sequence[MatchedGroup],
         steps: Int64,
     ) -> ReplayedJob | None:
         """Returns None where the ranks have no common step whose end is known. Raises what reading results raises."""
@@ -225,8 +227,8 @@ class ReplayedJob:
         return [in_place_of(own, other, self.counted) for own, other in zip(self.graphs, graphs, strict=True)]
 
     @cached_property
-    def joined(self) -> Joined:
-        return Joined.of(self.matched, self.messages, self.graphs)
+    def joined(self) -> JoinedRanks:
+        return JoinedRanks.of(self.matched, self.messages, self.graphs)
 
     @cached_property
     def counted(self) -> Int64:
@@ -234,27 +236,27 @@ class ReplayedJob:
         return np.arange(int(self.steps[0]), int(self.steps[-1]) + 1)
 
     @cached_property
-    def as_recorded(self) -> Replayed:
+    def as_recorded(self) -> StepTimes:
         began, ended = ([getattr(graph, name) for graph in self.graphs] for name in ("began_ns", "ended_ns"))
-        return Replayed(np.array(began), np.array(ended))
+        return StepTimes(np.array(began), np.array(ended))
 
-    def step_ns(self, replayed: Replayed) -> int:
+    def step_ns(self, replayed: StepTimes) -> int:
         """Returns the mean step of the rank that takes longest for all counted steps."""
         ends = self._ends(replayed)
         return round(int((ends[:, -1] - ends[:, 0]).max()) / len(self.counted))
 
-    def steps_ns(self, replayed: Replayed) -> Int64:
+    def steps_ns(self, replayed: StepTimes) -> Int64:
         """Returns the length of each counted step on the rank that takes longest for it."""
         longest: Int64 = np.diff(self._ends(replayed), axis=1).max(axis=0)
         return longest
 
-    def _ends(self, replayed: Replayed) -> Int64:
+    def _ends(self, replayed: StepTimes) -> Int64:
         """Returns (ranks, 1 + counted steps): when each rank begins the counted steps, and when it ends each of them.
         Stages of a pipeline end one after the other, so there is one row for them, with the last end."""
         ends = np.column_stack((self._begins(replayed), replayed.ended_ns[:, self.counted]))
         return ends.max(axis=0, keepdims=True) if self.messages else ends
 
-    def _begins(self, replayed: Replayed) -> Int64:
+    def _begins(self, replayed: StepTimes) -> Int64:
         """Returns for each rank the end of the step before the counted ones, or the begin of the first counted step if
         none was recorded before."""
         before = int(self.counted[0]) - 1
@@ -262,7 +264,7 @@ class ReplayedJob:
         begins: Int64 = replayed.ended_ns[:, before] if recorded else replayed.began_ns[:, before + 1]
         return begins
 
-    def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> Replayed | None:
+    def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> StepTimes | None:
         """Replays with other graphs or transfer times; None stands for the recorded ones. Returns None where ranks meet
         in contradictory orders."""
         met = self.joined.met

@@ -1,4 +1,4 @@
-"""Recorded answers -> one HTML page that needs neither server nor network.
+"""Included answers -> one HTML page that needs neither server nor network.
 
 <meta policy>            nothing is loaded from anywhere; the two scripts below run, known by their hashes
 #program, #answers       compressed and in base64, so that no name in a recording can act as HTML markup
@@ -39,8 +39,8 @@ from tb_steptime.ingest.names import passed_on_workers
 from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.bundle import report_program
-from tb_steptime.serve.report.besides import Included, IncludedEvents, IncludedFlames
-from tb_steptime.serve.report.recorded import IncludedAnswers, recorded
+from tb_steptime.serve.report.extras import IncludedEvents, IncludedExtras, IncludedFlames
+from tb_steptime.serve.report.included import IncludedAnswers, included_answers
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.store import Store
@@ -113,7 +113,7 @@ def _are_levels(values: list[Json]) -> bool:
 #: Degrees of detail, tried in turn. The coarsest level is enough for a picture that is not zoomed.
 _DETAILS = (Detail(3, 1000), Detail(1, 20), Detail(1, 3))
 
-NOTHING = Included()
+NOTHING = IncludedExtras()
 
 #: The first line of every report, by which a file is recognized as one.
 DOCTYPE = b"<!DOCTYPE html><!-- Step Insights report -->\n"
@@ -140,15 +140,15 @@ class NoProgramError(TraceError):
     """The front end was not built."""
 
 
-def report_page(answers: IncludedAnswers, held: Included = NOTHING) -> bytes:
+def report_page(answers: IncludedAnswers, extras: IncludedExtras = NOTHING) -> bytes:
     """Builds the page, with less detail where it would be too large. Raises NoProgramError."""
     program = report_program()
     if program is None:
         hint = "In the source folder, run `make demo` or `pip install .`, which build it."
         raise NoProgramError("Step Insights is installed without its front end", "", hint)
     content = _packed(msgspec.json.decode(without_machine(answers)))
-    parts = {f"events-{id}": each for id, each in held.events.items()} | {
-        f"flame-{id}": each for id, each in held.flames.items()
+    parts = {f"events-{id}": each for id, each in extras.events.items()} | {
+        f"flame-{id}": each for id, each in extras.flames.items()
     }
     texts = {name: events_without_machine(each, answers.index) for name, each in parts.items()}
     return _page(program, content, {name: _compressed(msgspec.json.decode(text)) for name, text in texts.items()})
@@ -171,7 +171,7 @@ def report_file(store: Store, scalars: JobScalars) -> IO[bytes]:
     """Writes the report of all spans read so far into a temporary file, which is deleted when it is closed. Raises
     SpanFailed where the front end was not built."""
     try:
-        page = report_page(recorded(store, scalars))
+        page = report_page(included_answers(store, scalars))
     except NoProgramError as error:
         raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
@@ -235,12 +235,12 @@ _PART = """\
 """
 
 
-def without_machine(recorded: IncludedAnswers) -> bytes:
+def without_machine(answers: IncludedAnswers) -> bytes:
     """Returns the answers as JSON."""
-    text = encode(recorded)
-    if recorded.keeps_paths:
+    text = encode(answers)
+    if answers.keeps_paths:
         text = replaced(text, passed_on([text]))
-    return _renamed(text, recorded.index)
+    return _renamed(text, answers.index)
 
 
 def events_without_machine(events: IncludedEvents | IncludedFlames, index: Index) -> bytes:

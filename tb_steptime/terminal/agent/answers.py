@@ -51,8 +51,8 @@ from tb_steptime.tables.operators import LINES, OPERATORS
 from tb_steptime.tables.ranks import STAGES
 from tb_steptime.terminal.agent import contract
 from tb_steptime.terminal.agent.contract import in_unit, lines, maybe_ms, mb, ms, unit_of
-from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which, at_hand
-from tb_steptime.terminal.compared import AskedWronglyError, compared_sides
+from tb_steptime.terminal.agent.logs import Logs, RefusalError, SpanChoice, at_hand
+from tb_steptime.terminal.compared import WrongPathsError, compared_sides
 from tb_steptime.terminal.contract import RunReport
 from tb_steptime.terminal.memory_report import MADE, NOT_RECORDED
 from tb_steptime.terminal.ranks.jobs import FoundJob, Jobs
@@ -107,7 +107,7 @@ def _run_line(span: FoundSpan, measured: MeasuredSpan | None) -> contract.RunLin
     return contract.RunLine(span.run, span.worker, span.number, True, step_ms, facts.step_count, gpu)
 
 
-def summary(logs: Logs, which: Which) -> contract.Summary:
+def summary(logs: Logs, which: SpanChoice) -> contract.Summary:
     """Raises RefusalError."""
     span = logs.find(which)
     measured = logs.measured(span)
@@ -152,10 +152,10 @@ def _figure(series: Series) -> contract.FigureLine:
 def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
     """Raises RefusalError."""
     problems: list[Problem] = []
-    folders = [_folder(logs, Which(run)) for run in (base, candidate)]
+    folders = [_folder(logs, SpanChoice(run)) for run in (base, candidate)]
     try:
         sides = [side for _, side in compared_sides(folders, problems, "found")]
-    except AskedWronglyError as error:
+    except WrongPathsError as error:
         raise RefusalError(str(error)) from error
     if problems or len(sides) < 2:
         raise RefusalError("; ".join(f"{each.file}: {each.problem}. {each.hint}" for each in problems))
@@ -193,7 +193,7 @@ def _changes(rows: Iterable[Contribution]) -> list[contract.ChangeLine]:
     ]  # fmt: skip
 
 
-def _folder(logs: Logs, which: Which) -> AnyPath:
+def _folder(logs: Logs, which: SpanChoice) -> AnyPath:
     """Returns the folder of a run. Raises RefusalError where there is none."""
     run = logs.find(which).run
     return logs.folder if run == "." else logs.folder / run
@@ -201,7 +201,7 @@ def _folder(logs: Logs, which: Which) -> AnyPath:
 
 def ranks(logs: Logs, run: str | None) -> contract.Ranks:
     """Raises RefusalError."""
-    jobs, chosen = Jobs(), logs.find(Which(run)).run
+    jobs, chosen = Jobs(), logs.find(SpanChoice(run)).run
     for span in logs.spans()[0]:
         if span.run == chosen:
             jobs.add(span, logs.measured(span))
@@ -236,7 +236,7 @@ _NOT_RECORDED: dict[By, str] = {
 }
 
 
-def kernels(logs: Logs, which: Which, limit: int) -> contract.Kernels:
+def kernels(logs: Logs, which: SpanChoice, limit: int) -> contract.Kernels:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("gpu", GpuResult)
     tables = [(device.device, table) for device in result.devices for table in device.tables if table.by == "name"]
@@ -251,7 +251,7 @@ def kernels(logs: Logs, which: Which, limit: int) -> contract.Kernels:
     )
 
 
-def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operators:
+def operators(logs: Logs, which: SpanChoice, by: By, limit: int) -> contract.Operators:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("operators", OperatorsResult)
     table = next((each for each in result.tables if each.by == by and each.where == "ran"), None)
@@ -262,7 +262,7 @@ def operators(logs: Logs, which: Which, by: By, limit: int) -> contract.Operator
     return contract.Operators(_known(lines(OPERATORS, rows)), max(0, len(table.rows) - limit) + table.rest.rows)
 
 
-def source_lines(logs: Logs, which: Which, limit: int) -> contract.Lines:
+def source_lines(logs: Logs, which: SpanChoice, limit: int) -> contract.Lines:
     """Raises RefusalError."""
     table = logs.measured(logs.find(which)).result("operators", OperatorsResult).lines
     if table is None:
@@ -276,7 +276,7 @@ def _known(rows: list[contract.Line]) -> list[contract.Line]:
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
-def blocking_calls(logs: Logs, which: Which, limit: int) -> contract.BlockingCalls:
+def blocking_calls(logs: Logs, which: SpanChoice, limit: int) -> contract.BlockingCalls:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("host", HostResult)
     return contract.BlockingCalls(
@@ -286,7 +286,7 @@ def blocking_calls(logs: Logs, which: Which, limit: int) -> contract.BlockingCal
     )
 
 
-def memory(logs: Logs, which: Which, limit: int) -> contract.Memory:
+def memory(logs: Logs, which: SpanChoice, limit: int) -> contract.Memory:
     """Raises RefusalError."""
     result = logs.measured(logs.find(which)).result("memory", MemoryResult)
     return contract.Memory([_device_memory(each, limit) for each in result.devices], _why(result.unknown))
@@ -326,7 +326,7 @@ def definitions(metrics: Sequence[str]) -> contract.Definitions:
     )
 
 
-def memory_fit(logs: Logs, which: Which, batches: Sequence[int], memory: str | None) -> contract.Fit:
+def memory_fit(logs: Logs, which: SpanChoice, batches: Sequence[int], memory: str | None) -> contract.Fit:
     """Raises RefusalError."""
     try:
         limit = None if memory is None else size_of(memory)
@@ -375,7 +375,7 @@ _NAME_CHARACTERS = 120
 
 
 def window(
-    logs: Logs, which: Which, step: str | None, between_ms: tuple[float | None, float | None], limit: int
+    logs: Logs, which: SpanChoice, step: str | None, between_ms: tuple[float | None, float | None], limit: int
 ) -> contract.Window:
     """Returns the window of a step, or between two times from the beginning of the recording. Without both, it is the
     window of the first step. Raises RefusalError."""

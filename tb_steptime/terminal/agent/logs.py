@@ -37,7 +37,7 @@ class RefusalError(Exception):
 
 
 @dataclass(frozen=True)
-class Which:
+class SpanChoice:
     """A recording as an agent names it; None where there is only one, or the first is meant."""
 
     run: str | None = None
@@ -57,11 +57,11 @@ class Logs:
         problems: list[Problem] = []
         return list(find_spans([self.folder], problems)), problems
 
-    def find(self, which: Which) -> FoundSpan:
+    def find(self, which: SpanChoice) -> FoundSpan:
         """Raises RefusalError."""
         spans, problems = self.spans()
         if not spans:
-            raise RefusalError(_said(problems[0]) if problems else f"{self.folder} holds no recording.")
+            raise RefusalError(_problem_text(problems[0]) if problems else f"{self.folder} holds no recording.")
         run = _chosen("run", which.run, [span.run for span in spans])
         of_run = [span for span in spans if span.run == run]
         worker = _chosen("worker", which.worker or of_run[0].worker, [span.worker for span in of_run])
@@ -129,5 +129,5 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _said(problem: Problem) -> str:
+def _problem_text(problem: Problem) -> str:
     return f"{problem.file}: {problem.problem}. {problem.hint}"

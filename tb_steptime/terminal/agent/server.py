@@ -19,7 +19,7 @@ from tb_steptime import __version__
 from tb_steptime.files.paths import AnyPath
 from tb_steptime.metrics.operators.keys import By
 from tb_steptime.terminal.agent import answers, contract
-from tb_steptime.terminal.agent.logs import Logs, RefusalError, Which
+from tb_steptime.terminal.agent.logs import Logs, RefusalError, SpanChoice
 
 P = ParamSpec("P")
 
@@ -58,7 +58,7 @@ def _of_runs(logs: Logs) -> list[Callable[..., str]]:
     def summarize(run: Run = None, worker: Worker = None, span: Span = None) -> contract.Summary:
         """One recording: what limits the step, its parts, why the GPU is idle, the main figures, and recommendations
         with their estimated gain."""
-        return answers.summary(logs, Which(run, worker, span))
+        return answers.summary(logs, SpanChoice(run, worker, span))
 
     @_answering
     def compare(
@@ -81,7 +81,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
     @_answering
     def kernels(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15) -> contract.Kernels:
         """The kernels with most time over all steps of a recording."""
-        return answers.kernels(logs, Which(run, worker, span), limit)
+        return answers.kernels(logs, SpanChoice(run, worker, span), limit)
 
     @_answering
     def operators(
@@ -92,25 +92,25 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         limit: Limit = 15,
     ) -> contract.Operators:
         """The PyTorch ops with most time of their own over all steps of a recording, on the GPU where there is one."""
-        return answers.operators(logs, Which(run, worker, span), by, limit)
+        return answers.operators(logs, SpanChoice(run, worker, span), by, limit)
 
     @_answering
     def source_lines(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15) -> contract.Lines:
         """What each line of the user's code costs over all steps of a recording with stacks: CPU time, GPU time of what
         it launches, idle time of the GPU before that, allocated memory."""
-        return answers.source_lines(logs, Which(run, worker, span), limit)
+        return answers.source_lines(logs, SpanChoice(run, worker, span), limit)
 
     @_answering
     def blocking_calls(
         run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 15
     ) -> contract.BlockingCalls:
         """Calls in which the CPU waits for the GPU, those after which the GPU idles longest first."""
-        return answers.blocking_calls(logs, Which(run, worker, span), limit)
+        return answers.blocking_calls(logs, SpanChoice(run, worker, span), limit)
 
     @_answering
     def memory(run: Run = None, worker: Worker = None, span: Span = None, limit: Limit = 10) -> contract.Memory:
         """Memory of each device: its peak, what is alive then, and whether it grows from step to step."""
-        return answers.memory(logs, Which(run, worker, span), limit)
+        return answers.memory(logs, SpanChoice(run, worker, span), limit)
 
     @_answering
     def memory_fit(
@@ -124,7 +124,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
     ) -> contract.Fit:
         """Says which batch fits into memory, what fills the peak by module, and which settings (checkpointing,
         optimizers, offload, FSDP) change it, estimated from a recording with memory and shapes. Reads the trace."""
-        return answers.memory_fit(logs, Which(run, worker, span), batches or (), memory)
+        return answers.memory_fit(logs, SpanChoice(run, worker, span), batches or (), memory)
 
     @_answering
     def memory_snapshot(
@@ -155,7 +155,7 @@ def _of_tables(logs: Logs) -> list[Callable[..., str]]:
         limit: Limit = 40,
     ) -> contract.Window:
         """The events that cover most of a step, or of a window of time. Reads the trace, which may take seconds."""
-        return answers.window(logs, Which(run, worker, span), step, (start_ms, end_ms), limit)
+        return answers.window(logs, SpanChoice(run, worker, span), step, (start_ms, end_ms), limit)
 
     return [kernels, operators, source_lines, blocking_calls, memory, memory_fit, memory_snapshot, timeline]
 

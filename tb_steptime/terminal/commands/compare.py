@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from tb_steptime.comparison.gates import GateError, parse_gate
     from tb_steptime.files.paths import any_path
-    from tb_steptime.terminal.compared import AskedWronglyError, compared_sides, pooled_sides
+    from tb_steptime.terminal.compared import WrongPathsError, compared_sides, pooled_sides
 
     problems: list[Problem] = []
     try:
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
             sides = pooled_sides(options.paths, others, problems, options.steps, options.names_from)
         else:
             sides = compared_sides(options.paths, problems, options.steps, options.names_from)
-    except (GateError, AskedWronglyError) as error:
+    except (GateError, WrongPathsError) as error:
         return refused(str(error), NOT_COMPARED)
     return _compare(sides, gates, problems, options)
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tb_steptime.ingest.states import Problem
-    from tb_steptime.serve.report.besides import Included
-    from tb_steptime.serve.report.recorded import IncludedAnswers
+    from tb_steptime.serve.report.extras import IncludedExtras
+    from tb_steptime.serve.report.included import IncludedAnswers
     from tb_steptime.serve.store import Store
     from tb_steptime.terminal.export.event_files import ScalarRun
     from tb_steptime.terminal.export.tables import ExportedSpan
@@ -160,10 +160,10 @@ def _is_report(file: Path) -> bool:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from tb_steptime.files.temporary import whole_file
-    from tb_steptime.serve.report.besides import Included
+    from tb_steptime.files.temporary import atomic_file
+    from tb_steptime.serve.report.extras import IncludedExtras
+    from tb_steptime.serve.report.included import included_answers
     from tb_steptime.serve.report.page import report_page
-    from tb_steptime.serve.report.recorded import recorded
     from tb_steptime.serve.scalars import scalars_of
     from tb_steptime.terminal.opened import opened_store
     from tb_steptime.text.printer import counted, nbytes
@@ -171,24 +171,24 @@ def _report(options: argparse.Namespace) -> int:
     folder, output = options.path, options.output
     problems: list[Problem] = []
     with opened_store(folder, problems) as store:
-        answers = recorded(store, scalars_of(folder), options.tried)
+        answers = included_answers(store, scalars_of(folder), options.tried)
         if refusal := _unknown_card(answers, options.tried):
             return refused(f"{folder}: {refusal}")
-        held = _besides(store, options, problems) if options.timeline or options.flame else Included()
+        extras = _read_extras(store, options, problems) if options.timeline or options.flame else IncludedExtras()
     if not answers.pages:
         return exit_code(problems)
-    if options.steps and not held.events and not problems:
+    if options.steps and not extras.events and not problems:
         first, last = options.steps
         return refused(f"{folder}: No span has the steps {first} to {last}.")
-    with whole_file(output, output.suffix) as file:
-        file.write(report_page(answers, held))
+    with atomic_file(output, output.suffix) as file:
+        file.write(report_page(answers, extras))
     runs, spans = counted(len(answers.index.runs), "run"), counted(len(answers.pages), "span")
-    print(f"{output}: {runs}, {spans}{_said_of(held)}, {nbytes(output.stat().st_size)}")
+    print(f"{output}: {runs}, {spans}{_extras_text(extras)}, {nbytes(output.stat().st_size)}")
     return exit_code(problems)
 
 
 def _unknown_card(answers: IncludedAnswers, tried: Sequence[str]) -> str | None:
-    from tb_steptime.serve.report.recorded import can_be_tried
+    from tb_steptime.serve.report.included import can_be_tried
 
     known = can_be_tried(answers)
     missing = next((id for id in tried if id not in known), None)
@@ -199,26 +199,26 @@ def _unknown_card(answers: IncludedAnswers, tried: Sequence[str]) -> str | None:
     )
 
 
-def _said_of(held: Included) -> str:
+def _extras_text(extras: IncludedExtras) -> str:
     from tb_steptime.text.printer import counted
 
-    steps = sum(len(each.held.steps) or 1 for each in held.events.values())
+    steps = sum(len(each.held.steps) or 1 for each in extras.events.values())
     events = f", events of {counted(steps, 'step')}" if steps else ""
-    return events + (f", flame graphs of {counted(len(held.flames), 'span')}" if held.flames else "")
+    return events + (f", flame graphs of {counted(len(extras.flames), 'span')}" if extras.flames else "")
 
 
-def _besides(store: Store, options: argparse.Namespace, problems: list[Problem]) -> Included:
+def _read_extras(store: Store, options: argparse.Namespace, problems: list[Problem]) -> IncludedExtras:
     """Reads single events and flame graphs, with a progress bar."""
     from msgspec.structs import replace
 
-    from tb_steptime.serve.report.besides import Besides, held_besides
+    from tb_steptime.serve.report.extras import Extras, read_extras
     from tb_steptime.terminal.progress_bar import SpansBar
 
     found: list[Problem] = []
     with SpansBar("events of ") as bar:
-        held = held_besides(store, Besides(options.timeline, options.steps, options.flame), found, bar.show)
+        extras = read_extras(store, Extras(options.timeline, options.steps, options.flame), found, bar.show)
     problems += [replace(each, file=str(options.path / each.file)) for each in found]
-    return held
+    return extras
 
 
 def _add_slice_arguments(parser: argparse.ArgumentParser) -> None:
@@ -262,7 +262,7 @@ def _refused_slice(trace: AnyPath, output: Path, *, force: bool) -> str | None:
 
 
 def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
-    from tb_steptime.files.temporary import whole_file
+    from tb_steptime.files.temporary import atomic_file
     from tb_steptime.terminal.progress_bar import ProgressBar
     from tb_steptime.text.printer import counted, nbytes
     from tb_steptime.trace.kineto.slices.file import write_slice
@@ -273,7 +273,7 @@ def _slice(path: AnyPath, steps: tuple[int, int], output: Path) -> int:
             plan = plan_slice(path, *steps, bar.show)
     except ValueError as known:
         return refused(f"{path}: It has no steps {steps[0]} to {steps[1]}. Its steps are {known}.")
-    with whole_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
+    with atomic_file(output, output.suffix) as file, ProgressBar("writing  ") as bar:
         count = write_slice(path, plan, file, packed=output.name.endswith(".gz"), on_progress=bar.show)
     named = f"step {plan.first}" if plan.first == plan.last else f"steps {plan.first} to {plan.last}"
     print(f"{output}: {named}, {counted(count, 'event')}, {nbytes(output.stat().st_size)}")

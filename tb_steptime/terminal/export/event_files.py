@@ -17,7 +17,7 @@ from tensorboard.compat.proto import event_pb2, summary_pb2, tensor_pb2, types_p
 from tensorboard.plugins.scalar.metadata import create_summary_metadata
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tb_steptime.files.temporary import whole_file
+from tb_steptime.files.temporary import atomic_file
 from tb_steptime.ingest.names import EXPORT_FOLDER
 from tb_steptime.metrics.base import Metric, Series
 from tb_steptime.metrics.catalogue import METRICS
@@ -48,7 +48,7 @@ def write_event_file(folder: Path, run: ScalarRun, descriptions: Mapping[str, tu
 
 
 def _write(path: Path, events: Sequence[Any]) -> None:
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         writer = RecordWriter(file)
         for event in events:
             writer.write(event.SerializeToString())

@@ -22,7 +22,7 @@ from tb_steptime.analyses.operators import OperatorsResult
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.trends import StepMark, TrendsResult
 from tb_steptime.files.paths import AnyPath
-from tb_steptime.files.temporary import whole_file
+from tb_steptime.files.temporary import atomic_file
 from tb_steptime.ingest.discovery import find_spans
 from tb_steptime.ingest.found import EARLIEST_NS, FoundSpan
 from tb_steptime.ingest.measured import MeasuredSpan
@@ -38,7 +38,7 @@ from tb_steptime.tables.base import Surface, Table, Value
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.tables.operators import LINES, MODULES, OPERATORS, placed_modules
-from tb_steptime.tables.recordings import FIGURES, SPANS, STEPS, WHICH, FigureLine, SpanLine, step_lines
+from tb_steptime.tables.recordings import FIGURES, RECORDING, SPANS, STEPS, FigureLine, SpanLine, step_lines
 from tb_steptime.terminal.output import csv_line
 from tb_steptime.terminal.spans import measured_span, read_found
 from tb_steptime.text.printer import plain
@@ -105,7 +105,7 @@ class ExportedTable(NamedTuple):
 
     @property
     def column_names(self) -> list[str]:
-        columns = (*WHICH.on(Surface.EXPORT), *self.table.on(Surface.EXPORT))
+        columns = (*RECORDING.on(Surface.EXPORT), *self.table.on(Surface.EXPORT))
         return [column.name(Surface.EXPORT) for column in columns]
 
 
@@ -210,7 +210,7 @@ def write_tables(spans: Iterable[ExportedSpan], folder: Path, ending: str) -> li
     places = [folder / f"{each.table.id}.{ending}" for each in TABLES]
     counts = [0] * len(TABLES)
     with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(whole_file(place)) for place in places]
+        files = [stack.enter_context(atomic_file(place)) for place in places]
         for each, file in zip(TABLES, files, strict=True):
             file.write(line(each.column_names, None))
         for span in spans:

@@ -16,9 +16,9 @@ from tb_steptime.ingest.states import Problem
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.wording.card_text import card_head, lowered_words
 from tb_steptime.insights.wording.job_what_if import change_text, what_if_texts
-from tb_steptime.insights.wording.notes import said_in_full, worded
+from tb_steptime.insights.wording.notes import full_text, worded
 from tb_steptime.insights.wording.pipeline import pipeline_text
-from tb_steptime.insights.wording.ranks import cause_text, experts_texts, held_text, path_text, ranks_sentences
+from tb_steptime.insights.wording.ranks import cause_text, comparison_text, experts_texts, path_text, ranks_sentences
 from tb_steptime.insights.wording.reasons import explain
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.pipeline.result import Pipeline
@@ -147,7 +147,7 @@ def _scaled(run: WorkerOfRun, problems: list[Problem]) -> ScaledJob | None:
 
 
 def scaling_paragraph(found: Scaling, width: int) -> str:
-    return "\n".join(textwrap.wrap(plain(held_text(found)), width))
+    return "\n".join(textwrap.wrap(plain(comparison_text(found)), width))
 
 
 #: Maximum number of rows of a table. The other rows are counted in one line.
@@ -234,4 +234,4 @@ def _advice(found: FoundJob, width: int) -> Iterator[str]:
         yield from wrapped(f"{card_head(insight)}: {said}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
     for note in map(worded, found.ranks.notes):
-        yield from wrapped(f"Note: {render(said_in_full(note))}", width, "  ")
+        yield from wrapped(f"Note: {render(full_text(note))}", width, "  ")

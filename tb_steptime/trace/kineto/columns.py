@@ -29,7 +29,7 @@ from tb_steptime.trace.kineto.further import (
 from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, time_ns, to_ns, triples
-from tb_steptime.trace.kineto.row_types import NO_ARGS, NO_PLAIN_ARGS, NOT_SAID, Args, Begin, End, Meta
+from tb_steptime.trace.kineto.row_types import MISSING, NO_ARGS, NO_PLAIN_ARGS, Args, Begin, End, Meta
 from tb_steptime.trace.kineto.rows import EventBlock
 from tb_steptime.trace.model import Thread
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, StringTable, is_in
@@ -340,7 +340,7 @@ class Columns:
         self.shapes += self.inputs.numbers([op.shapes for op in ops])
         self.dtypes += self.inputs.numbers([op.dtypes for op in ops])
         pairs = zip(ops, with_settings, strict=True)
-        self.settings += self.inputs.numbers([op.settings if wanted else NOT_SAID for op, wanted in pairs])
+        self.settings += self.inputs.numbers([op.settings if wanted else MISSING for op, wanted in pairs])
 
     def _add_kernels(self, args: list[Args]) -> None:
         self.grid += triples([arg.grid for arg in args])

@@ -48,11 +48,11 @@ _MEMORY = {
     "unknown": "Unknown", "pageable": "Pageable", "pinned": "Pinned", "device": "Device", "array": "Array",
     "managed": "Managed", "device_static": "Device Static", "managed_static": "Managed Static",
 }  # fmt: skip
-#: Names of copies and sets whose kind is only in their arguments.
+#: Names of copies and memsets whose kind is only in their arguments.
 BARE = ("Memcpy", "Memset")
 
 
-class Noted(NamedTuple):
+class GraphAnnotation(NamedTuple):
     """Texts; None if not recorded."""
 
     module: str | None = None
@@ -74,20 +74,22 @@ def annotated(args: Sequence[Args]) -> list[int]:
     ]
 
 
-def noted(args: Args) -> Noted:
+def noted(args: Args) -> GraphAnnotation:
     """The annotation: the keys in the arguments themselves, or else those inside the annotation text."""
-    inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else Noted()
+    inside = _in_annotation(args.annotation) if isinstance(args.annotation, str) else GraphAnnotation()
     spread = (args.module, args.scope, args.autograd)
-    return Noted(*(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True)))
+    return GraphAnnotation(
+        *(own if isinstance(own, str) and own else other for own, other in zip(spread, inside, strict=True))
+    )
 
 
 @functools.lru_cache(_REMEMBERED)
-def _in_annotation(text: str) -> Noted:
+def _in_annotation(text: str) -> GraphAnnotation:
     try:
         scopes: Any = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return Noted(name=text or None)
-    found = Noted()
+        return GraphAnnotation(name=text or None)
+    found = GraphAnnotation()
     for scope in scopes if isinstance(scopes, list) else [scopes]:
         if isinstance(scope, dict):
             texts = {field: scope.get(key) for field, key in _KEYS.items()}
@@ -101,7 +103,7 @@ _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
 
 
 def full_name(name: str, args: Args) -> str:
-    """The full name of a bare copy or set, as Kineto spells it; unchanged if the arguments do not give its kind.
+    """The full name of a bare copy or memset, as Kineto spells it; unchanged if the arguments do not give its kind.
 
     >>> full_name("Memcpy", Args(copy_kind="HtoD", source_memory="pageable", target_memory="device"))
     'Memcpy HtoD (Pageable -> Device)'

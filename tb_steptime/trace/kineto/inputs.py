@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.kineto.row_types import NOT_SAID
+from tb_steptime.trace.kineto.row_types import MISSING
 from tb_steptime.trace.table import Int64, Kind, StringTable
 
 #: Limit on the bytes of distinct texts; beyond it new ones are left out. A job in which every batch has a different
@@ -87,7 +87,7 @@ class Texts(dict[bytes, int]):
 
     def add(self, rows: Int64, texts: list[msgspec.Raw], to_rows: array[int], to_numbers: array[int]) -> None:
         """Add rows and numbers of the values that are not empty: 2022 wrote empty ones with every op."""
-        if texts.count(NOT_SAID) < len(texts):
+        if texts.count(MISSING) < len(texts):
             number = np.frombuffer(self.numbers(texts), np.int32)
             recorded = number != UNKNOWN
             to_rows.frombytes(rows[recorded].astype(np.int32).tobytes())

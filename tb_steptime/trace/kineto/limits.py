@@ -132,7 +132,7 @@ def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
     return base if gap > max(_LONG_GAP_NS, last - first) else np.zeros(len(start), bool)
 
 
-class Possible:
+class PossibleColumns:
     """Columns with only possible values; `impossible` counts the others by the id of their note."""
 
     def __init__(self, columns: Columns) -> None:

@@ -15,7 +15,7 @@ from tb_steptime.trace.kineto.categories import accelerator_of
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
-from tb_steptime.trace.kineto.parts.taking import Damaged, Taken, Taking
+from tb_steptime.trace.kineto.parts.sink import Damaged, EventSink, ReadEvents
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
@@ -53,7 +53,7 @@ def read_trace(
         give_back_large_blocks(likely_text_bytes(any_path(path)))
     with read_in_parts(any_path(path), on_progress, processes, meanwhile) as read:
         if read:
-            return Whole(*read, every_event=True).trace()
+            return TraceBuilder(*read, every_event=True).trace()
     return read_rows(path, on_progress).trace
 
 
@@ -82,42 +82,42 @@ def _read(
 ) -> ReadRows:
     source = Source(path)
     try:
-        taking = Taking(wanted, trusting, lambda: _report(on_progress, source, taking))
-        outline = _walk(source, taking, trusting)
+        sink = EventSink(wanted, trusting, lambda: _report(on_progress, source, sink))
+        outline = _walk(source, sink, trusting)
     finally:
         source.close()
-    taken = taking.taken()
-    return ReadRows(Whole(taken, outline, source.extent, wanted is None).trace(), taken.metadata.base_time_ns)
+    read = sink.result()
+    return ReadRows(TraceBuilder(read, outline, source.extent, wanted is None).trace(), read.metadata.base_time_ns)
 
 
-def _report(on_progress: Callable[[ReadProgress], None] | None, source: Source, taking: Taking) -> None:
+def _report(on_progress: Callable[[ReadProgress], None] | None, source: Source, sink: EventSink) -> None:
     if on_progress:
-        on_progress(ReadProgress(source.packed_bytes, source.total_bytes, taking.event_count))
+        on_progress(ReadProgress(source.packed_bytes, source.total_bytes, sink.event_count))
 
 
-def _walk(source: Source, taking: Taking, trusting: bool) -> Outline:
+def _walk(source: Source, sink: EventSink, trusting: bool) -> Outline:
     outline = Outline()
     try:
-        walk(source.chunks(), taking, outline)
+        walk(source.chunks(), sink, outline)
     except Damaged:
         source.corrupt = True
-    damage = taking.taken().damage
+    damage = sink.result().damage
     if trusting and source.corrupt and damage.lost_count + damage.repaired_value_count + damage.repaired_string_count:
         raise _Garbage
     return outline
 
 
-class Whole(msgspec.Struct):
+class TraceBuilder(msgspec.Struct):
     """A file that was read -> a trace, or the problem with it. every_event: no event was filtered out."""
 
-    taken: Taken
+    events: ReadEvents
     outline: Outline
     extent: Extent
     every_event: bool
 
     def trace(self) -> Trace:
         self._refuse_what_is_no_trace()
-        columns, metadata = self.taken.columns, self.taken.metadata
+        columns, metadata = self.events.columns, self.events.metadata
         strings, threads = columns.strings(), columns.threads()
         inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
         hierarchy_texts = columns.hierarchy_texts.table()
@@ -156,18 +156,18 @@ class Whole(msgspec.Struct):
             notes=(*notes_of(self._whole_damage(tables, strings)), *refusals(columns.memory.refused)),
             file_bytes=self.extent.total_bytes,
             json_bytes=self.extent.text_bytes,
-            event_count=self.taken.event_count,
+            event_count=self.events.event_count,
         )
         trace = repaired(trace) if self.every_event else trace
         return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
 
     def _whole_damage(self, tables: Tables, strings: StringTable) -> Damage:
-        damage = self.taken.damage
+        damage = self.events.damage
         damage.missing_duration_count = tables.missing_duration_count
         damage.negative_duration_count = tables.negative_duration_count
         damage.duplicate_count = tables.duplicate_count
         damage.impossible = tables.impossible
-        damage.impossible["mended-properties"] = self.taken.metadata.mended_device_count()
+        damage.impossible["mended-properties"] = self.events.metadata.mended_device_count()
         damage.impossible["kernel-metrics"] = tables.metrics_rows(strings)
         damage.cut_short, damage.corrupt = self.extent.cut_short, self.extent.corrupt
         damage.damaged_metadata_count += self.outline.damaged_entry_count
@@ -189,7 +189,7 @@ class Whole(msgspec.Struct):
         if not outline.is_json:
             is_named_so = ".pftrace" in source.path.name
             return "The file is no Perfetto trace" if is_named_so else "The file is not JSON", _EXPORT
-        if len(self.taken.columns) or not self.every_event:
+        if len(self.events.columns) or not self.every_event:
             return None
         if not outline.has_events and outline.whole:
             return "The file has no traceEvents", f"It is no profiler trace. {_EXPORT}"

@@ -25,7 +25,7 @@ _HALF = expression(
 )
 
 
-class Repaired(msgspec.Struct, frozen=True):
+class RepairedText(msgspec.Struct, frozen=True):
     """Text that is valid JSON, and how many values (NaN, N/A) and strings (control characters, bad escapes) were
     repaired."""
 
@@ -34,7 +34,7 @@ class Repaired(msgspec.Struct, frozen=True):
     string_count: int
 
 
-def repair(text: bytes) -> Repaired:
+def repair(text: bytes) -> RepairedText:
     """Replace non-numbers by null, and escape what a string may not contain."""
     valid = text.decode("utf-8", "replace").encode()
     replaced_count = valid.count("\ufffd".encode()) - text.count("\ufffd".encode())
@@ -44,7 +44,7 @@ def repair(text: bytes) -> Repaired:
     if strings != parts[1::2]:
         replaced_count += sum(new != old for new, old in zip(strings, parts[1::2], strict=True))
     parts[0::2], parts[1::2] = outside.split(b'"'), strings
-    return Repaired(
+    return RepairedText(
         b'"'.join(parts).replace(_QUOTE, rb"\"").replace(_BACKSLASH, rb"\\"), value_count, max(0, replaced_count)
     )
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 #: Marks a missing Raw field. Raw cannot be optional: a union of Raw with None accepts only null.
-NOT_SAID = msgspec.Raw()
+MISSING = msgspec.Raw()
 #: Least id of an arrow between nodes of a graph; arrows of launches have smaller ids.
 FIRST_DEPENDENCY = 2**40
 Track = int | float | str | None  # a process or thread: producers write numbers and words
@@ -34,13 +34,13 @@ class Args(msgspec.Struct, gc=False, frozen=True):
     shared_memory: Any = msgspec.field(default=-1, name="shared memory")
     blocks_per_sm: Any = msgspec.field(default=math.nan, name="blocks per SM")
     occupancy_percent: Any = msgspec.field(default=math.nan, name="est. achieved occupancy %")
-    shapes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input Dims")
-    dtypes: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Input type")
-    settings: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Concrete Inputs")
+    shapes: msgspec.Raw = msgspec.field(default=MISSING, name="Input Dims")
+    dtypes: msgspec.Raw = msgspec.field(default=MISSING, name="Input type")
+    settings: msgspec.Raw = msgspec.field(default=MISSING, name="Concrete Inputs")
     sequence: Any = msgspec.field(default=-1, name="Sequence number")
     forward_thread: Any = msgspec.field(default=0, name="Fwd thread id")
-    stack: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Call stack")
-    hierarchy: msgspec.Raw = msgspec.field(default=NOT_SAID, name="Module Hierarchy")
+    stack: msgspec.Raw = msgspec.field(default=MISSING, name="Call stack")
+    hierarchy: msgspec.Raw = msgspec.field(default=MISSING, name="Module Hierarchy")
     exchange: Any = msgspec.field(default=None, name="Collective name")
     elements_in: Any = msgspec.field(default=-1, name="In msg nelems")
     elements_out: Any = msgspec.field(default=-1, name="Out msg nelems")
@@ -72,7 +72,7 @@ class Args(msgspec.Struct, gc=False, frozen=True):
 
 NO_ARGS = Args()
 
-#: Arguments that few writers add to a kernel, copy or set. Each key that is looked for costs a little time per event.
+#: Arguments that few writers add to a kernel, copy or memset. Looking for a key costs a little time per event.
 _OF_FEW = {
     "graph", "module", "scope", "autograd", "annotation", "annotated_stream",
     "copy_kind", "source_memory", "target_memory", "memory_kind", "sycl_queue", "l0_queue",
@@ -173,7 +173,7 @@ NO_INSTANT_ARGS = InstantArgs()
 class Counter(msgspec.Struct, gc=False, tag_field="ph", tag="C"):
     """A sample of a counter. Those of GPUs are kept, the others are only counted."""
 
-    ts: msgspec.Raw = NOT_SAID
+    ts: msgspec.Raw = MISSING
     name: Any = None
     pid: Any = None
     args: Any = None
@@ -194,7 +194,7 @@ class PlacedStart(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
     """An end of an arrow, with its id, time and thread."""
 
     id: Any = None
-    ts: msgspec.Raw = NOT_SAID
+    ts: msgspec.Raw = MISSING
     pid: Any = None
     tid: Any = None
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tb_steptime.trace.kineto.categories import INSTANT
 from tb_steptime.trace.kineto.further import is_dependency, is_of_gpu
 from tb_steptime.trace.kineto.numbers import EXACT_AS_FLOAT_US, number_of, parsed_ns, to_ns, uniform_ns
-from tb_steptime.trace.kineto.repair import Repaired, repair
+from tb_steptime.trace.kineto.repair import RepairedText, repair
 from tb_steptime.trace.kineto.row_types import (
     COUNTED,
     NO_ARGS,
@@ -211,7 +211,7 @@ class RowDecoder:
         self.exact |= block is None
         return block
 
-    def _count(self, repaired: Repaired) -> None:
+    def _count(self, repaired: RepairedText) -> None:
         self.repaired_value_count += repaired.value_count
         self.repaired_string_count += repaired.string_count
 

@@ -30,7 +30,7 @@ _EVENT_OR_END = re.compile(rb"[{\]]")
 _SCALAR = re.compile(rb"[^\s,\]}\"{\[]+")
 
 
-class Found(msgspec.Struct, frozen=True):
+class ScannedEvents(msgspec.Struct, frozen=True):
     """The events with which a text begins.
 
     spans       (start, end) of each;  rest  where the first incomplete entry begins
@@ -86,17 +86,17 @@ def last_cut(text: bytes) -> tuple[int, int] | None:
     return (cuts[-1].start() + 1, cuts[-1].end()) if cuts else None
 
 
-def whole_events(text: bytes) -> Found:
+def whole_events(text: bytes) -> ScannedEvents:
     spans: list[tuple[int, int]] = []
     position = junk_count = 0
     while True:
         position = skip_space(text, position)
         sign = text[position : position + 1]
         if sign == b"]":
-            return Found(spans, position + 1, True, junk_count)
+            return ScannedEvents(spans, position + 1, True, junk_count)
         end = closing(text, position) if sign == b"{" else _junk_end(text, position)
         if end is None:
-            return Found(spans, position, False, junk_count)
+            return ScannedEvents(spans, position, False, junk_count)
         if sign == b"{":
             spans.append((position, end))
         else:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
-from tb_steptime.trace.kineto.limits import LAUNCHES, Possible
+from tb_steptime.trace.kineto.limits import LAUNCHES, PossibleColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.model import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.on_disk import ColumnsOnDisk
@@ -86,7 +86,7 @@ class Tables:
 
     def __init__(self, of_file: Columns, on_disk: ColumnsOnDisk | None = None) -> None:
         """on_disk: where the columns of events wait from the moment when they are sorted; None: in memory."""
-        columns = Possible(of_file)
+        columns = PossibleColumns(of_file)
         keep = on_disk.keep if on_disk else _as_it_is
         dur = columns.durations()
         self.missing_duration_count = int((dur == NO_DURATION).sum())
@@ -189,7 +189,7 @@ class Tables:
         of = self._annotations
         return AnnotationTable(of["event"], **{name: of[column] for column, name in _ANNOTATION_COLUMNS.items()})
 
-    def _sort_kernels(self, columns: Possible, place: npt.NDArray[Any]) -> None:
+    def _sort_kernels(self, columns: PossibleColumns, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)
         by_event = np.argsort(event, kind="stable")
         event = event.take(by_event)
@@ -228,7 +228,7 @@ def _as_it_is(columns: T) -> T:
     return columns
 
 
-def _spread(columns: Possible, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
+def _spread(columns: PossibleColumns, names: tuple[str, ...], rows: npt.NDArray[Any], size: int) -> dict[str, Any]:
     """Columns of some rows -> columns of all rows, with -1 for the others; None if no row has a value."""
     spread: dict[str, Any] = {}
     for name in names:
@@ -298,7 +298,7 @@ def _of_rows(event: npt.NDArray[Any], values: npt.NDArray[Any], rows: Int64) -> 
     return np.where(event[place] == rows, values[place], UNKNOWN)
 
 
-def _nodes(columns: Possible, event: npt.NDArray[Any]) -> dict[str, Any]:
+def _nodes(columns: PossibleColumns, event: npt.NDArray[Any]) -> dict[str, Any]:
     """Graph and node of the activities. Kineto writes the graph into the upper half of a node's number; newer profilers
     write it separately."""
     table = _some(columns, tuple(_GRAPH_COLUMNS), event)
@@ -309,7 +309,7 @@ def _nodes(columns: Possible, event: npt.NDArray[Any]) -> dict[str, Any]:
     return table
 
 
-def _some(columns: Possible, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:
+def _some(columns: PossibleColumns, names: tuple[str, ...], event: npt.NDArray[Any]) -> dict[str, Any]:
     """Columns of some rows only, in the order of time."""
     by_event = np.argsort(event, kind="stable")
     table: dict[str, Any] = {"event": event[by_event]}
@@ -355,7 +355,7 @@ class Shapes(NamedTuple):
     shared_memory: Int64
 
 
-class Mended(msgspec.Struct, frozen=True, eq=False):
+class BlockShapes(msgspec.Struct, frozen=True, eq=False):
     """Launch shapes in blocks.
 
     in_blocks       kernels whose grid was converted to blocks, whatever the unit of their call
@@ -367,9 +367,9 @@ class Mended(msgspec.Struct, frozen=True, eq=False):
     refused_count: int
 
 
-def mended(of: Shapes) -> Mended:
+def mended(of: Shapes) -> BlockShapes:
     """Convert shapes that a profiler wrote in work-items to shapes in blocks."""
-    unchanged = Mended(of, np.zeros(len(of.grid), bool), 0)
+    unchanged = BlockShapes(of, np.zeros(len(of.grid), bool), 0)
     if not len(of.block) or of.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
     rows = np.flatnonzero((of.grid > 0).all(axis=1) & (of.block > 0).all(axis=1))
@@ -380,12 +380,12 @@ def mended(of: Shapes) -> Mended:
     items, other, odd = block[rows], grid[rows], impossible[rows]
     if odd.any() and _are_workgroups(items, other, odd):
         grid[rows], block[rows] = -(-items // other), other
-        return Mended(of._replace(grid=grid, block=block), _mask(rows, len(grid)), 0)
+        return BlockShapes(of._replace(grid=grid, block=block), _mask(rows, len(grid)), 0)
     if odd.any() and _divide(items, other):
         block[rows] = items // other
-        return Mended(of._replace(block=block), _mask(rows, len(grid)), 0)
+        return BlockShapes(of._replace(block=block), _mask(rows, len(grid)), 0)
     grid[impossible], block[impossible] = UNKNOWN, UNKNOWN
-    return Mended(of._replace(grid=grid, block=block), unchanged.in_blocks, int(impossible.sum()))
+    return BlockShapes(of._replace(grid=grid, block=block), unchanged.in_blocks, int(impossible.sum()))
 
 
 def _mask(rows: Int64, count: int) -> Bool:

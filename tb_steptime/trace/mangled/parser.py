@@ -77,7 +77,7 @@ class Name(msgspec.Struct, frozen=True):
     has_result: bool = False
 
 
-class Kept(msgspec.Struct, frozen=True):
+class Substitution(msgspec.Struct, frozen=True):
     """What a substitution stands for: the type or prefix that is written from `begin` to `end`. scope: the template
     arguments with which it was read, if it names template parameters; in another scope these differ, so it is read
     again. None for one element of a pack, which does not stand for the others."""
@@ -96,7 +96,7 @@ class Parser(msgspec.Struct):
 
     mangled: str
     at: int = 2
-    found: list[Kept] = msgspec.field(default_factory=list)
+    found: list[Substitution] = msgspec.field(default_factory=list)
     parameters_read: int = 0
     again: bool = False
     scope: list[Type] | None = msgspec.field(default_factory=list)
@@ -142,7 +142,7 @@ class Parser(msgspec.Struct):
         bounded(found.text)
         if not self.again:
             scope = self.scope if self.element is None else None
-            self.found.append(Kept(found, begin, self.at, scope, self.parameters_read > read_before))
+            self.found.append(Substitution(found, begin, self.at, scope, self.parameters_read > read_before))
         return found
 
     # names
@@ -374,7 +374,7 @@ class Parser(msgspec.Struct):
         found = self.found[place]
         return self.read_again(found) if found.names_parameters else found.type
 
-    def read_again(self, found: Kept) -> Type:
+    def read_again(self, found: Substitution) -> Type:
         """A type that names template parameters, resolved with the arguments of the current scope."""
         self.parameters_read += 1
         if found.scope is self.scope and self.scope is not None:

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from google.protobuf.message import DecodeError
 
-from tb_steptime.trace.kineto.row_types import NO_ARGS, NOT_SAID, Args
+from tb_steptime.trace.kineto.row_types import MISSING, NO_ARGS, Args
 from tb_steptime.trace.perfetto.packets import annotation_of, extra_of
 
 #: Names of arguments in JSON -> fields of Args.
@@ -44,7 +44,7 @@ _MOST_REMEMBERED = 1 << 16
 #: Maximum nesting depth of lists; shapes have two levels.
 _MOST_DEPTH = 20
 
-_Said = tuple[str, Any]
+_FieldValue = tuple[str, Any]
 
 
 class Arguments:
@@ -54,7 +54,7 @@ class Arguments:
         self.damaged_count = 0
         self._fields: dict[bytes, str | None] = {}
         self._spelled: dict[tuple[bytes, ...], Any] = {}
-        self._extras: dict[bytes, _Said | None] = {}
+        self._extras: dict[bytes, _FieldValue | None] = {}
 
     def of_slice(self, annotations: Iterable[Any]) -> Args:
         fields: dict[str, Any] = {}
@@ -79,9 +79,9 @@ class Arguments:
             if annotation.HasField("json"):
                 return msgspec.Raw(annotation.json)
             if annotation.entries:
-                return self._remember(self._spelled, tuple(annotation.entries), _json_list) or NOT_SAID
+                return self._remember(self._spelled, tuple(annotation.entries), _json_list) or MISSING
             value = _plain(annotation)
-            return NOT_SAID if value in (None, "null") else msgspec.Raw(msgspec.json.encode(value))
+            return MISSING if value in (None, "null") else msgspec.Raw(msgspec.json.encode(value))
         if annotation.HasField("json"):
             return self._remember(self._spelled, (b"", annotation.json), _from_json)
         if annotation.entries:
@@ -157,7 +157,7 @@ def _plain(annotation: Any) -> Any:
     return None
 
 
-def _extra(encoded: bytes) -> _Said | None:
+def _extra(encoded: bytes) -> _FieldValue | None:
     extra = extra_of(encoded)
     name, value = (text.decode("utf-8", "replace") for text in (extra.name, extra.value))
     if name == "arch":

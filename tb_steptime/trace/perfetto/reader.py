@@ -24,12 +24,12 @@ from tb_steptime.trace.compute_capability import SM_LIMITS
 from tb_steptime.trace.file_names import rank_in_name
 from tb_steptime.trace.kineto.document import Outline
 from tb_steptime.trace.kineto.metadata import Metadata
-from tb_steptime.trace.kineto.parts.taking import Taken
-from tb_steptime.trace.kineto.reader import Whole
+from tb_steptime.trace.kineto.parts.sink import ReadEvents
+from tb_steptime.trace.kineto.reader import TraceBuilder
 from tb_steptime.trace.kineto.source import ReadProgress, Source
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.perfetto.packets import Packets
-from tb_steptime.trace.perfetto.taking import Taking
+from tb_steptime.trace.perfetto.sink import PacketSink
 from tb_steptime.trace.table import DEVICE_KINDS, EventTable
 
 _OTHER_PROGRAM = (
@@ -56,59 +56,59 @@ def _read(path: AnyPath, on_progress: Callable[[ReadProgress], None] | None, tru
     numbers, so they are not trusted."""
     source = Source(path)
     try:
-        packets, taking = Packets(source.chunks(), ends_at_damage=not trusting), Taking()
+        packets, sink = Packets(source.chunks(), ends_at_damage=not trusting), PacketSink()
         for block in packets.blocks():
-            taking.take(block)
-            if not taking.known_count and source.text_bytes > _ENOUGH_BYTES:
+            sink.take(block)
+            if not sink.known_count and source.text_bytes > _ENOUGH_BYTES:
                 _refuse(path)
             if on_progress:
-                on_progress(ReadProgress(source.packed_bytes, source.total_bytes, taking.event_count))
+                on_progress(ReadProgress(source.packed_bytes, source.total_bytes, sink.event_count))
     finally:
         source.close()
     if trusting and source.corrupt and packets.lost_count:
         return None
     source.corrupt |= not trusting
-    taking.finish()
-    if not taking.known_count and (taking.event_count or taking.other_count):
+    sink.finish()
+    if not sink.known_count and (sink.event_count or sink.other_count):
         _refuse(path)
-    return _trace(source, packets, taking)
+    return _trace(source, packets, sink)
 
 
 def _refuse(path: AnyPath) -> Trace:
     raise TraceError(_OTHER_PROGRAM[0], path, _OTHER_PROGRAM[1])
 
 
-def _trace(source: Source, packets: Packets, taking: Taking) -> Trace:
+def _trace(source: Source, packets: Packets, sink: PacketSink) -> Trace:
     outline = Outline()
     outline.is_json = outline.has_events = True  # only a file that opens as a trace gets here
     outline.whole = not packets.cut_short
-    taking.damage.lost_count += packets.lost_count
-    metadata, notes = _mended(source.path, taking)
-    metadata.has_stacks = taking.columns.has_stacks()
-    taken = Taken(taking.columns, metadata, taking.damage, taking.event_count)
-    trace = Whole(taken, outline, source.extent, every_event=True).trace()
+    sink.damage.lost_count += packets.lost_count
+    metadata, notes = _mended(source.path, sink)
+    metadata.has_stacks = sink.columns.has_stacks()
+    read = ReadEvents(sink.columns, metadata, sink.damage, sink.event_count)
+    trace = TraceBuilder(read, outline, source.extent, every_event=True).trace()
     job = replace(trace.job, rank=rank_in_name(source.path.name))
-    return replace(trace, job=job, notes=(*trace.notes, *notes, *_losses(trace, taking)))
+    return replace(trace, job=job, notes=(*trace.notes, *notes, *_losses(trace, sink)))
 
 
-def _mended(path: AnyPath, taking: Taking) -> tuple[Metadata, list[Note]]:
+def _mended(path: AnyPath, sink: PacketSink) -> tuple[Metadata, list[Note]]:
     """Facts about the devices, although the file does not describe them."""
     metadata = Metadata()
-    known = {each: of for each in taking.architectures.values() if (of := capability_of(each))}
+    known = {each: of for each in sink.architectures.values() if (of := capability_of(each))}
     found = beside(path, set(known.values())) if isinstance(path, Path) else None
     if found:
         metadata.add("deviceProperties", msgspec.json.encode(found))
         return metadata, [Note("devices-from-beside")]  # without the file's name, which may be the name of a machine
-    properties = by_architecture(taking.architectures)
+    properties = by_architecture(sink.architectures)
     if not properties:
-        return metadata, [Note("devices-not-described")] if len(taking.columns.on_device) else []
+        return metadata, [Note("devices-not-described")] if len(sink.columns.on_device) else []
     metadata.add("deviceProperties", msgspec.json.encode(properties))
     return metadata, [Note("devices-by-architecture", {"architecture": text(", ".join(sorted(known)))})]
 
 
-def _losses(trace: Trace, taking: Taking) -> list[Note]:
+def _losses(trace: Trace, sink: PacketSink) -> list[Note]:
     """Notes on what render stages lack."""
-    if not taking.stage_count:
+    if not sink.stage_count:
         return []
     touching = _touching(trace.events)
     notes = [Note("cut-to-next", {"count": count(touching)})] if touching else []

@@ -5,7 +5,7 @@ launch    [a][b][c][d][e][f]        every kernel launch is followed by its kerne
 device     aaabbbccc   ee           and f was still to run as the recording ended
 
 Two sorts of launches are not lost: those that a capture takes into a graph, and the driver's call within one of the
-runtime. Copies and sets are not checked: a copy of nothing, or one that the driver folds into another, has no row.
+runtime. Copies and memsets are not checked: a copy of nothing, or one that the driver folds into another, has no row.
 Launches of graphs are checked unless graphs may be empty. A replay of which only a part is missing is found by
 `graph_holes`.
 """

@@ -185,7 +185,7 @@ def _with_outside(trace: Trace, steps: Steps) -> Steps:
     if trace.job.sliced_from_ns is not None:
         return steps
     time = device_time(trace, [(step.start_ns, step.end_ns) for step in steps.steps])
-    if time.outside_ns <= SAID_FROM * time.total_ns:
+    if time.outside_ns <= OUTSIDE_FRACTION * time.total_ns:
         return steps
     values = {"outside": ns(time.outside_ns), "total": ns(time.total_ns), "before": ns(time.before_ns)}
     values |= {"between": ns(time.between_ns), "after": ns(time.after_ns)}
@@ -327,12 +327,12 @@ def _of_the_recording(trace: Trace) -> Int64:
     return activity[~launched_before(trace, activity)]
 
 
-#: Work outside of the steps below this share changes no figure, and is not mentioned.
-SAID_FROM = 0.01
+#: Work outside of the steps is mentioned from this share on: less changes no figure.
+OUTSIDE_FRACTION = 0.01
 
 
 class DeviceTime(NamedTuple):
-    """Time of all kernels, copies and sets of a trace by where it lies, ns; what crosses an edge is divided there."""
+    """Time of all kernels, copies and memsets of a trace by where it lies, ns; what crosses an edge is divided."""
 
     in_steps_ns: int
     before_ns: int

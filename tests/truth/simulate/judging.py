@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import analysed
 from tests.truth.simulate.causes import Span, Training
 from tests.truth.simulate.chrome import write_plain
 from tests.truth.simulate.demo import simulate
@@ -52,7 +52,7 @@ def judged_training(training: Training) -> Judged:
     """Simulates and judges the trace as read from its file."""
     (span,) = simulate(training)
     trace = as_read(training, span)
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     return Judged(training, span.truth, trace, results["host"], judge(results))
 
 

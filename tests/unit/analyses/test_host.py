@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.host import HostResult, analyse
 from tb_steptime.insights import judge
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.phases.assignment import host_time_ns
+from tests.drawn.cards import analysed, judged
 from tests.drawn.real_traces import on_traces_of_all_formats, read_real, real_path
 from tests.drawn.timeline import timeline
 
@@ -130,7 +130,7 @@ def test_gradients_out_of_buckets_are_counted_with_what_they_cost():
 @on_traces_of_all_formats
 def test_every_picture_is_a_sum_of_the_same_sums(path: str):
     trace = read_real(real_path(path))
-    results = {each.id: each.analyse(trace) for each in ANALYSES}
+    results = analysed(trace)
     result = results["host"]
     assert result.mean_step_ns == results["overview"].mean_duration_ns == sum(row.host_ns for row in result.phases)
     assert host_time_ns(trace).sum(axis=1).tolist() == [step.end_ns - step.start_ns for step in result.steps]
@@ -175,7 +175,7 @@ def _sum(idles: list[IdleNs]) -> IdleNs:
 )
 def test_the_verdicts_of_known_jobs(name: str, bound: Bound):
     trace = read_real(name)
-    judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
+    judgement = judged(trace)
     assert judgement.verdict.bound is bound
     fired = [insight.id for insight in judgement.insights]
     assert ("back_pressure" in fired) == (bound is Bound.GPU)
@@ -185,7 +185,7 @@ def test_a_host_bound_ddp_job_gets_what_each_remedy_gains(trace_path):
     """Four cards share 163 of 170 ms of idle time, less the 103 ms that observing each op takes; the rest is a tail,
     gaps, a blocking call and a few long gaps."""
     trace = read_real(trace_path("hta_a100_ddp_nccl"))
-    judgement = judge({each.id: each.analyse(trace) for each in ANALYSES})
+    judgement = judged(trace)
     gains = {insight.id: round(insight.gain_ns / 1e6, 1) for insight in judgement.insights if insight.gain_ns}
     assert gains == {
         "launch_graphs": 34.9,  # of 94.9; 5.9 ms lie in long gaps that have several causes

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.operators import OperatorRest, analyse
-from tb_steptime.insights import judge
-from tb_steptime.insights.base import Judgement
 from tb_steptime.metrics.operators.keys import OpsRecorded
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged
 from tests.drawn.timeline import timeline
 
 NAMES = {"m": "nn.Module: Net_0", "s": "train.py(9): step", "a": "aten::linear", "b": "aten::addmm"}
@@ -27,10 +25,6 @@ def drawn(**more: object) -> Trace:
         names=NAMES,
         **more,  # type: ignore[arg-type]
     )
-
-
-def judged(trace: Trace) -> Judgement:
-    return judge({each.id: each.analyse(trace) for each in ANALYSES})
 
 
 def titles(trace: Trace) -> dict[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tb_steptime.files import remote
-from tb_steptime.files.paths import address, any_path, identity, open_regular, write_whole
+from tb_steptime.files.paths import address, any_path, identity, open_regular, write_atomically
 from tb_steptime.files.problems import RemoteLost, RemoteMissing, RemoteProblem, RemoteRefused, problem_of
 from tb_steptime.files.remote import RemotePath, RemoteStat
 from tests.drawn.webhdfs import web_hdfs_server
@@ -106,8 +106,8 @@ def folder(request, tmp_path):
 
 def test_a_file_is_written_whole_wherever_it_is(folder):
     place = folder / "new" / "a.txt"
-    write_whole(place, b"one")
-    write_whole(place, b"two")
+    write_atomically(place, b"one")
+    write_atomically(place, b"two")
     assert (place.read_bytes(), place.stat().st_size) == (b"two", 3)
     assert (place.is_file(), place.is_dir(), place.parent.is_dir(), (place.parent / "b").exists()) == (
         True,

@@ -13,8 +13,8 @@ from stat import S_IMODE
 import pytest
 
 from tb_steptime.files import temporary as files_temporary
-from tb_steptime.files.paths import write_whole
-from tb_steptime.files.temporary import OwnFolder, remove_left_folders, whole_file
+from tb_steptime.files.paths import write_atomically
+from tb_steptime.files.temporary import OwnFolder, atomic_file, remove_left_folders
 
 pytestmark = pytest.mark.skipif(files_temporary.fcntl is None, reason="Windows keeps the names of files that are open")
 
@@ -70,14 +70,14 @@ def test_it_goes_with_its_process(temporary):
 def test_the_next_file_takes_what_a_killed_writer_left(tmp_path):
     place = tmp_path / "a.steptime"
     killed(
-        "from pathlib import Path; from tb_steptime.files.temporary import whole_file; "
-        f"w = whole_file(Path({str(place)!r}), '.steptime'); w.__enter__().write(b'half')",
+        "from pathlib import Path; from tb_steptime.files.temporary import atomic_file; "
+        f"w = atomic_file(Path({str(place)!r}), '.steptime'); w.__enter__().write(b'half')",
         tmp_path,
     )
     (left,) = tmp_path.iterdir()
     (tmp_path / f".{'0' * 16}.json.tmp").write_text("of somebody else")
-    with whole_file(tmp_path / "b.steptime", ".steptime") as being_written:
-        write_whole(place, b"whole", ".steptime")
+    with atomic_file(tmp_path / "b.steptime", ".steptime") as being_written:
+        write_atomically(place, b"whole", ".steptime")
         being_written.write(b"b")
     assert not left.exists()
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
@@ -95,7 +95,7 @@ def test_a_new_file_that_another_process_takes_for_a_left_one_has_another_name(t
         return len(took) > 1
 
     monkeypatch.setattr("tb_steptime.files.temporary.hold", hold_second)
-    with whole_file(tmp_path / "a") as file:
+    with atomic_file(tmp_path / "a") as file:
         file.write(b"a")
     assert len(took) == 2
     assert (tmp_path / "a").read_bytes() == b"a"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import EvidenceRow
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import row_of_op
-from tests.drawn.cards import judged
+from tests.drawn.cards import analysed, judged
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
@@ -49,7 +48,7 @@ KEYS: dict[str, Callable[[Facts], list[str]]] = {
 @on_real_traces
 def test_on_real_traces_the_row_of_a_card_is_there(name: str):
     trace = read_real(name)
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     facts = Facts(results)
     for insight in judge(results).insights:
         if insight.row is not None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.analyses import ANALYSES, gpu
-from tb_steptime.insights import judge
-from tb_steptime.insights.base import Judgement
+from tb_steptime.analyses import gpu
 from tb_steptime.insights.headlines import gpu_headline
 from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged
 from tests.drawn.timeline import V100, timeline
 
 
@@ -55,10 +54,6 @@ def test_a_trace_without_a_gpu():
 def test_a_gpu_that_only_copies():
     trace = timeline("step | 0000 |\nop | aaaa |\nruntime | x... |\nmemcpy 3 | .xx. |")
     assert plain(gpu_headline(gpu.analyse(trace)).verdict) == "No kernel runs within the steps."
-
-
-def judged(trace: Trace) -> Judgement:
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
 
 
 def test_the_view_opens_with_what_to_do_first():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.headlines import overview
@@ -14,7 +13,7 @@ from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import judged
+from tests.drawn.cards import analysed, judged
 from tests.drawn.timeline import V100, timeline
 
 MS = 1_000_000
@@ -67,7 +66,7 @@ def test_a_headline_without_a_gain_says_where_to_look():
 @pytest.mark.parametrize("gain", [0.04, 0.06])
 def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
     """Where a guess gains much, the headline is about it, and its card comes before the pieces."""
-    facts = Facts({each.id: each.analyse(busy()) for each in ANALYSES}, {})
+    facts = Facts(analysed(busy()), {})
     guess = msgspec.structs.replace(GUESS, gain_fraction=gain)
     found = largest_pieces(facts, [guess])
     assert found is not None
@@ -81,7 +80,7 @@ def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
 )
 def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, said: str):
     """Nothing else can be done, and a headline without this card would leave the reader with no advice."""
-    facts = Facts({each.id: each.analyse(busy()) for each in ANALYSES}, {})
+    facts = Facts(analysed(busy()), {})
     card = msgspec.structs.replace(GUESS, gain_ns=gain_ns, gain_fraction=gain_ns / (10 * MS))
     headline = overview(facts, [card])
     assert headline.action is not None

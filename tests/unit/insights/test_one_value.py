@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Judgement
 from tb_steptime.insights.facts import Facts
@@ -14,6 +13,7 @@ from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
+from tests.drawn.cards import analysed
 from tests.drawn.real_traces import on_real_traces, read_real
 from tests.drawn.timeline import timeline
 
@@ -22,7 +22,7 @@ EXACT = 1e-6
 
 
 def judged(trace: Trace) -> tuple[Facts, Judgement]:
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     return Facts(results), judge(results)
 
 
@@ -73,7 +73,7 @@ def work_of_ops(facts: Facts) -> int:
 
 
 def work_of_steps(trace: Trace) -> int:
-    """Device time of the kernels, copies and sets that begin in the steps, from the trace itself."""
+    """Device time of the kernels, copies and memsets that begin in the steps, from the trace itself."""
     low, high = find_steps(trace).window
     rows = trace.events.rows(Kind.KERNEL, Kind.MEMCPY, Kind.MEMSET)
     start = trace.events.start_ns[rows]

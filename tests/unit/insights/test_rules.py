@@ -13,12 +13,13 @@ from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import analysed
 from tests.drawn.timeline import A100, timeline
 
 
 def judged(drawing: str | Trace, **kwargs: Any) -> Judgement:
     trace = timeline(drawing, **kwargs) if isinstance(drawing, str) else drawing
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    return judge(analysed(trace))
 
 
 def card(judgement: Judgement, id: str) -> Insight | None:

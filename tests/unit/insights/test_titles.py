@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.gpu import GpuResult
 from tb_steptime.insights import judge
 from tb_steptime.insights.wording.gpu import OLDER
@@ -14,6 +13,7 @@ from tb_steptime.insights.wording.operators import MISSING
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import analysed, judged
 from tests.drawn.timeline import timeline
 
 ZERO_GRAD = "Optimizer.zero_grad#SGD.zero_grad"
@@ -22,8 +22,7 @@ PLAIN, TENSOR = "volta_sgemm_64x64_nt", "volta_h884gemm_128x128_ldg8_nn"
 
 
 def titles_of(trace: Trace, view: str) -> dict[str, str]:
-    judged = judge({each.id: each.analyse(trace) for each in ANALYSES})
-    return {id: plain(title) for id, title in judged.titles[view].items()}
+    return {id: plain(title) for id, title in judged(trace).titles[view].items()}
 
 
 def loading(rest: str = "") -> Trace:
@@ -65,7 +64,7 @@ def test_what_adds_lines_and_modules_is_said_where_they_are_missing():
         names={"m": "nn.Module: Net_0", "s": "net.py(4): forward"},
     )
     assert {"no_lines", "no_modules"}.isdisjoint(titles_of(trace, "gpu"))
-    results = {each.id: each.analyse(trace) for each in ANALYSES}
+    results = analysed(trace)
     gpu = results["gpu"]
     assert isinstance(gpu, GpuResult)
     (device,) = gpu.devices

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import astuple
 
-from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights import judge
 from tb_steptime.metrics.job import MANY, JobEvidence, JobKind, job_kind, where_it_runs
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace
+from tests.drawn.cards import judged
 from tests.drawn.timeline import A100, timeline
 
 
 def line(trace: Trace) -> str:
-    return plain(judge({each.id: each.analyse(trace) for each in ANALYSES}).job.line)
+    return plain(judged(trace).job.line)
 
 
 def test_a_step_of_an_eager_training_on_one_gpu_of_eight_ranks():
@@ -197,7 +196,7 @@ def test_what_shows_the_kind_is_said_with_numbers():
         names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
         calls={"g": "cudaGraphLaunch"},
     )
-    words = judge({each.id: each.analyse(trace) for each in ANALYSES}).job
+    words = judged(trace).job
     assert plain(words.line) == "partly compiled · drawn GPU"
     assert list(map(plain, words.shown_by)) == [
         "64 % of kernel time is compiled code, and 14 % runs in graphs.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
+from tests.drawn.cards import analysed
 from tests.drawn.timeline import timeline
 
 MS = 1_000_000
@@ -29,7 +29,7 @@ def span_of(rank: int, behind: int) -> RankSpan:
         calls={"y": "cudaStreamSynchronize"},
         cell_ns=MS,
     )
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     return rank_span(RankFacts(str(rank), f"rank{rank}", rank, "node0", 2), results)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tb_steptime.insights.wording.ranks import held_text
+from tb_steptime.insights.wording.ranks import comparison_text
 from tb_steptime.insights.wording.scaling import paths_text, same_ranks_text, scaling_text
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.scaling import ScaledJob, Scaling, scaling
@@ -56,7 +56,7 @@ def test_of_as_many_ranks_it_says_which_part_changed_most():
 def test_it_says_what_decides_the_step_of_both_jobs():
     """Rank 3 arrives 20 ms later than the others; everything else is the same."""
     late = scaling(scaled(Declared(8)), scaled(Declared(8, late={3: 20 * MS})))
-    assert plain(held_text(late)).endswith(
+    assert plain(comparison_text(late)).endswith(
         "The path that decides the step takes 62.1 ms, in the base 42.1 ms; most changed on it: late arrivals of rank "
         "3, 20.0 ms and 0 ms."
     )

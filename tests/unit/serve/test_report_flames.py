@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tb_steptime.serve.report.besides import coarser
+from tb_steptime.serve.report.extras import coarser
 from tb_steptime.timeline.build import write_events
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.timeline.flame import FlamePage, flame_page, numbers_of

@@ -10,7 +10,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.run_advice import run_advice, span_advice
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.serve.jobs import Jobs, find_job
-from tb_steptime.serve.pages import KeptResults
+from tb_steptime.serve.pages import CachedResults
 from tb_steptime.serve.run_lines import RunLines
 from tb_steptime.serve.served import ServedSpan
 from tests.golden.compare import DEMO
@@ -29,7 +29,7 @@ def spans():
 
 
 def test_runs_of_the_same_work_share_a_number(spans):
-    page = RunLines(KeptResults(), Jobs()).page(spans, budget_seconds=600)
+    page = RunLines(CachedResults(), Jobs()).page(spans, budget_seconds=600)
     works = {line.run: line.work for line in page.lines}
     assert (page.left, list(works)) == (0, list(RUNS))
     assert {name: each.value for name, each in page.headline.values.items()} == {"others": 3, "runs": 3}
@@ -43,13 +43,13 @@ def test_a_line_says_how_many_processes_of_its_run_do_other_work(spans, second, 
         for span in spans
         if span.found.run in ("cpu_baseline", second)
     ]
-    (line,) = RunLines(KeptResults(), Jobs()).page(mixed, budget_seconds=600).lines
+    (line,) = RunLines(CachedResults(), Jobs()).page(mixed, budget_seconds=600).lines
     assert (line.worker, line.others) == ("cpu_baseline", others)
 
 
 def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
     (line,) = (
-        RunLines(KeptResults(), Jobs()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines
+        RunLines(CachedResults(), Jobs()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines
     )
     of_run = [span for span in spans if span.found.run == RUNS[0]]
     assert (line.span, line.number) == (of_run[-1].found.id, of_run[-1].found.number)
@@ -58,7 +58,7 @@ def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
 
 
 def test_a_line_has_the_one_recommendation_of_its_spans(spans):
-    lines = RunLines(KeptResults(), Jobs()).page(spans, budget_seconds=600).lines
+    lines = RunLines(CachedResults(), Jobs()).page(spans, budget_seconds=600).lines
     for line in lines:
         of_run = [span.measured for span in spans if span.found.run == line.run]
         firsts = [next((card for card in judge(each.results).insights if card.gain_ns > 0), None) for each in of_run]
@@ -79,7 +79,7 @@ def test_the_line_of_a_job_has_the_first_card_of_the_job():
         FoundSpan(f"rank {number}", "job", f"rank{number}", 1, trace.name, trace, None, mtime_ns=number)
         for number, trace in enumerate(sorted((DEMO / "cpu_late_rank").glob("*.pt.trace.json.gz")))
     ]
-    spans, lines = [ServedSpan(place) for place in found], RunLines(KeptResults(), Jobs())
+    spans, lines = [ServedSpan(place) for place in found], RunLines(CachedResults(), Jobs())
     fixes = []
     for place, span in enumerate(spans):
         spans[place] = ServedSpan(span.found, measured=measure_file(span.found.trace))
@@ -91,7 +91,7 @@ def test_the_line_of_a_job_has_the_first_card_of_the_job():
 
 
 def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):
-    lines = RunLines(KeptResults(), Jobs())
+    lines = RunLines(CachedResults(), Jobs())
     assert (lines.page(spans, budget_seconds=-1).lines, lines.page(spans, budget_seconds=-1).left) == ([], len(RUNS))
     made = lines.page(spans, budget_seconds=600)
     assert lines.page(spans, budget_seconds=-1) == made  # the lines are cached, so no time is needed
@@ -99,5 +99,5 @@ def test_what_one_answer_has_no_time_for_comes_with_the_next(spans):
 
 def test_a_run_that_is_not_read_has_no_line():
     found = FoundSpan("id", "run", "worker0", 1, "w.json", None, None, mtime_ns=77)
-    page = RunLines(KeptResults(), Jobs()).page([ServedSpan(found)])
+    page = RunLines(CachedResults(), Jobs()).page([ServedSpan(found)])
     assert (page.headline, page.lines, page.left) == (None, [], 0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tb_steptime.snapshots.lines import Node, Strip, native_path, stack_tree, strips
 from tb_steptime.snapshots.model import Frame, allocations, usage
-from tb_steptime.snapshots.reading import keep_snapshot, kept_snapshot, looks_like_snapshot, read_snapshot
+from tb_steptime.snapshots.reading import looks_like_snapshot, read_snapshot, save_snapshot, saved_snapshot
 from tests.drawn.real_traces import on_real_snapshots, real_path
 from tests.drawn.snapshots import Allocator
 
@@ -78,8 +78,8 @@ def test_columns_come_back_from_files(tmp_path_factory, deeds):
         if free:
             made.free(block)
     snapshot = written(folder, made)
-    keep_snapshot(snapshot, folder)
-    kept = kept_snapshot(folder)
+    save_snapshot(snapshot, folder)
+    kept = saved_snapshot(folder)
     for table in ("entries", "segments", "blocks"):
         for column in fields(getattr(snapshot, table)):
             before, after = (getattr(getattr(each, table), column.name) for each in (snapshot, kept))

@@ -15,10 +15,10 @@ from tb_steptime.tables.base import EVERYWHERE, Column, Surface, Table, derived_
 from tb_steptime.tables.cards import CARDS
 from tb_steptime.tables.heads import HEADS, TABLES
 from tb_steptime.tables.ranks import rank_reports
-from tb_steptime.tables.recordings import FIGURES, IDLE, SPANS, STEPS, WHICH, IdleLine
+from tb_steptime.tables.recordings import FIGURES, IDLE, RECORDING, SPANS, STEPS, IdleLine
 from tb_steptime.text import Unit
 
-ALL = (*TABLES, CARDS, WHICH, SPANS, FIGURES, STEPS, IDLE)
+ALL = (*TABLES, CARDS, RECORDING, SPANS, FIGURES, STEPS, IDLE)
 
 
 def named(table: Table[Any]) -> str:

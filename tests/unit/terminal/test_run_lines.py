@@ -16,19 +16,19 @@ from tb_steptime.ingest.found import FoundSpan, spans_of_files
 from tb_steptime.insights.run_advice import SpanAdvice, run_advice
 from tb_steptime.terminal.agent import answers
 from tb_steptime.terminal.agent.logs import Logs
-from tb_steptime.terminal.run_lines import SpanLine, run_key, run_table
+from tb_steptime.terminal.run_lines import RunSpan, run_key, run_table
 from tb_steptime.text.printer import GAP, UNKNOWN, duration
 from tests.drawn.small_trace import write_trace
 from tests.golden.compare import DEMO
 from tests.unit.insights.cards import workers_card
 
 FOUND = FoundSpan("id", "a", "w", 1, "a/w.json", Path("logs/a/w.json"), None)
-FIRST = SpanLine(10, 20_000_000, "input-bound", workers_card(4, 9_000_000), False)
+FIRST = RunSpan(10, 20_000_000, "input-bound", workers_card(4, 9_000_000), False)
 SLOWER = structs.replace(FIRST, step_ns=50_000_000, advice=workers_card(8, 30_000_000))
-OTHER = SpanLine(20, 20_000_000, "host-bound", SpanAdvice(None), False)
+OTHER = RunSpan(20, 20_000_000, "host-bound", SpanAdvice(None), False)
 
 
-def run(name: str, *spans: SpanLine):
+def run(name: str, *spans: RunSpan):
     return replace(FOUND, run=name), spans, run_advice([span.advice for span in spans])
 
 

@@ -19,7 +19,7 @@ from tb_steptime.trace.kineto import read_trace
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
 from tb_steptime.trace.kineto.native.choice import MakeScanner, reader_name, scanner_type
-from tb_steptime.trace.kineto.parts.taking import decoded_for
+from tb_steptime.trace.kineto.parts.sink import decoded_for
 from tb_steptime.trace.kineto.rows import RowDecoder
 from tb_steptime.trace.model import Trace
 from tests import TRACES

@@ -24,7 +24,7 @@ from tb_steptime.trace.kineto.parts import merging, orders, team, unpacking, who
 from tb_steptime.trace.kineto.parts.merging import NUMBERED, PLAIN, ROWS
 from tb_steptime.trace.kineto.parts.orders import Order
 from tb_steptime.trace.kineto.parts.reading import PartReader, owners
-from tb_steptime.trace.kineto.reader import Whole
+from tb_steptime.trace.kineto.reader import TraceBuilder
 from tb_steptime.trace.model import Trace
 from tests import TRACES
 from tests.drawn.real_traces import on_real_traces, read_real, real_trace
@@ -66,7 +66,7 @@ def in_parts(path: Path, part_bytes: int, reader_of: Chooser) -> tuple[Trace | N
         readers = [PartReader(number, text.fileno(), file) for number, file in enumerate(files)]
         parts = [readers[reader_of(order.number)].read(order) for order in parts_asked]
         read = whole.whole_of(parts, [file.fileno() for file in files], extent)
-        return (Whole(*read, every_event=True).trace() if read else None), len(parts)
+        return (TraceBuilder(*read, every_event=True).trace() if read else None), len(parts)
 
 
 def _orders(path: Path, text: int, part_bytes: int) -> tuple[list[Order], source.Extent]:
@@ -218,7 +218,7 @@ def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytes
     told: list[ReadProgress] = []
     with whole.read_in_parts(path, None, 2) as read:
         assert read is not None
-        assert len(read.taken.columns) == 12_000
+        assert len(read.events.columns) == 12_000
         assert len(text) > 2**23  # more than one part, whether compressed or not
     assert differences(read_trace(path), read_trace(path, told.append, processes=3)) == []
     assert [one.read_bytes for one in told] == sorted(one.read_bytes for one in told)

@@ -186,13 +186,13 @@ const ONLY: Readonly<Record<string, readonly GoalKind[]>> = { ":": ["Line"], "#"
 /** The most goals that are listed; a longer list would not help. */
 const MOST = 60;
 
-interface Wanted {
+interface Query {
   words: readonly string[];
   /** Null: all kinds. */
   kinds: readonly GoalKind[] | null;
 }
 
-export function wantedOf(typed: string): Wanted {
+export function queryOf(typed: string): Query {
   const kinds = ONLY[typed.trimStart().charAt(0)] ?? null;
   const text = kinds ? typed.trimStart().slice(1) : typed;
   return { words: wordsOf(text), kinds };
@@ -202,8 +202,8 @@ export function wantedOf(typed: string): Wanted {
  * Goals that contain every word, in any order and case: first those with a word that begins with the first typed word,
  * else in the given order.
  */
-export function found(goals: readonly Goal[], typed: string): readonly Goal[] {
-  const { words, kinds } = wantedOf(typed);
+export function matchingGoals(goals: readonly Goal[], typed: string): readonly Goal[] {
+  const { words, kinds } = queryOf(typed);
   const among = kinds ? goals.filter(({ kind }) => kinds.includes(kind)) : goals;
   if (words.length === 0) return among.slice(0, MOST);
   const holding = among.filter(({ name, full = "", kind }) => holds(`${name} ${full} ${kind}`, words));

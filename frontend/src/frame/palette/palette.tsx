@@ -12,18 +12,18 @@ import { Dialog } from "../dialog";
 import { focusSearch, handOver, usePageKeys } from "../shortcuts";
 import {
   commandGoals,
-  found,
   type Goal,
   type GoalPages,
   KEYED_VIEWS,
   kernelGoals,
   listedViews,
+  matchingGoals,
   opGoals,
   piecesOf,
+  queryOf,
   runGoals,
   stepGoals,
   viewGoals,
-  wantedOf,
 } from "./goals";
 
 interface PaletteProps {
@@ -127,8 +127,8 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
   const goals = useGoals(props);
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
-  const shown = useMemo(() => found(goals, typed), [goals, typed]);
-  const { words } = wantedOf(typed);
+  const shown = useMemo(() => matchingGoals(goals, typed), [goals, typed]);
+  const { words } = queryOf(typed);
   const list = useRef<HTMLUListElement>(null);
   const id = useId();
   useEffect(() => list.current!.querySelector("[aria-selected=true]")?.scrollIntoView?.({ block: "nearest" }));

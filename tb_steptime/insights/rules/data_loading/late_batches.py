@@ -18,7 +18,7 @@ from tb_steptime.insights.wording.data_loading import (
     beyond_usual_cores,
     pace,
     slow_batch_instead,
-    with_held,
+    with_interpreter_delay,
     workers_setting,
 )
 from tb_steptime.metrics.data_loading.recorded import Recorded
@@ -135,7 +135,7 @@ def more_workers(facts: Facts) -> Insight | None:
         facts,
         id="more_workers",
         title=_RECORD_FIRST if guessed else phrase(agreeing(title, number), workers=count(number)),
-        why=check if check and guessed else with_held(pace(result, curve), recorded),
+        why=check if check and guessed else with_interpreter_delay(pace(result, curve), recorded),
         how=_RECORD if guessed else f"DataLoader(..., {workers_setting(curve)})",
         gain_ns=curve.gain_ns,
         formula=_BY_CURVE,
@@ -267,4 +267,4 @@ def _short_of_cores(recorded: Recorded, sure: tuple[Confidence, Phrase]) -> _Adv
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]
         how = f"# {place}: {longest.share:.0%} of a batch, est."
-    return _Advice(phrase("Make the dataset cheaper"), with_held(why, recorded), how, sure)
+    return _Advice(phrase("Make the dataset cheaper"), with_interpreter_delay(why, recorded), how, sure)

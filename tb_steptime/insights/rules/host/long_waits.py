@@ -19,7 +19,7 @@ from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.model_launches import has_one_graph, model_late
 from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.metrics.idle.doing import Kinds, is_graph_launch
+from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
 from tb_steptime.metrics.steps.repeated_work import Recaptures
 from tb_steptime.text import Phrase, agreeing, count, filled, joined, ns, phrase, text

@@ -47,7 +47,7 @@ def noted(notes: Sequence[Note]) -> list[NoteText]:
     return [worded(Note(_BOTH) if note.id == alike[0] else note) for note in kept]
 
 
-def said_in_full(note: NoteText) -> Phrase:
+def full_text(note: NoteText) -> Phrase:
     """Returns all that the note says, as one paragraph."""
     return joined(*(each for each in (note.cause, note.effect, note.more) if each and each.template))
 

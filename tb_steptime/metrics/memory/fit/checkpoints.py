@@ -41,10 +41,10 @@ from tb_steptime.metrics.memory.allocations import (
 from tb_steptime.metrics.memory.fit.fit import (
     ROUNDED_TO,
     PeakLine,
-    Steady,
+    SteadySteps,
     growing_sizes,
     highest_lines,
-    steady,
+    steady_steps,
     tensors_of,
 )
 from tb_steptime.text import Reason
@@ -79,27 +79,27 @@ class Checkpoint(msgspec.Struct, frozen=True):
 def checkpoints(trace: Trace, place: Place) -> list[Checkpoint] | Reason:
     """Checkpoints of each class of modules that the forward pass of the steady steps calls, in order of first
     appearance."""
-    of = steady(trace, place)
-    if isinstance(of, Reason):
-        return of
-    if not len(_forward_frames(trace, of)):
+    steady = steady_steps(trace, place)
+    if isinstance(steady, Reason):
+        return steady
+    if not len(_forward_frames(trace, steady)):
         return NO_MODULES
     return [
         Checkpoint(
             name,
-            round(len(calls.start) / len(of.steps)),
-            _lines(trace, place, of, calls),
-            *_longer_ns(trace, of, calls),
+            round(len(calls.start) / len(steady.steps)),
+            _lines(trace, place, steady, calls),
+            *_longer_ns(trace, steady, calls),
         )
-        for name, calls in module_calls(trace, of).items()
+        for name, calls in module_calls(trace, steady).items()
     ]
 
 
-def module_calls(trace: Trace, of: Steady) -> dict[str, Calls]:
+def module_calls(trace: Trace, steady: SteadySteps) -> dict[str, Calls]:
     """For each class of modules in order of first appearance, its outermost calls whose backward pass needs
     anything."""
     by_class: dict[str, list[int]] = defaultdict(list)
-    for row in _forward_frames(trace, of).tolist():
+    for row in _forward_frames(trace, steady).tolist():
         by_class[module_class(trace.name_of(row))].append(row)
     nodes, found = _nodes(trace), dict[str, Calls]()
     for name, rows in by_class.items():
@@ -110,13 +110,13 @@ def module_calls(trace: Trace, of: Steady) -> dict[str, Calls]:
     return found
 
 
-def _forward_frames(trace: Trace, of: Steady) -> Int64:
+def _forward_frames(trace: Trace, steady: SteadySteps) -> Int64:
     """Module calls within the steady steps, without those that an existing checkpoint repeats inside a backward
     node."""
     frames = module_frames(trace)
     node_rows = backward_nodes(trace).event.astype(np.int64)
     first = innermost(trace, node_rows, frames) < 0
-    return frames[first & is_in(steps_at(trace, trace.events.start_ns[frames]), of.steps)]
+    return frames[first & is_in(steps_at(trace, trace.events.start_ns[frames]), steady.steps)]
 
 
 class _Nodes(msgspec.Struct, frozen=True, eq=False):
@@ -215,7 +215,7 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
     return Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
 
 
-def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
+def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, int]:
     """Time that a step takes longer, and of it that of the checkpoints themselves; medians over the steps. On a device
     the calls' work runs again; on the host their ops do, and the checkpoint's own code. The code between ops runs again
     too, but takes little: recorded stacks lengthen it several times."""
@@ -230,11 +230,11 @@ def _longer_ns(trace: Trace, of: Steady, calls: Calls) -> tuple[int, int]:
         until = np.append(0, np.cumsum(length[order]))
         device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
         host[mine] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
-    step = np.searchsorted(of.steps, steps_at(trace, calls.start))
+    step = np.searchsorted(steady.steps, steps_at(trace, calls.start))
     if device.any():
-        return int(median(exact_sums(step, device, len(of.steps)))), 0
+        return int(median(exact_sums(step, device, len(steady.steps)))), 0
     own = _PER_CALL_NS + _PER_OP_NS * calls.ops
-    longer, part = (exact_sums(step, each, len(of.steps)) for each in (host + own, own))
+    longer, part = (exact_sums(step, each, len(steady.steps)) for each in (host + own, own))
     return int(median(longer)), int(median(part))
 
 
@@ -258,19 +258,19 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
     return exact_sums(call, inside * fastest[like.reshape(-1)] // length, len(start))
 
 
-def _lines(trace: Trace, place: Place, of: Steady, calls: Calls) -> list[PeakLine]:
+def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> list[PeakLine]:
     """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
     whole, grown = (
-        _Level(level, of.curve.ts, moved, calls, ends_ns(trace), part)
-        for level, part in ((of.curve.allocated, sizes(trace)), (of.grown, growing_sizes(trace, of.batch)))
+        _Level(level, steady.curve.ts, moved, calls, ends_ns(trace), part)
+        for level, part in ((steady.curve.allocated, sizes(trace)), (steady.grown, growing_sizes(trace, steady.batch)))
     )
-    instants = [(whole.events[of.within], grown.events[of.within])]
-    first, past = (np.searchsorted(of.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
+    instants = [(whole.events[steady.within], grown.events[steady.within])]
+    first, past = (np.searchsorted(steady.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
     for number, (low, high) in enumerate(zip(first, past, strict=True)):
         instants.append((whole.again(number, low, high), grown.again(number, low, high)))
     high_bytes, growing_bytes = (np.concatenate(columns) for columns in zip(*instants, strict=True))
-    return highest_lines(high_bytes - growing_bytes, growing_bytes, of.batch)
+    return highest_lines(high_bytes - growing_bytes, growing_bytes, steady.batch)
 
 
 class _Level:

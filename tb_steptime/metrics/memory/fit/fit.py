@@ -375,7 +375,7 @@ NO_SHAPES = Reason("memory_fit_needs_shapes")
 MARGIN = 0.05
 
 
-class Steady(msgspec.Struct, frozen=True, eq=False):
+class SteadySteps(msgspec.Struct, frozen=True, eq=False):
     """The basis of a prediction: the steps after the first recorded one, or the only step. The first one may allocate
     what stays. Of these steps, those that have the batch of the step with the highest peak.
 
@@ -402,11 +402,11 @@ class MemoryFit(msgspec.Struct, frozen=True):
 
 
 @shared
-def steady(trace: Trace, place: Place) -> Steady | Reason:
-    of = curve(trace, place)
-    if not len(of.row):
+def steady_steps(trace: Trace, place: Place) -> SteadySteps | Reason:
+    over_time = curve(trace, place)
+    if not len(over_time.row):
         return NOT_RECORDED
-    if not of.whole:
+    if not over_time.whole:
         return NO_TOTALS
     batches, peaks = step_batches(trace), step_peaks(trace, place)
     some = [number for number in range(min(1, len(batches) - 1), len(batches)) if batches[number]]
@@ -415,31 +415,31 @@ def steady(trace: Trace, place: Place) -> Steady | Reason:
     batch = batches[max(some, key=lambda number: peaks[number])]
     assert batch is not None
     steps = [number for number in some if batches[number] == batch]
-    within = is_in(steps_at(trace, of.ts), steps)
-    return Steady(batch, steps, of, within, bytes_alive(trace, place, growing_sizes(trace, batch)))
+    within = is_in(steps_at(trace, over_time.ts), steps)
+    return SteadySteps(batch, steps, over_time, within, bytes_alive(trace, place, growing_sizes(trace, batch)))
 
 
 def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
-    of = steady(trace, place)
-    if isinstance(of, Reason):
-        return of
-    rows = np.flatnonzero(of.within)
-    allocated, grown = of.curve.allocated[rows], of.grown[rows]
+    steady = steady_steps(trace, place)
+    if isinstance(steady, Reason):
+        return steady
+    rows = np.flatnonzero(steady.within)
+    allocated, grown = steady.curve.allocated[rows], steady.grown[rows]
     lines = [
         PeakLine(line.constant, line.per_sample, int(rows[line.row]))
-        for line in highest_lines(allocated - grown, grown, of.batch)
+        for line in highest_lines(allocated - grown, grown, steady.batch)
     ]
-    return MemoryFit(of.batch, int(allocated.max()), lines)
+    return MemoryFit(steady.batch, int(allocated.max()), lines)
 
 
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
     """The sum over the live allocations after each event of the device. size: bytes of each of `allocations` that
     count."""
-    found, of = allocations(trace), curve(trace, place)
+    found, over_time = allocations(trace), curve(trace, place)
     freed = found.died >= 0
     rows = np.concatenate((found.born, found.died[freed])).astype(np.int64)
     change = exact_sums(rows, np.concatenate((size, -size[freed])), len(trace.memory))
-    return np.cumsum(change[of.row])
+    return np.cumsum(change[over_time.row])
 
 
 def bounds(value: float, margin: float = MARGIN) -> tuple[int, int]:

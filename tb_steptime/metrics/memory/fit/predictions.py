@@ -26,13 +26,13 @@ from tb_steptime.metrics.memory.fit.fit import (
     MARGIN,
     MemoryFit,
     PeakLine,
-    Steady,
+    SteadySteps,
     bounds,
     growing_sizes,
     largest_batch,
     memory_fit,
     peak_at,
-    steady,
+    steady_steps,
 )
 from tb_steptime.metrics.memory.fit.scaled import scaled_settings
 from tb_steptime.metrics.memory.fit.states import (
@@ -40,7 +40,7 @@ from tb_steptime.metrics.memory.fit.states import (
     NO_COPIES,
     NO_TIME,
     CopyRates,
-    Other,
+    OtherSetting,
     activations_on_cpu,
     copy_rates,
     other_settings,
@@ -104,24 +104,28 @@ class FitSetting(msgspec.Struct, frozen=True):
 
 def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSetting]:
     """The recorded setting first, then the others by peak, the highest first; empty without a fit."""
-    of, fit = steady(trace, place), memory_fit(trace, place)
-    if isinstance(of, Reason) or isinstance(fit, Reason):
+    steady, fit = steady_steps(trace, place), memory_fit(trace, place)
+    if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
-    step, found = _step_ns(trace, of), checkpoints(trace, place)
+    step, found = _step_ns(trace, steady), checkpoints(trace, place)
     modules = [] if isinstance(found, Reason) else found
     recorded = FitSetting(
         "As recorded", None, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes, 0, step, _largest(fit.lines, limit_bytes)
     )
-    others = [_checkpointed(each, of.batch, step, limit_bytes) for each in modules if _saves(each.lines, fit, of.batch)]
+    others = [
+        _checkpointed(each, steady.batch, step, limit_bytes)
+        for each in modules
+        if _saves(each.lines, fit, steady.batch)
+    ]
     if place.type != CPU or memory_devices(trace)[0].type == CPU:  # beside a GPU the CPU holds no parameters
         units = max((each.calls for each in modules), default=1)
-        changed = [*other_settings(trace, place, of, units), *scaled_settings(trace, place, of)]
+        changed = [*other_settings(trace, place, steady, units), *scaled_settings(trace, place, steady)]
         rates = None
         if place.type != CPU:
-            rates, left = copy_rates(trace, place), activations_on_cpu(trace, place, of)
-            if isinstance(left.lines, Reason) or _saves(left.lines, fit, of.batch):
+            rates, left = copy_rates(trace, place), activations_on_cpu(trace, place, steady)
+            if isinstance(left.lines, Reason) or _saves(left.lines, fit, steady.batch):
                 changed.append(left)
-        others += [_other(each, of.batch, step, limit_bytes, rates) for each in changed]
+        others += [_other(each, steady.batch, step, limit_bytes, rates) for each in changed]
     others.sort(key=lambda setting: -(setting.peak_bytes or 0))
     return _with_best([recorded, *others])
 
@@ -130,38 +134,40 @@ def _saves(lines: list[PeakLine], fit: MemoryFit, batch: int) -> bool:
     return peak_at(lines, batch) < fit.peak_bytes * (1 - _LEAST_SAVED)
 
 
-def _step_ns(trace: Trace, of: Steady) -> int:
-    steps = [find_steps(trace).steps[number] for number in of.steps]
+def _step_ns(trace: Trace, steady: SteadySteps) -> int:
+    steps = [find_steps(trace).steps[number] for number in steady.steps]
     return round(np.mean([step.end_ns - step.start_ns for step in steps]))
 
 
-def _checkpointed(of: Checkpoint, batch: int, step: int, limit: int | None) -> FitSetting:
-    peak = peak_at(of.lines, batch)
+def _checkpointed(checkpoint: Checkpoint, batch: int, step: int, limit: int | None) -> FitSetting:
+    peak = peak_at(checkpoint.lines, batch)
     return FitSetting(
-        f"Checkpoint every {of.module}",
-        _CHECKPOINT.format(module=of.module),
+        f"Checkpoint every {checkpoint.module}",
+        _CHECKPOINT.format(module=checkpoint.module),
         round(peak),
         *bounds(peak),
-        of.again_ns,
-        step + of.again_ns,
-        _largest(of.lines, limit),
+        checkpoint.again_ns,
+        step + checkpoint.again_ns,
+        _largest(checkpoint.lines, limit),
     )
 
 
-def _other(of: Other, batch: int, step: int, limit: int | None, rates: CopyRates | None) -> FitSetting:
-    if isinstance(of.lines, Reason):
-        return FitSetting(of.label, of.code, None, None, None, None, None, None, unknown=of.lines, no_time=NO_TIME)
-    peak, copied = peak_at(of.lines, batch), of.copied
+def _other(setting: OtherSetting, batch: int, step: int, limit: int | None, rates: CopyRates | None) -> FitSetting:
+    if isinstance(setting.lines, Reason):
+        return FitSetting(
+            setting.label, setting.code, None, None, None, None, None, None, unknown=setting.lines, no_time=NO_TIME
+        )
+    peak, copied = peak_at(setting.lines, batch), setting.copied
     copy_ns = None if copied is None or rates is None else rates.ns(copied)
     added = copy_ns is not None and copied is not None and copied.added
     return FitSetting(
-        of.label,
-        of.code,
+        setting.label,
+        setting.code,
         round(peak),
         *bounds(peak, CATEGORY_MARGIN),
         None,
         step + copy_ns if copy_ns is not None and added else None,
-        _largest(of.lines, limit),
+        _largest(setting.lines, limit),
         no_time=None if added else NO_COPIES if copied is not None and rates is None else NO_TIME,
         copied_bytes=None if copied is None else copied.to_host + copied.to_device,
         copy_ns=copy_ns,
@@ -255,11 +261,11 @@ def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = No
 
 
 def _unused(trace: Trace, place: Place) -> int | None:
-    of = steady(trace, place)
-    if isinstance(of, Reason) or of.curve.reserved is None:
+    steady = steady_steps(trace, place)
+    if isinstance(steady, Reason) or steady.curve.reserved is None:
         return None
-    top = int(np.where(of.within, of.curve.allocated, -1).argmax())
-    return int(of.curve.reserved[top] - of.curve.allocated[top])
+    top = int(np.where(steady.within, steady.curve.allocated, -1).argmax())
+    return int(steady.curve.reserved[top] - steady.curve.allocated[top])
 
 
 def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:
@@ -317,24 +323,24 @@ class ModuleBytes(msgspec.Struct, frozen=True):
 def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
     """The modules at the highest instant of steady steps, most bytes first; they sum to the peak. Empty for a device
     without a fit."""
-    of, fit = steady(trace, place), memory_fit(trace, place)
-    if isinstance(of, Reason) or isinstance(fit, Reason):
+    steady, fit = steady_steps(trace, place), memory_fit(trace, place)
+    if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
-    allocated = np.where(of.within, of.curve.allocated, -1)
+    allocated = np.where(steady.within, steady.curve.allocated, -1)
     top = int(allocated.argmax())
-    here = np.flatnonzero(alive(trace, int(of.curve.row[top])))
-    size, grown = sizes(trace)[here], growing_sizes(trace, of.batch)[here]
+    here = np.flatnonzero(alive(trace, int(steady.curve.row[top])))
+    size, grown = sizes(trace)[here], growing_sizes(trace, steady.batch)[here]
     sums: dict[tuple[str | None, MakerKind], list[int]] = defaultdict(lambda: [0, 0])
     for maker, fixed, grows in zip(_makers(trace, here), (size - grown).tolist(), grown.tolist(), strict=True):
         sums[maker][0] += fixed
         sums[maker][1] += grows
     before = int(allocated[top]) - int(size.sum())
-    rows = _sorted([_row(maker, fixed, grows, of.batch) for maker, (fixed, grows) in sums.items()])
+    rows = _sorted([_row(maker, fixed, grows, steady.batch) for maker, (fixed, grows) in sums.items()])
     if len(rows) > MOST_MODULES:
         kept, others = rows[: MOST_MODULES - 1], rows[MOST_MODULES - 1 :]
         grows = sum(row.bytes - row.constant for row in others)
-        rows = [*kept, _row((None, "others"), sum(row.constant for row in others), grows, of.batch)]
-    return rows if before == 0 else _sorted([*rows, _row((None, "before"), before, 0, of.batch)])
+        rows = [*kept, _row((None, "others"), sum(row.constant for row in others), grows, steady.batch)]
+    return rows if before == 0 else _sorted([*rows, _row((None, "before"), before, 0, steady.batch)])
 
 
 def _sorted(rows: list[ModuleBytes]) -> list[ModuleBytes]:

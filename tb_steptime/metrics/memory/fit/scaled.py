@@ -22,7 +22,7 @@ from tb_steptime.metrics.memory.categories import CATEGORIES, categories
 from tb_steptime.metrics.memory.fit.fit import (
     FLOAT,
     PeakLine,
-    Steady,
+    SteadySteps,
     Tensor,
     bytes_alive,
     growing,
@@ -33,7 +33,7 @@ from tb_steptime.metrics.memory.fit.fit import (
     shapes_in,
     tensors_of,
 )
-from tb_steptime.metrics.memory.fit.states import Other, recorded_states
+from tb_steptime.metrics.memory.fit.states import OtherSetting, recorded_states
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, rows_named
@@ -72,31 +72,31 @@ inputs = inputs.to(torch.bfloat16)  # where they are not tokens
 _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
 
 
-def scaled_settings(trace: Trace, place: Place, of: Steady) -> list[Other]:
+def scaled_settings(trace: Trace, place: Place, steady: SteadySteps) -> list[OtherSetting]:
     """Everything in BF16, and sequences of other lengths if tokens are looked up."""
-    half = in_half(trace, place, of)
-    found = [] if half is None else [Other("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
-    known = lengths(trace, of)
+    half = in_half(trace, place, steady)
+    found = [] if half is None else [OtherSetting("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
+    known = lengths(trace, steady)
     if isinstance(known, Reason):
-        return [*found, Other("Sequences of another length", None, known)]
+        return [*found, OtherSetting("Sequences of another length", None, known)]
     for times in LENGTHS if known is not None else ():
         assert known is not None
-        lines = scaled_lines(trace, place, of, np.power(float(times), known.power))
-        found.append(Other(f"Sequences of {round(known.recorded * times)}", None, lines))
+        lines = scaled_lines(trace, place, steady, np.power(float(times), known.power))
+        found.append(OtherSetting(f"Sequences of {round(known.recorded * times)}", None, lines))
     return found
 
 
-def scaled_lines(trace: Trace, place: Place, of: Steady, factor: Float64, added: int = 0) -> list[PeakLine]:
+def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float64, added: int = 0) -> list[PeakLine]:
     """The peak at any batch if each of `allocations` had its size times its factor, and `added` bytes were always
     present."""
     size = sizes(trace)
     scaled = np.rint(size * factor).astype(np.int64)
-    whole = of.curve.allocated + bytes_alive(trace, place, scaled - size) + added
-    grown = bytes_alive(trace, place, np.where(growing(trace, of.batch), scaled, 0))
-    return highest_lines((whole - grown)[of.within], grown[of.within], of.batch)
+    whole = steady.curve.allocated + bytes_alive(trace, place, scaled - size) + added
+    grown = bytes_alive(trace, place, np.where(growing(trace, steady.batch), scaled, 0))
+    return highest_lines((whole - grown)[steady.within], grown[steady.within], steady.batch)
 
 
-def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason | None:
+def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] | Reason | None:
     """Lines for a training in FP32 if all floats had 2 bytes. Memory from before the recording is parameters and their
     state, which are not in the CPU's total. None if no types were recorded."""
     if not parameter_types(trace):
@@ -105,16 +105,16 @@ def in_half(trace: Trace, place: Place, of: Steady) -> list[PeakLine] | Reason |
         return MIXED_TYPES
     if _calls(trace, _RECURRENT) or _calls(trace, _IN_FLOATS):
         return OWN_CHOICE
-    if int(of.curve.allocated[of.within].max()) < _LEAST_BYTES:
+    if int(steady.curve.allocated[steady.within].max()) < _LEAST_BYTES:
         return SMALL
     unseen = 0
     if place.type != CPU:
         states = recorded_states(trace, place)
         if isinstance(states, Reason):
             return states
-        seen = int(bytes_alive(trace, place, np.where(_of_states(trace), sizes(trace), 0))[of.within].max())
-        unseen = max(0, min((2 + states.copies) * states.parameters - seen, of.curve.before))
-    return scaled_lines(trace, place, of, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
+        seen = int(bytes_alive(trace, place, np.where(_of_states(trace), sizes(trace), 0))[steady.within].max())
+        unseen = max(0, min((2 + states.copies) * states.parameters - seen, steady.curve.before))
+    return scaled_lines(trace, place, steady, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
 
 
 def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
@@ -194,13 +194,13 @@ class Lengths(msgspec.Struct, frozen=True, eq=False):
     power: Int64
 
 
-def lengths(trace: Trace, of: Steady) -> Lengths | Reason | None:
+def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
     """The lengths; None for a training that looks up no tokens, as its length is not known."""
     looked_up = rows_named(trace, (Kind.CPU_OP,), lambda name: name == _LOOKS_UP)
     tokens = {
         shapes[1] for shapes in shapes_in(trace, looked_up) if len(shapes) > 1 and len(shapes[1]) == 2
     }  # fmt: skip
-    found = {other for shape in tokens for other in _others(shape, of.batch)}
+    found = {other for shape in tokens for other in _others(shape, steady.batch)}
     if not found:
         return None
     if _calls(trace, _RECURRENT):
@@ -209,9 +209,9 @@ def lengths(trace: Trace, of: Steady) -> Lengths | Reason | None:
         return LENGTH_AMBIGUOUS
     (length,) = found
     sides = {side for shape in parameter_shapes(trace) for side in shape}
-    if length in sides or length == of.batch or length == 1:
+    if length in sides or length == steady.batch or length == 1:
         return LENGTH_AMBIGUOUS
-    return Lengths(length, _powers(trace, of.batch, length))
+    return Lengths(length, _powers(trace, steady.batch, length))
 
 
 def _others(shape: Shape, batch: int) -> Iterable[int]:

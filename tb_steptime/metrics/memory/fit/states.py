@@ -39,7 +39,7 @@ from tb_steptime.metrics.memory.fit.checkpoints import (
 )
 from tb_steptime.metrics.memory.fit.fit import (
     PeakLine,
-    Steady,
+    SteadySteps,
     Tensor,
     bytes_alive,
     growing_sizes,
@@ -91,7 +91,7 @@ class CopiedBytes(msgspec.Struct, frozen=True):
     added: bool = False
 
 
-class Other(msgspec.Struct, frozen=True):
+class OtherSetting(msgspec.Struct, frozen=True):
     """Another setting.
 
     label    its name
@@ -115,14 +115,14 @@ class States(msgspec.Struct, frozen=True):
     copies: int
 
 
-def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[Other]:
+def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) -> list[OtherSetting]:
     """Other optimizers, and FSDP, with the memory that each takes. units: number of parts of about equal size in which
     FSDP gathers the layers."""
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
-        return [Other("Other optimizers, and FSDP", None, states)]
+        return [OtherSetting("Other optimizers, and FSDP", None, states)]
     found = [
-        Other(label, code, _with_state(trace, place, of, states, copies))
+        OtherSetting(label, code, _with_state(trace, place, steady, states, copies))
         for label, code, optimizers, copies in (
             ("SGD", _SGD.format(momentum=""), ("SGD",), 0),
             ("SGD with momentum", _SGD.format(momentum=", momentum=0.9"), ("SGD",), 1),
@@ -135,17 +135,19 @@ def other_settings(trace: Trace, place: Place, of: Steady, units: int) -> list[O
     if states.copies:
         code = _OFFLOAD.format(optimizer=states.optimizer)
         copied = CopiedBytes(to_host=states.parameters, to_device=states.parameters)
-        found.append(Other("Optimizer state on the CPU", code, _with_state(trace, place, of, states, 0), copied))
+        found.append(
+            OtherSetting("Optimizer state on the CPU", code, _with_state(trace, place, steady, states, 0), copied)
+        )
     for ranks in _RANKS:
-        lines = _sharded(trace, place, of, states, ranks, units)
-        found.append(Other(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
+        lines = _sharded(trace, place, steady, states, ranks, units)
+        found.append(OtherSetting(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
     for ranks in (1, *_RANKS):
-        lines = _sharded(trace, place, of, states, ranks, units, kept=0)
+        lines = _sharded(trace, place, steady, states, ranks, units, kept=0)
         shard = states.parameters // ranks
         code = _FSDP.format(ranks=ranks, policy="CPUOffloadPolicy, ", given=", offload_policy=CPUOffloadPolicy()")
         label = f"FSDP over {ranks} GPU{'s' if ranks > 1 else ''}, parameters on the CPU"
         # The layers are gathered for the forward and again for the backward pass.
-        found.append(Other(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
+        found.append(OtherSetting(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
     return found
 
 
@@ -184,25 +186,25 @@ def _bytes_of(trace: Trace, place: Place, category: CategoryId) -> Int64:
     return bytes_alive(trace, place, np.where(categories(trace) == CATEGORIES.index(category), sizes(trace), 0))
 
 
-def _with_state(trace: Trace, place: Place, of: Steady, states: States, copies: int) -> list[PeakLine]:
+def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States, copies: int) -> list[PeakLine]:
     """Lines without the temporaries of the recorded optimizer. AdamW temporarily takes another copy of all parameters
     on a GPU, and two copies of the largest one on the CPU."""
     steps = _optimizer_steps(trace)
-    constant = of.curve.allocated - of.grown + (copies - states.copies) * states.parameters
+    constant = steady.curve.allocated - steady.grown + (copies - states.copies) * states.parameters
     first, past = (
-        np.searchsorted(of.curve.ts, edge) for edge in (trace.events.start_ns[steps], trace.events.ends(steps))
+        np.searchsorted(steady.curve.ts, edge) for edge in (trace.events.start_ns[steps], trace.events.ends(steps))
     )
     inside = np.zeros(len(constant) + 1, np.int64)
     np.add.at(inside, first, 1)
     np.add.at(inside, past, -1)
-    outside = of.within & (np.cumsum(inside[:-1]) == 0)
-    begins = first[(first > 0) & is_in(steps_at(trace, trace.events.start_ns[steps]), of.steps)] - 1
+    outside = steady.within & (np.cumsum(inside[:-1]) == 0)
+    begins = first[(first > 0) & is_in(steps_at(trace, trace.events.start_ns[steps]), steady.steps)] - 1
     taken = 0
     if copies == _OF_ADAM:
         largest = max(math.prod(shape) for shape in parameter_shapes(trace)) * _BYTES
         taken = 2 * largest if place.type == CPU else states.parameters
     high = np.concatenate((constant[outside], constant[begins] + taken))
-    return highest_lines(high, np.concatenate((of.grown[outside], of.grown[begins])), of.batch)
+    return highest_lines(high, np.concatenate((steady.grown[outside], steady.grown[begins])), steady.batch)
 
 
 def _optimizer_steps(trace: Trace) -> Int64:
@@ -211,15 +213,15 @@ def _optimizer_steps(trace: Trace) -> Int64:
 
 
 def _sharded(
-    trace: Trace, place: Place, of: Steady, states: States, ranks: int, units: int, kept: int = 1
+    trace: Trace, place: Place, steady: SteadySteps, states: States, ranks: int, units: int, kept: int = 1
 ) -> list[PeakLine]:
     """Lines with shards: one layer is gathered while it computes, the next one arrives meanwhile, and the gradients of
     one are not reduced yet. kept: 0 where the CPU has the shards, else 1."""
     gradients = _bytes_of(trace, place, "gradients")
     whole = (1 + states.copies) * states.parameters + gradients
-    constant = of.curve.allocated - of.grown - whole + kept * (whole // ranks)
+    constant = steady.curve.allocated - steady.grown - whole + kept * (whole // ranks)
     constant += states.parameters * min(_GATHERED, units) // units
-    return highest_lines(constant[of.within], of.grown[of.within], of.batch)
+    return highest_lines(constant[steady.within], steady.grown[steady.within], steady.batch)
 
 
 # How much less memory a GPU needs if the host keeps tensors, and what each step copies for it.
@@ -278,30 +280,30 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
     return CopyRates(rates[0], rates[-1], bool(pinned.any())) if rates else None
 
 
-def activations_on_cpu(trace: Trace, place: Place, of: Steady) -> Other:
+def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> OtherSetting:
     """The setting that keeps activations on the CPU, without its time. It has a reason instead of lines where no module
     shows when an activation is no longer used."""
     label, found = "Activations on the CPU", checkpoints(trace, place)
     if isinstance(found, Reason):
-        return Other(label, None, found)
+        return OtherSetting(label, None, found)
     if not found:
-        return Other(label, None, NO_MODULES)
-    lowest = min(found, key=lambda each: peak_at(each.lines, of.batch))
-    calls = module_calls(trace, of)[lowest.module]
-    absent, leaves, back = _absences(trace, place, of, calls.start, calls.end, calls.thread)
+        return OtherSetting(label, None, NO_MODULES)
+    lowest = min(found, key=lambda each: peak_at(each.lines, steady.batch))
+    calls = module_calls(trace, steady)[lowest.module]
+    absent, leaves, back = _absences(trace, place, steady, calls.start, calls.end, calls.thread)
     size = sizes(trace)
     whole, grown = (
-        level - _bytes_between(leaves, back, part[absent], of.curve.ts)
-        for level, part in ((of.curve.allocated, size), (of.grown, growing_sizes(trace, of.batch)))
+        level - _bytes_between(leaves, back, part[absent], steady.curve.ts)
+        for level, part in ((steady.curve.allocated, size), (steady.grown, growing_sizes(trace, steady.batch)))
     )
-    lines = highest_lines((whole - grown)[of.within], grown[of.within], of.batch)
-    left = round(int(size[absent].sum()) / len(of.steps))
-    saved = max(left, _saved_bytes(trace, of, absent))  # what leaves is copied, whichever op saves it
-    return Other(label, _SAVE_ON_CPU, lines, CopiedBytes(saved, saved, added=True))
+    lines = highest_lines((whole - grown)[steady.within], grown[steady.within], steady.batch)
+    left = round(int(size[absent].sum()) / len(steady.steps))
+    saved = max(left, _saved_bytes(trace, steady, absent))  # what leaves is copied, whichever op saves it
+    return OtherSetting(label, _SAVE_ON_CPU, lines, CopiedBytes(saved, saved, added=True))
 
 
 def _absences(
-    trace: Trace, place: Place, of: Steady, start: Int64, end: Int64, threads: Int64
+    trace: Trace, place: Place, steady: SteadySteps, start: Int64, end: Int64, threads: Int64
 ) -> tuple[Int64, Int64, Int64]:
     """The saved ones of `allocations`, and when each leaves the GPU and is back, ns. Those made outside of the modules'
     calls leave when the backward pass begins."""
@@ -310,14 +312,14 @@ def _absences(
     node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
     born, thread = table.ts[found.born], table.thread[found.born]
     step = steps_at(trace, born)
-    first, last = (np.full(max(of.steps) + 1, NEVER, np.int64) for _ in range(2))
-    for number in of.steps:
+    first, last = (np.full(max(steady.steps) + 1, NEVER, np.int64) for _ in range(2))
+    for number in steady.steps:
         here = node[node_step == number]
         if len(here):
             first[number], last[number] = events.start_ns[here].min(), events.ends(here).max()
-    steady = is_in(step, of.steps)
-    inside = np.where(steady, step, of.steps[0])
-    saved = are_on(trace, place) & steady
+    is_steady = is_in(step, steady.steps)
+    inside = np.where(is_steady, step, steady.steps[0])
+    saved = are_on(trace, place) & is_steady
     saved &= (births(trace).phase != PHASE["backward"]) & (died >= first[inside]) & (died <= last[inside])
     saved &= died != NEVER
     some = np.flatnonzero(saved)
@@ -338,24 +340,24 @@ def _bytes_between(leaves: Int64, back: Int64, size: Int64, ts: Int64) -> Int64:
     return until[np.searchsorted(at[order], ts, side="right")]
 
 
-def _saved_bytes(trace: Trace, of: Steady, absent: Int64) -> int:
+def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     """Bytes that the ops of a steady step save, a mean. A tensor counts for each op that saves it, as it is copied for
     each; so do weights."""
     nodes, events = backward_nodes(trace), trace.events
     known = nodes.forward >= 0
     ops, first = np.unique(nodes.forward[known].astype(np.int64), return_index=True)
     names = events.name[nodes.event[known][first]]
-    steady = is_in(steps_at(trace, events.start_ns[ops]), of.steps)
+    is_steady = is_in(steps_at(trace, events.start_ns[ops]), steady.steps)
     made = allocations(trace).born[absent]
     order = np.argsort(trace.memory.ts[made], kind="stable")
     born, until = trace.memory.ts[made][order], np.append(0, np.cumsum(trace.memory.bytes[made][order]))
-    ops, names = ops[steady], names[steady]
+    ops, names = ops[is_steady], names[is_steady]
     own = until[np.searchsorted(born, events.ends(ops))] - until[np.searchsorted(born, events.start_ns[ops])]
     total = sum(
         _saved(trace.strings[name], tensors_of(trace, op), made_in)
         for op, name, made_in in zip(ops.tolist(), names.tolist(), own.tolist(), strict=True)
     )
-    return round(total / len(of.steps))
+    return round(total / len(steady.steps))
 
 
 def _saved(node: str, given: list[Tensor], made: int) -> int:

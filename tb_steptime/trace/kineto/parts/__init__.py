@@ -2,7 +2,7 @@
 
 orders       what a part of the text is, and where it lies;  seams  where a plain file is cut
 slots        unpacked text that waits;  unpacking    a process that unpacks a gzip file ahead of the others
-taking       events of a part -> columns;  reading  an order -> a part that is read
+sink         events of a part -> columns;  reading  an order -> a part that is read
 storing      columns of a part -> a file without a name, and back
 worker       a process that reads parts;  team  all of them, from their start to their end
 merging      parts -> the columns of the file

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tb_steptime.trace.kineto.columns import EXCHANGE_WORDS, Columns
 from tb_steptime.trace.kineto.inputs import MOST_BYTES, Texts
 from tb_steptime.trace.kineto.numbers import UNKNOWN
-from tb_steptime.trace.kineto.parts.reading import Learned, Part, load, owners
+from tb_steptime.trace.kineto.parts.reading import NewEntries, Part, load, owners
 
 #: Columns whose values are numbers of something else, by what they number: rows of events of their part, or texts.
 ROWS = frozenset(
@@ -141,7 +141,7 @@ class MergedColumns(Columns):
             return np.frombuffer(self._label_numbers[part.process], np.int32).take(values)
         return self._numbers[NUMBERED[name]].of(part.process)[values] if name in NUMBERED else values
 
-    def _learn(self, process: int, learned: Learned) -> None:
+    def _learn(self, process: int, learned: NewEntries) -> None:
         self._numbers["names"].learn(process, learned.name_texts)
         self._numbers["threads"].learn(process, learned.thread_texts)
         self._numbers["exchanges"].learn(process, learned.exchanges)

@@ -23,10 +23,10 @@ from tb_steptime.trace.kineto.inputs import Texts
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.notes import Damage
 from tb_steptime.trace.kineto.parts.orders import Order, Slots, chunks_of
-from tb_steptime.trace.kineto.parts.taking import Taking
+from tb_steptime.trace.kineto.parts.sink import EventSink
 
 
-class Learned(msgspec.Struct, frozen=True):
+class NewEntries(msgspec.Struct, frozen=True):
     """What a process saw in a part for the first time, in the order of its numbers: each list continues that of the
     part before.
 
@@ -63,8 +63,8 @@ class Part(msgspec.Struct, frozen=True):
     process: int
     row_count: int
     event_count: int
-    columns: dict[str, Stored]
-    learned: Learned
+    columns: dict[str, ColumnLocation]
+    learned: NewEntries
     open: list[tuple[int, int, int]]
     thread_names: dict[tuple[str, str], str]
     refused: list[int | None]
@@ -86,46 +86,46 @@ class PartReader:
         """text: the file to which orders refer; file: receives the columns."""
         self._process, self._text, self._file = process, text, file
         self._slots = Slots(text)
-        self._taking = Taking()
+        self._sink = EventSink()
         self._known = dict.fromkeys(("labels", "names", "threads", "exchanges", "annotations", "counters"), 0)
-        self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._taking).items()}
+        self._texts = {name: (texts, [len(texts), 0]) for name, texts in texts_of(self._sink).items()}
 
     def read(self, order: Order) -> Part:
         """Read a part. Raises OSError and EOFError if a file fails."""
-        taking, columns, outline = self._taking, self._taking.columns, Outline()
-        taking.begin()
+        sink, columns, outline = self._sink, self._sink.columns, Outline()
+        sink.begin()
         behind = bytes([order.behind]) if order.behind else b""
         chunks = self._slots.chunks(order) if order.slot >= 0 else chunks_of(self._text, order)
-        seamless = walk_part(chunks, taking, outline, behind, order.last)
-        taken, row_count = taking.taken(), len(columns)
-        taken.damage.unpaired_end_count = columns.pairs.timeless_count  # their begins may be in an earlier part
+        seamless = walk_part(chunks, sink, outline, behind, order.last)
+        read, row_count = sink.result(), len(columns)
+        read.damage.unpaired_end_count = columns.pairs.timeless_count  # their begins may be in an earlier part
         opened = [(thread, row, columns.start[row]) for thread, rows in columns.pairs.open.items() for row in rows]
         return Part(
             number=order.number,
             process=self._process,
             row_count=row_count,
-            event_count=taken.event_count,
+            event_count=read.event_count,
             columns=store(columns, self._file),
             learned=self._learned(),
             open=opened,
             thread_names=columns.thread_names,
             refused=columns.memory.refused,
-            metadata=taken.metadata,
-            damage=taken.damage,
+            metadata=read.metadata,
+            damage=read.damage,
             outline=outline,
-            first_exact=bool(taking.first_exact),
-            exact=taking.decoder.exact,
+            first_exact=bool(sink.first_exact),
+            exact=sink.decoder.exact,
             after_2021=columns.after_2021,
             took_2021=columns.took_2021,
             seamless=seamless,
             is_last=order.last,
         )
 
-    def _learned(self) -> Learned:
-        columns = self._taking.columns
+    def _learned(self) -> NewEntries:
+        columns = self._sink.columns
         labels, words = columns.labels, columns.exchange_texts
         first, self._known["labels"] = self._known["labels"], len(labels)
-        return Learned(
+        return NewEntries(
             kinds=labels.kinds[first:].tobytes(),
             names=labels.names[first:],
             threads=labels.threads[first:],
@@ -144,8 +144,8 @@ class PartReader:
         return new
 
 
-def texts_of(taking: Taking) -> dict[str, Texts]:
-    columns = taking.columns
+def texts_of(sink: EventSink) -> dict[str, Texts]:
+    columns = sink.columns
     return {"inputs": columns.inputs, "stacks": columns.stack_texts, "hierarchies": columns.hierarchy_texts}
 
 
@@ -164,7 +164,7 @@ def _from(numbered: dict[Any, Any], first: int) -> list[Any]:
 _NARROW = np.iinfo(np.int32)
 
 
-class Stored(msgspec.Struct, frozen=True):
+class ColumnLocation(msgspec.Struct, frozen=True):
     """Where the values of a column lie in the file of the process that read them."""
 
     offset: int
@@ -186,7 +186,7 @@ def owners(columns: Columns) -> dict[str, tuple[object, str]]:
     }
 
 
-def store(columns: Columns, file: IO[bytes]) -> dict[str, Stored]:
+def store(columns: Columns, file: IO[bytes]) -> dict[str, ColumnLocation]:
     """Append the contents of the columns to the file, and empty them. Raises OSError if the disk is full."""
     stored = {}
     for name, (owner, attribute) in owners(columns).items():
@@ -198,7 +198,7 @@ def store(columns: Columns, file: IO[bytes]) -> dict[str, Stored]:
     return stored
 
 
-def load(stored: Stored, file: int) -> npt.NDArray[Any]:
+def load(stored: ColumnLocation, file: int) -> npt.NDArray[Any]:
     """The values, read from the file with this number, to which they were written."""
     return np.frombuffer(_read(file, stored.size, stored.offset), stored.type)
 
@@ -209,10 +209,10 @@ def _narrowed(values: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     return values.astype(np.int32)
 
 
-def _write(values: npt.NDArray[Any], file: IO[bytes]) -> Stored:
+def _write(values: npt.NDArray[Any], file: IO[bytes]) -> ColumnLocation:
     offset = file.tell()
     file.write(values.data)
-    return Stored(offset, values.nbytes, values.dtype.str)
+    return ColumnLocation(offset, values.nbytes, values.dtype.str)
 
 
 def _read(file: int, size: int, offset: int) -> bytes:

@@ -18,7 +18,7 @@ from tb_steptime.trace.kineto.parts import orders
 from tb_steptime.trace.kineto.parts.merging import MergedColumns
 from tb_steptime.trace.kineto.parts.orders import plain_orders
 from tb_steptime.trace.kineto.parts.reading import Part, PartReader
-from tb_steptime.trace.kineto.parts.taking import Taken
+from tb_steptime.trace.kineto.parts.sink import ReadEvents
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _SECONDS_BETWEEN_MESSAGES = 0.1
 class WholeRead(NamedTuple):
     """The result that one walk would have given."""
 
-    taken: Taken
+    events: ReadEvents
     outline: Outline
     extent: Extent
 
@@ -161,7 +161,7 @@ def whole_of(parts: Sequence[Part], files: Sequence[int], extent: Extent) -> Who
     if extent.corrupt or not _is_whole(parts) or not _is_alike(parts):
         return None
     columns = MergedColumns(parts, files)
-    return WholeRead(_taken(columns, parts), _outline(parts), extent) if columns.has_room else None
+    return WholeRead(_merged(columns, parts), _outline(parts), extent) if columns.has_room else None
 
 
 def _is_whole(parts: Sequence[Part]) -> bool:
@@ -186,13 +186,13 @@ def _is_alike(parts: Sequence[Part]) -> bool:
     return True
 
 
-def _taken(columns: MergedColumns, parts: Sequence[Part]) -> Taken:
+def _merged(columns: MergedColumns, parts: Sequence[Part]) -> ReadEvents:
     metadata, damage = Metadata(), Damage()
     for part in parts:
         metadata.add_later(part.metadata)
         damage.add(part.damage)
     damage.unpaired_end_count += columns.pairs.stray_count
-    return Taken(columns, metadata, damage, sum(part.event_count for part in parts))
+    return ReadEvents(columns, metadata, damage, sum(part.event_count for part in parts))
 
 
 def _outline(parts: Sequence[Part]) -> Outline:

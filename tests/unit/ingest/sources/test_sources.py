@@ -143,8 +143,8 @@ def test_a_file_says_its_encoding_itself(tmp_path):
     assert source_text("a.py", ["a.py(2): f"], "call", None, [tmp_path]).lines[1] == "name = 'é'"
 
 
-def write_sources(folder, name, files, version=FORMAT):
-    (folder / name).write_bytes(gzip.compress(json.dumps({"sources": version, "files": files}).encode()))
+def write_sources(folder, name, files):
+    (folder / name).write_bytes(gzip.compress(json.dumps({"sources": FORMAT, "files": files}).encode()))
 
 
 def recorded(folder, trace="a_7.250.pt.trace.json.gz", file="job.py", began_ns=250):

@@ -7,17 +7,15 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.insights import judge
-from tb_steptime.insights.base import Judgement
 from tb_steptime.metrics.catalogue import measure
 from tb_steptime.terminal.contract import DataLoadingReport
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.text import Reason
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged
 from tests.drawn.recorder_files import ORIGIN, File
 from tests.drawn.timeline import timeline
 
@@ -56,10 +54,6 @@ def write(
 
 def one_a_step() -> list[int]:
     return [7 * step + 4 for step in range(4)]
-
-
-def judged(trace: Trace) -> Judgement:
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
 
 
 OTHER_THREAD, NO_EVENTS = Reason("loader_on_other_thread"), Reason("no_loader_events")

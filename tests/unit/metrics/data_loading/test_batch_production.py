@@ -10,16 +10,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
-from tb_steptime.insights import judge
-from tb_steptime.insights.base import Judgement
 from tb_steptime.terminal.contract import DataLoadingReport
 from tb_steptime.terminal.report import _data_loading
 from tb_steptime.text import Phrase, Reason
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import judged
 from tests.drawn.loader_calls import MULTI, NAMES, SINGLE, TWICE, chains
 from tests.drawn.loader_waits import steps_that_wait
 from tests.drawn.recorder_files import ORIGIN, File
@@ -200,10 +198,6 @@ def test_what_is_not_known_says_why(drawing: str):
 
 
 # What the cards say about it.
-
-
-def judged(trace: Trace) -> Judgement:
-    return judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
 
 
 def said(phrase: Phrase) -> str:

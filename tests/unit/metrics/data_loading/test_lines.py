@@ -17,7 +17,7 @@ from tb_steptime.record.file.journal import Journal
 from tb_steptime.record.frames import is_path_of_user, name_of
 from tb_steptime.record.loaders import line_samples
 from tb_steptime.trace.frames import is_source
-from tb_steptime.trace.loader_records import Begun, LineSamples, LoaderRecords, Produced, Received
+from tb_steptime.trace.loader_records import LineSamples, LoaderPasses, LoaderRecords, ProducedBatches, ReceivedBatches
 from tests.drawn.journals import HEADER, refuse
 from tests.drawn.machine import skip_busy
 
@@ -41,9 +41,8 @@ def bursts(*of_lines: dict[str, int], at_ns: int = 0, late: int = 0) -> LoaderRe
     )
     empty = np.empty(0, np.int64)
     samples = LineSamples(*columns, locations=tuple(names), late=late)
-    return LoaderRecords(
-        2, 4, (), Produced(*[empty] * 13), Received(*[empty] * 8), Begun(*[empty] * 3), samples, frozenset(), ()
-    )
+    batches = ProducedBatches(*[empty] * 13), ReceivedBatches(*[empty] * 8), LoaderPasses(*[empty] * 3)
+    return LoaderRecords(2, 4, (), *batches, samples, frozenset(), ())
 
 
 @pytest.mark.parametrize("size", [1, NAMED_BYTES - 1, NAMED_BYTES, 3 * NAMED_BYTES + 5])

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.data_loading import DataLoadingResult, analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
@@ -21,6 +20,7 @@ from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitS
 from tb_steptime.metrics.data_loading.waits import judged_exposed_ns
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tests.drawn.cards import analysed, judged
 from tests.drawn.loader_calls import NAMES, SEEDS, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.real_traces import WITH_LOADERS, read_real
@@ -202,7 +202,7 @@ def curve_of(result: DataLoadingResult) -> WorkerCurve:
 
 @pytest.mark.parametrize("case", CASES)
 def test_curve_title_sentence_and_cards_are_of_one_arithmetic(tmp_path: Path, case: str):
-    results = {analysis.id: analysis.analyse(CASES[case](tmp_path)) for analysis in ANALYSES}
+    results = analysed(CASES[case](tmp_path))
     result = results["data_loading"]
     assert isinstance(result, DataLoadingResult)
     assert result.causes is not None
@@ -243,7 +243,7 @@ def _agree(insights: Sequence[Insight], result: DataLoadingResult) -> None:
 
 
 def test_what_a_recorder_shows_of_too_few_workers_asks_for_as_many_as_the_curve(tmp_path: Path):
-    titles = judge({analysis.id: analysis.analyse(recorded_pair(tmp_path)) for analysis in ANALYSES}).titles
+    titles = judged(recorded_pair(tmp_path)).titles
     said = {key: plain(each).replace("\xa0", " ") for key, each in titles["data_loading"].items()}
     assert said["burst"] == "Batches come late"
     assert said["burst_pace"] == (

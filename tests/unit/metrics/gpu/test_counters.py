@@ -11,12 +11,12 @@ from tb_steptime.analyses.gpu import analyse as analyse_gpu
 from tb_steptime.analyses.quality import notes
 from tb_steptime.analyses.trends import analyse as analyse_trends
 from tb_steptime.metrics.gpu.counters import (
-    MEASURED,
+    COUNTERS,
     NOT_SAMPLED,
     NOT_SAMPLED_HERE,
     measured,
-    measured_ids,
     measured_in,
+    sampled_ids,
     validated_sm_efficiency,
 )
 from tb_steptime.timeline.build import write_events
@@ -80,7 +80,7 @@ def test_missing_samples_are_of_no_time() -> None:
 def test_counters_by_the_names_of_each_profiler(name: str, id: str, value: float, expected: float) -> None:
     trace = sampled([(name, ts, value) for ts in (5, 10, 15, 20)])
     assert measured(trace, 0, id).value == pytest.approx(expected)
-    assert measured_ids(trace, 0) == (id,)
+    assert sampled_ids(trace, 0) == (id,)
 
 
 def test_what_was_not_sampled_is_unknown_and_says_why() -> None:
@@ -114,11 +114,11 @@ def test_views_show_what_was_sampled_and_only_that() -> None:
     bins = [bins.metric for bins in device.time_bins]
     assert bins.index("measured_sm_active") == bins.index("est_sm_efficiency") + 1
     series = {each.metric: each for each in analyse_trends(trace).series}
-    assert MEASURED.keys() & series.keys() == {"measured_sm_active", "gpu_power"}
+    assert COUNTERS.keys() & series.keys() == {"measured_sm_active", "gpu_power"}
     assert series["measured_sm_active"].steps == [pytest.approx(0.5)] * 2
     assert series["gpu_power"].steps == [pytest.approx(305.0), None]
     without = replace(trace, counters=trace.counters.where(np.zeros(6, bool)), memo={})
-    assert not MEASURED.keys() & {each.metric for each in analyse_trends(without).series}
+    assert not COUNTERS.keys() & {each.metric for each in analyse_trends(without).series}
 
 
 def test_the_timeline_has_a_track_for_each_counter(tmp_path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.idle.doing import LEAST_NAMED_NS, Doing, doing_in
+from tb_steptime.metrics.idle.host_activity import LEAST_NAMED_NS, HostActivity, activity_in
 from tb_steptime.metrics.idle.long_gaps import KEPT, LongGap, LongGaps, WaitName, before_graphs_ns, long_gaps
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -189,7 +189,7 @@ def test_what_lasts_for_most_of_the_gap_names_it(case: str):
 def test_short_ops_are_not_to_be_shortened(cell_ns: int, name: str | None):
     many = {"o": "aten::slice", "p": "aten::slice", "q": "aten::slice", "r": "aten::mul"}
     trace = timeline("step | 000000000000 |\nop | .opqopqrpoq. |", cell_ns=cell_ns, names=many)
-    assert doing_in(trace, 0, 0, 12 * cell_ns) == Doing("op", name, None, compiles=False)
+    assert activity_in(trace, 0, 0, 12 * cell_ns) == HostActivity("op", name, None, compiles=False)
 
 
 def test_what_follows_the_share_of_a_call_that_waits_names_the_rest():
@@ -215,12 +215,12 @@ def test_what_contains_the_whole_training_says_nothing_of_a_gap():
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |
         op     | oooooooooooooooooooooooooooooooo |""", names=names)  # fmt: skip
-    assert doing_in(trace, 0, 2_000, 5_000) == Doing("op", "aten::cat", None, compiles=False)
+    assert activity_in(trace, 0, 2_000, 5_000) == HostActivity("op", "aten::cat", None, compiles=False)
     frames = timeline("""
         step   | 00000000000000000000000000000000 |
         python | ffffffffffffffffffffffffffffffff |""", names=names)  # fmt: skip
-    assert doing_in(frames, 0, 2_000, 5_200) == Doing("frame", "train.py(80): main", None, compiles=False)
-    assert doing_in(frames, 0, 2_000, 5_199) == Doing("nothing", None, None, compiles=False)
+    assert activity_in(frames, 0, 2_000, 5_200) == HostActivity("frame", "train.py(80): main", None, compiles=False)
+    assert activity_in(frames, 0, 2_000, 5_199) == HostActivity("nothing", None, None, compiles=False)
 
 
 @pytest.mark.parametrize(("others", "unusual"), [("pqrs", True), ("pqr", False)])
@@ -272,7 +272,7 @@ def test_the_busiest_call_counts_within_the_range_only():
         step   | 000000000000000000 |
         python | ffffffffffffffffff |
         python | nnn.nnn.nnn.nnn.nn |""", names=names)  # fmt: skip
-    doing = doing_in(trace, 0, 5_000, 13_000)
+    doing = activity_in(trace, 0, 5_000, 13_000)
     assert (doing.name, doing.busiest, doing.busiest_ns) == ("data.py(41): preprocess", "data.py(7): normalize", 6_000)
 
 
@@ -288,7 +288,7 @@ def test_what_lasts_in_a_range_is_found_however_many_events_begin_before_it(
         op other  | jjjjjj....kkkkkkkkkkkkkkkkkkkk |"""
     ranges = [(start, end) for start in range(0, 30_000, 1_000) for end in range(start + 2_000, 31_000, 1_000)]
     whole, in_blocks = timeline(drawing), timeline(drawing)
-    at_once = [doing_in(whole, 0, *each) for each in ranges]
-    monkeypatch.setattr("tb_steptime.metrics.idle.doing._BLOCK", block)
-    assert [doing_in(in_blocks, 0, *each) for each in ranges] == at_once
+    at_once = [activity_in(whole, 0, *each) for each in ranges]
+    monkeypatch.setattr("tb_steptime.metrics.idle.host_activity._BLOCK", block)
+    assert [activity_in(in_blocks, 0, *each) for each in ranges] == at_once
     assert len({each.name for each in at_once}) > 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.metrics.memory.allocations import Place
-from tb_steptime.metrics.memory.fit.fit import steady
+from tb_steptime.metrics.memory.fit.fit import steady_steps
 from tb_steptime.metrics.memory.fit.predictions import fits
 from tb_steptime.metrics.memory.fit.scaled import LENGTH_AMBIGUOUS, MIXED_TYPES, OWN_CHOICE, SMALL, scaled_settings
 from tb_steptime.text import Reason
@@ -77,7 +77,7 @@ BF16 = ("[[4,6,6]]", '["c10::BFloat16"]')
     ],
 )
 def test_what_is_not_known_has_a_reason(trace: Trace, half: Reason | None, length: Reason | None):
-    of = steady(trace, HOST)
+    of = steady_steps(trace, HOST)
     assert not isinstance(of, Reason)
     said = {each.label: each.lines for each in scaled_settings(trace, HOST, of) if isinstance(each.lines, Reason)}
     expected = {"All in BF16": half, "Sequences of another length": length}
@@ -85,6 +85,6 @@ def test_what_is_not_known_has_a_reason(trace: Trace, half: Reason | None, lengt
 
 
 def test_without_tokens_no_length_is_known():
-    of = steady(trace := training(NAMES | {"e": "aten::linear"}), HOST)
+    of = steady_steps(trace := training(NAMES | {"e": "aten::linear"}), HOST)
     assert not isinstance(of, Reason)
     assert [each.label for each in scaled_settings(trace, HOST, of)] == ["All in BF16"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tests.drawn.cards import analysed
 from tests.drawn.timeline import NCCL_NAME, timeline
 
 CELL = 1_000_000
@@ -38,7 +38,7 @@ def judged(waits: int) -> tuple[Bound, Insight]:
         exchanges={"n": ALL_REDUCE, "m": ALL_REDUCE},
         cell_ns=CELL,
     )
-    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    judgement = judge(analysed(trace))
     return judgement.verdict.bound, next(card for card in judgement.insights if card.part == "data_loader")
 
 

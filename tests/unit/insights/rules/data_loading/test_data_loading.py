@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.analyses.data_loading import analyse
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
@@ -21,7 +20,7 @@ from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.cards import card, judged, said, sure
+from tests.drawn.cards import analysed, card, judged, said, sure
 from tests.drawn.loader_calls import NAMES, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
@@ -106,7 +105,7 @@ def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, ex
 
 
 def test_where_nothing_of_the_gpu_is_recorded_its_work_may_hide_the_waits():
-    results = {a.id: a.analyse(steps_that_wait([6] * 6, loader="loader single", cell_ns=1_000_000)) for a in ANALYSES}
+    results = analysed(steps_that_wait([6] * 6, loader="loader single", cell_ns=1_000_000))
     on_gpu = msgspec.structs.replace(results["overview"].job, device="gpu")
     unseen = judge(results | {"overview": msgspec.structs.replace(results["overview"], job=on_gpu)})
     for judgement, expected in (
@@ -241,8 +240,8 @@ def test_waits_that_are_long_again_and_again_are_no_jitter():
     assert card(steps_that_wait(BURSTS, work=2), "loader_jitter") is None
 
 
-def in_epochs(work: int = 10, first: int = 30, loader: str = "loader", seeds: str = "s.") -> Trace:
-    return epochs([[1] * 6, [first, *[1] * 5]], work=work, loader=loader, seeds=seeds)
+def in_epochs(work: int = 10, loader: str = "loader") -> Trace:
+    return epochs([[1] * 6, [30, *[1] * 5]], work=work, loader=loader, seeds="s.")
 
 
 def test_the_start_of_an_epoch_is_worth_its_waits():
@@ -278,17 +277,16 @@ def test_first_batches_are_no_gain_of_more_workers():
     assert cards(trace) == {"epoch_starts"}
 
 
-def recorded_epoch(folder: Path, persistent: bool, worker: int = 0) -> Trace:
+def recorded_epoch(folder: Path, persistent: bool) -> Trace:
     """The first batch after the end of an epoch is waited for 30 us, and its worker takes 14 us to produce it; the
     other batches are prefetched."""
     waits = [1, 30, 1, 1, 1, 1]
-    main, made = File(folder, "main", persistent_workers=persistent), File(folder, f"w{worker}")
+    main, made = File(folder, "main", persistent_workers=persistent), File(folder, "w0")
     main.received(9, asked=0, there=0, returned=1)
     at = 7
     for batch, wait in enumerate(waits[1:]):
         main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
-        if worker == 0 or batch:
-            made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
+        made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
         at += wait + 6
     main.write()
     made.write()
@@ -312,7 +310,7 @@ def test_longer_epochs_wait_for_none_of_a_first_batch(tmp_path: Path):
 
 def test_the_time_in_which_a_new_iterator_is_set_up_is_saved_with_its_workers(tmp_path: Path):
     """On a GPU it is a matter of the host's cards."""
-    results = {analysis.id: analysis.analyse(recorded_epoch(tmp_path, persistent=False)) for analysis in ANALYSES}
+    results = analysed(recorded_epoch(tmp_path, persistent=False))
     loading, overview = results["data_loading"], results["overview"]
     starts = msgspec.structs.replace(loading.causes.starts, setup_ns=500)  # type: ignore[attr-defined]
     causes = msgspec.structs.replace(loading.causes, starts=starts)  # type: ignore[attr-defined]
@@ -505,7 +503,7 @@ def test_a_pageable_batch_beside_kernels_costs_nothing():
     ids=["bursts", "jitter", "steady", "single", "simulated-3", "simulated-1", "epochs", "evaluation"],
 )  # fmt: skip
 def test_the_cards_share_one_exposed_wait(trace: Trace):
-    results = {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    results = analysed(trace)
     gains = {insight.id: insight.gain_ns for insight in judge(results).insights if insight.id in LOADER_CARDS}
     loading = results["data_loading"]
     shares = loading.causes.shares  # type: ignore[attr-defined]

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.recorder_files import with_records
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight
 from tb_steptime.text.printer import plain
+from tests.drawn.cards import analysed
 from tests.drawn.recorder_files import File, drawn
 
 
@@ -29,7 +29,7 @@ def results(tmp_path: Path) -> dict[str, Any]:
             file.produced(batch, 7 * batch - 3, 7 * batch - 1, 7 * batch + 1)
         file.write()
     trace = with_records(drawn(tmp_path))[0]
-    return {analysis.id: analysis.analyse(trace) for analysis in ANALYSES}
+    return analysed(trace)
 
 
 def judged(results: dict[str, Any], **changes: Any) -> dict[str, Insight]:

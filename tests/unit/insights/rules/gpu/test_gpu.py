@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from tb_steptime.analyses import ANALYSES
-from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.insights.rules.host.host_bound import MANY_KERNELS
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job
-from tests.drawn.cards import said
+from tests.drawn.cards import judged, said
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
@@ -40,7 +38,7 @@ HOST_BOUND = WORKING.replace("y", ".")
 def found(id: str, drawing: str, **kwargs: Any) -> Insight | None:
     kwargs = {"devices": {0: A100}, "calls": {"y": "cudaStreamSynchronize"}, "cell_ns": 100 * US} | kwargs
     trace = timeline(drawing, **kwargs)
-    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    judgement = judged(trace)
     return next((insight for insight in judgement.insights if insight.id == id), None)
 
 
@@ -232,7 +230,7 @@ def test_the_resnet_without_tensor_cores():
     """Kernels of 66.7 ms a step could use them: no gain while the loader limits the job, and up to 7/8 of it
     afterwards."""
     trace = read_real("kineto_v100_resnet50/workers0/worker0.1623143089861.pt.trace.json.gz")
-    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    judgement = judged(trace)
     insight = next(insight for insight in judgement.insights if insight.id == "tensor_cores_unused")
     assert insight.gain_ns == 0
     assert insight.how is not None
@@ -429,7 +427,7 @@ def test_other_devices_go_by_their_own_names():
     trace = timeline("""
         step     | 11111111112222222222 |
         kernel 7 | kk...kk...kk...kk... |""", job=Job(accelerator="XPU"))  # fmt: skip
-    judgement = judge({analysis.id: analysis.analyse(trace) for analysis in ANALYSES})
+    judgement = judged(trace)
     insight = next(insight for insight in judgement.insights if insight.id == "trace_quality")
     assert plain(judgement.verdict.text).startswith("The XPU is idle for ")
     assert insight.how == "profile(activities=[ProfilerActivity.CPU, ProfilerActivity.XPU])"

@@ -58,13 +58,13 @@ _STAGES_BY_NUMBER = dict(enumerate(_STAGES.values(), start=1))
 _WORK = ("kernel", "gpu_memcpy", "gpu_memset")
 
 
-class Taking:
+class PacketSink:
     """Takes packets one by one; `finish` when there are no more.
 
     columns, damage    what was read, and what was lost on the way
     event_count        slices, render stages and samples of counters
     known_count        slices and render stages of categories that PyTorch has
-    stage_count        render stages that are kernels, copies or sets
+    stage_count        render stages that are kernels, copies or memsets
     architectures      of devices, from their render stages: {0: "sm_90"}
     other_count        packets of kinds that PyTorch does not write
     """

@@ -90,7 +90,7 @@ export function ProseCell({ prose, texts }: { prose: Prose; texts: ReadonlyMap<s
   );
 }
 
-interface SaidOnceProps {
+interface SharedTextLinesProps {
   columns: readonly Pick<ProseColumn<never>, "id" | "label">[];
   /** Ids of the columns that the table shows. */
   shown: ReadonlySet<string>;
@@ -98,12 +98,12 @@ interface SaidOnceProps {
   texts: SharedTexts;
 }
 
-export function SaidOnce({ columns, shown, rows, texts }: SaidOnceProps) {
+export function SharedTextLines({ columns, shown, rows, texts }: SharedTextLinesProps) {
   return columns.map(({ id, label }) =>
     [...(texts.get(id) ?? [])]
       .filter(([, { mark }]) => (mark === "") !== shown.has(id))
       .map(([whole, { text, more, rows: number, mark }]) => (
-        <p key={whole} class="said-once quiet small">
+        <p key={whole} class="shared-texts quiet small">
           <b>{mark || label}</b>
           {mark === "" ? ": " : `, ${count(number)} of ${count(rows)} rows: `}
           {typeof text === "string" ? text : <Sentence phrase={text} />}

@@ -3,7 +3,7 @@
 Events are those of some steps of each span, as its Timeline would request them.
 
     recording   |  step 3  |  step 4  |  step 5  |
-    held               [....step 4....]              a little at either side, as the Timeline opens it
+    included           [....step 4....]              a little at either side, as the Timeline opens it
 
 Narrow events are merged with their neighbours, so that a page stays small. A merged box says how many events it holds.
 
@@ -53,8 +53,8 @@ Wanted = tuple[int, int] | None
 
 
 class IncludedSteps(msgspec.Struct, frozen=True):
-    """steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is held, from the
-    span's origin. joined: events that have no box of their own."""
+    """steps: their names; none: the whole recording, which has no steps. [start_ns, end_ns): what is included,
+    from the span's origin. joined: events that have no box of their own."""
 
     steps: list[str]
     start_ns: int
@@ -79,12 +79,12 @@ class IncludedEvents(msgspec.Struct, frozen=True):
 
 def events_of(span: ServedSpan, events: EventFile, wanted: Wanted) -> IncludedEvents:
     """Returns the events of a span that has some of the wanted steps."""
-    return _held(events, span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or [])
+    return _included_events(events, span.at_hand().result("timeline", TimelineResult), steps_of(span, wanted) or [])
 
 
 def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
-    """Returns the steps that a report holds of a span; none: all of a recording without steps. None: it has none of
-    those that were asked for."""
+    """Returns the steps that a report includes of a span; none: all of a recording without steps. None: it has none of
+    the wanted ones."""
     steps = span.at_hand().result("timeline", TimelineResult).steps
     if wanted is not None:
         return [step for step in steps if step.name.isdigit() and wanted[0] <= int(step.name) <= wanted[1]] or None
@@ -93,7 +93,7 @@ def steps_of(span: ServedSpan, wanted: Wanted) -> list[TimelineStep] | None:
     return [step for step in steps if step.name == shown] or by_length[(len(steps) - 1) // 2 :][:1]
 
 
-def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> IncludedEvents:
+def _included_events(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineStep]) -> IncludedEvents:
     first, last = _whole(timeline)
     start, end = _window(steps, first, last)
     folded = timeline_page(events, start, end, 1, folded=True, most_boxes=MOST_BOXES)
@@ -102,8 +102,10 @@ def _held(events: EventFile, timeline: TimelineResult, steps: Sequence[TimelineS
     numbers = sorted({number for page in pages for number in page.boxes.event})
     described = [detail for number in numbers if (detail := event_detail(events, number)) is not None]
     moved, rows = _moved(events, described)
-    steps_held = IncludedSteps([step.name for step in steps], start, end, _joined(pages[-1]))
-    return IncludedEvents(steps_held, folded, whole, described, moved, rows, busy_bins(events, first, last, _BUSY_BINS))
+    included_steps = IncludedSteps([step.name for step in steps], start, end, _joined(pages[-1]))
+    return IncludedEvents(
+        included_steps, folded, whole, described, moved, rows, busy_bins(events, first, last, _BUSY_BINS)
+    )
 
 
 def _whole(timeline: TimelineResult) -> tuple[int, int]:
@@ -152,7 +154,7 @@ class IncludedFlames(msgspec.Struct, frozen=True):
     pages: list[FlamePage]
 
 
-def held_flames(events: EventFile) -> IncludedFlames:
+def included_flames(events: EventFile) -> IncludedFlames:
     """Returns the flame graphs of one span; none where it has no ops."""
     ways = [(by, where) for where in get_args(Where) for by in get_args(FlameBy)]
     pages = [page for by, where in ways if (page := flame_page(events, by, where)) is not None]
@@ -162,18 +164,18 @@ def held_flames(events: EventFile) -> IncludedFlames:
 def fitting(flames: Mapping[str, IncludedFlames]) -> dict[str, IncludedFlames]:
     """Returns by span id flame graphs with so few frames that they fit into a report; if nothing else helps, only of as
     many spans as fit."""
-    held: dict[str, IncludedFlames] = {}
+    fitted: dict[str, IncludedFlames] = {}
     for smallest in _SMALLEST:
-        held = {id: IncludedFlames([coarser(page, smallest) for page in each.pages]) for id, each in flames.items()}
-        if _size(held) <= _MOST_JSON_BYTES:
+        fitted = {id: IncludedFlames([coarser(page, smallest) for page in each.pages]) for id, each in flames.items()}
+        if _size(fitted) <= _MOST_JSON_BYTES:
             break
-    while _size(held) > _MOST_JSON_BYTES:
-        held.popitem()
-    return held
+    while _size(fitted) > _MOST_JSON_BYTES:
+        fitted.popitem()
+    return fitted
 
 
-def _size(held: Mapping[str, IncludedFlames]) -> int:
-    return sum(len(msgspec.json.encode(each)) for each in held.values())
+def _size(flames: Mapping[str, IncludedFlames]) -> int:
+    return sum(len(msgspec.json.encode(each)) for each in flames.values())
 
 
 def coarser(page: FlamePage, smallest: int) -> FlamePage:
@@ -225,9 +227,9 @@ _SECONDS_BETWEEN_LOOKS = 0.02
 
 
 @dataclass(frozen=True)
-class Besides:
-    """What a report is to hold besides the views. timeline: single events of `steps`; flame: flame graphs of all
-    spans."""
+class Extras:
+    """What a report is to include in addition to the views. timeline: single events of `steps`; flame: flame graphs of
+    all spans."""
 
     timeline: bool = False
     steps: Wanted = None
@@ -235,18 +237,20 @@ class Besides:
 
 
 @dataclass(frozen=True)
-class Included:
-    """What a report holds besides its answers, by span id."""
+class IncludedExtras:
+    """What a report includes in addition to its answers, by span id."""
 
     events: dict[str, IncludedEvents] = field(default_factory=dict)
     flames: dict[str, IncludedFlames] = field(default_factory=dict)
 
 
-def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Callable[[int, int], None]) -> Included:
-    """Reads what was asked for. Traces that cannot be read are added to problems. show is called with the number of
+def read_extras(
+    store: Store, wanted: Extras, problems: list[Problem], show: Callable[[int, int], None]
+) -> IncludedExtras:
+    """Reads the wanted extras. Traces that cannot be read are added to problems. show is called with the number of
     spans that are done and the number of all."""
-    held = Included()
-    chosen = [span for span in store.directory.spans()[1] if span.measured and (asked.flame or _steps(span, asked))]
+    included = IncludedExtras()
+    chosen = [span for span in store.directory.spans()[1] if span.measured and (wanted.flame or _steps(span, wanted))]
     for at, span in enumerate(chosen):
         show(at, len(chosen))
         try:
@@ -254,19 +258,15 @@ def held_besides(store: Store, asked: Besides, problems: list[Problem], show: Ca
         except SpanFailed as failed:
             problems.append(failed.problem)
             continue
-        _hold(held, span, events, asked)
-    return Included(held.events, fitting(held.flames))
+        if _steps(span, wanted):
+            included.events[span.found.id] = events_of(span, events, wanted.steps)
+        if wanted.flame:
+            included.flames[span.found.id] = included_flames(events)
+    return IncludedExtras(included.events, fitting(included.flames))
 
 
-def _steps(span: ServedSpan, asked: Besides) -> bool:
-    return asked.timeline and steps_of(span, asked.steps) is not None
-
-
-def _hold(held: Included, span: ServedSpan, events: EventFile, asked: Besides) -> None:
-    if _steps(span, asked):
-        held.events[span.found.id] = events_of(span, events, asked.steps)
-    if asked.flame:
-        held.flames[span.found.id] = held_flames(events)
+def _steps(span: ServedSpan, wanted: Extras) -> bool:
+    return wanted.timeline and steps_of(span, wanted.steps) is not None
 
 
 def _event_file(store: Store, span: ServedSpan, following: Sequence[ServedSpan]) -> EventFile:

@@ -121,7 +121,7 @@ _COMPILES = expression(
 )
 
 
-class Doing(msgspec.Struct, frozen=True):
+class HostActivity(msgspec.Struct, frozen=True):
     """What the host does for most of a time range.
 
     kind, name   "nothing" and None if nothing lasts for most of the range; "op" and None if ops of several names, or
@@ -150,17 +150,17 @@ _BLOCK = 1 << 14
 #: Kinds of events that name the user's code.
 _NAMES_CODE = (Kind.PYTHON, Kind.USER)
 
-NOTHING = Doing("nothing", None, None, False)
+NOTHING = HostActivity("nothing", None, None, False)
 
 
-def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
+def activity_in(trace: Trace, thread: int, start: int, end: int) -> HostActivity:
     """Returns what the thread does; if nothing, what those of the autograd engine and the training do, which work while
     it waits."""
     one_at_a_time = {*training_threads(trace), *autograd_threads(trace)}
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
     rows = _lasting(trace, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
-    found = [_doing(trace, mine, start, end) for mine in of_thread]
+    found = [_activity(trace, mine, start, end) for mine in of_thread]
     one = next((each for each in found if each.kind in ("call", "op")), None) or next(
         (each for each in found if each.name), found[0]
     )
@@ -170,7 +170,7 @@ def doing_in(trace: Trace, thread: int, start: int, end: int) -> Doing:
     return next((each for each in several if each.kind != "nothing"), one)
 
 
-def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) -> Doing:
+def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) -> HostActivity:
     """What the outermost ops that begin in the range on a thread do for most of it together. The name is None if those
     of no one name do."""
     events = trace.events
@@ -185,7 +185,7 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
     most = int(sums.argmax())
     long = sums[most] >= max(MOSTLY * (end - start), LEAST_NAMED_NS * np.count_nonzero(place == most))
     name = trace.strings[int(names[most])] if long else None
-    return Doing("op", name, None, compiles)
+    return HostActivity("op", name, None, compiles)
 
 
 def _lasting(trace: Trace, start: int, end: int) -> Int64:
@@ -241,7 +241,7 @@ def _step_ranges(trace: Trace) -> Int64:
     return rows
 
 
-def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
+def _activity(trace: Trace, rows: Int64, start: int, end: int) -> HostActivity:
     """Returns the activity that fills most of the range, out of the rows that last longest in it."""
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
@@ -255,8 +255,10 @@ def _doing(trace: Trace, rows: Int64, start: int, end: int) -> Doing:
             alike = events.dur_ns[_alike_to(trace, row)] if kind in ("op", "call") else ()
             unusual = len(alike) >= ENOUGH_ALIKE and bool(events.dur_ns[row] >= UNUSUAL_TIMES * median(alike))
             busiest = busiest_of(trace, np.array([row], np.int64), start, end) if kind == "frame" else None
-            return Doing(kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0)))
-    return Doing("nothing", None, None, compiles)
+            return HostActivity(
+                kind, short_range(short_frame(name)), inside, compiles, unusual, *(busiest or (None, 0))
+            )
+    return HostActivity("nothing", None, None, compiles)
 
 
 def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:

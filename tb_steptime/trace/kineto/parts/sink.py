@@ -14,7 +14,7 @@ from tb_steptime.trace.kineto.notes import Damage
 from tb_steptime.trace.kineto.rows import EventBlock, RowDecoder, only_wanted
 
 
-class Taken(msgspec.Struct):
+class ReadEvents(msgspec.Struct):
     """The result of a walk. damage: without what only tables reveal; event_count: of every phase."""
 
     columns: Columns
@@ -27,7 +27,7 @@ class Damaged(Exception):
     """The first damage in a file that is not trusted beyond it."""
 
 
-class Taking:
+class EventSink:
     """The sink of a walk. Unless `trusting`, it stops at the first damaged event.
 
     wanted         which events are kept, by category and name; None for all
@@ -59,14 +59,14 @@ class Taking:
         self.columns.begin()
         self.decoder.repaired_value_count = self.decoder.repaired_string_count = 0
 
-    def taken(self) -> Taken:
+    def result(self) -> ReadEvents:
         damage, columns, decoder = self._damage, self.columns, self.decoder
         damage.timeless_count = columns.timeless_count
         damage.unpaired_end_count = columns.pairs.stray_count
         damage.repaired_value_count = decoder.repaired_value_count
         damage.repaired_string_count = decoder.repaired_string_count
         self._metadata.has_stacks = columns.has_stacks()
-        return Taken(columns, self._metadata, damage, self.event_count)
+        return ReadEvents(columns, self._metadata, damage, self.event_count)
 
     def events(self, text: bytes) -> bool:
         count = self._scanned.add(text) if self._scanned else None

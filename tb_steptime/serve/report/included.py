@@ -54,7 +54,7 @@ _NOT_READ = "This recording was not read when the report was written"
 _OPEN_IT = "Open the log directory in TensorBoard, or write the report again."
 
 
-class SaidOfRuns(msgspec.Struct, frozen=True):
+class TrendsTexts(msgspec.Struct, frozen=True):
     """The texts of the Trends view: its headline, and titles by picture."""
 
     headline: Headline
@@ -67,8 +67,8 @@ class IncludedTrends(msgspec.Struct, frozen=True):
 
     rows: list[TrendSpan]
     changes: list[Change]
-    of_all: dict[str, SaidOfRuns]
-    of_one: dict[str, SaidOfRuns]
+    of_all: dict[str, TrendsTexts]
+    of_one: dict[str, TrendsTexts]
 
 
 class IncludedAnswers(msgspec.Struct, frozen=True):
@@ -90,10 +90,10 @@ class IncludedAnswers(msgspec.Struct, frozen=True):
     keeps_paths: bool
 
 
-def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> IncludedAnswers:
+def included_answers(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> IncludedAnswers:
     """Collects the answers about all spans that are read so far; the others are marked as not read. scalars: the source
     of the job's own scalars. tried: the cards to tick; without any, the first ones of each span that can be ticked."""
-    index = _written(store.index(work=False))
+    index = _settled_index(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
     return IncludedAnswers(
@@ -113,7 +113,7 @@ def recorded(store: Store, scalars: JobScalars | None = None, tried: Collection[
     )
 
 
-def _written(index: Index) -> Index:
+def _settled_index(index: Index) -> Index:
     """Prepares the index for a report: removes the location of the log directory, and marks unread spans as failed."""
     return replace(index, runs=[_settled_run(run) for run in index.runs], places=[], problems=[])
 
@@ -152,14 +152,14 @@ def _trends(store: Store, runs: Sequence[str]) -> IncludedTrends:
     return IncludedTrends(
         rows=whole.spans,
         changes=whole.changes,
-        of_all={"": SaidOfRuns(whole.headline, dict(whole.titles)), **{run: _said(store, [], run) for run in runs}},
-        of_one={run: _said(store, [run], None) for run in runs},
+        of_all={"": TrendsTexts(whole.headline, dict(whole.titles)), **{run: _texts(store, [], run) for run in runs}},
+        of_one={run: _texts(store, [run], None) for run in runs},
     )
 
 
-def _said(store: Store, runs: Sequence[str], focus: str | None) -> SaidOfRuns:
+def _texts(store: Store, runs: Sequence[str], focus: str | None) -> TrendsTexts:
     page = store.trends(SpanNames(runs), TrendsRequest(focus, strips=0), work=False)
-    return SaidOfRuns(page.headline, dict(page.titles))
+    return TrendsTexts(page.headline, dict(page.titles))
 
 
 def _pair(store: Store, base: ServedSpan, candidate: ServedSpan) -> ComparePage | None:
@@ -167,19 +167,19 @@ def _pair(store: Store, base: ServedSpan, candidate: ServedSpan) -> ComparePage 
     return None if isinstance(page, Waiting) else page
 
 
-#: Maximum number of cells (ranks times steps) of a job whose waits are held; more would add several MB to the page.
+#: Maximum number of cells (ranks times steps) of a job whose waits are included; more would add several MB to the page.
 MOST_CELLS = 20_000
 
 
 def jobs_of(store: Store, spans: Iterable[ServedSpan]) -> list[RanksPage]:
     """Returns one page for each job, and for each span that belongs to no job."""
     pages: list[RanksPage] = []
-    held: set[str] = set()
+    included: set[str] = set()
     for span in spans:
-        page = None if span.found.id in held else _page(store, span.found.id)
+        page = None if span.found.id in included else _page(store, span.found.id)
         if page is not None:
             pages.append(page)
-            held.update(page.spans)
+            included.update(page.spans)
     return pages
 
 
@@ -216,7 +216,7 @@ def _without_hosts(job: JobRanks) -> JobRanks:
     return replace(job, ranks=[replace(row, host=names.get(row.host or "")) for row in job.ranks])
 
 
-#: Maximum number of runs of which every pair is held.
+#: Maximum number of runs of which every pair is included.
 _FEW_RUNS = 4
 
 
@@ -240,7 +240,7 @@ def pairs_of(spans: Sequence[ServedSpan]) -> Iterator[tuple[ServedSpan, ServedSp
 def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterator[tuple[ServedSpan, ServedSpan]]:
     """shown: the runs of the chains. Every run, shown or not, is also paired with the run recorded before it."""
     for simulated in (False, True):
-        in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded)
+        in_order = sorted((span for span in runs if _is_simulated(span) is simulated), key=_recorded_ns)
         in_chain = [span for span in in_order if span.found.run in shown]
         from_first = ((in_chain[0], other) for other in in_chain[1:])
         yield from dict.fromkeys([*pairwise(in_order), *pairwise(in_chain), *from_first])
@@ -248,12 +248,12 @@ def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterato
 
 def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
     """Returns the runs of the chain, in the order of `spans`."""
-    newest = {span.found.run: _recorded(span) for span in sorted(spans, key=_recorded)}
+    newest = {span.found.run: _recorded_ns(span) for span in sorted(spans, key=_recorded_ns)}
     kept = set(sorted(newest, key=newest.__getitem__)[-MOST_IN_CHAIN:])
     return [run for run in dict.fromkeys(span.found.run for span in spans) if run in kept]
 
 
-def _recorded(span: ServedSpan) -> int:
+def _recorded_ns(span: ServedSpan) -> int:
     return span.at_hand().facts.origin_ns
 
 

@@ -29,7 +29,7 @@ function read(rows: readonly Row[]) {
   const plain = (part: string) => part.replace(/<[^>]*>/g, "").replaceAll("\u00a0", "");
   const texts = (pattern: RegExp, within = html) => [...within.matchAll(pattern)].map(([, text]) => plain(text!));
   return {
-    lines: texts(/<p class="said-once[^>]*>(.*?)<\/p>/gs),
+    lines: texts(/<p class="shared-texts[^>]*>(.*?)<\/p>/gs),
     heads: texts(/<th[^>]*>(.*?)<\/th>/gs),
     rows: [...html.matchAll(/<tr[^>]*tabindex[^>]*>(.*?)<\/tr>/gs)].map(([, row]) =>
       texts(/<td[^>]*>(.*?)<\/td>/gs, row),
