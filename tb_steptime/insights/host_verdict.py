@@ -195,9 +195,10 @@ def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
     """Returns the one rare pause of the host that makes most of the span's idle time. The idle
     time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
+    steps = len(host.steps if host.judged is None else host.judged.steps)
     for pause in host.pauses:
         others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
-        if pause.idle_ns * len(host.steps) - others_ns >= LEADING_FRACTION * idle.total_ns * len(host.steps):
+        if pause.idle_ns * steps - others_ns >= LEADING_FRACTION * idle.total_ns * steps:
             return pause
     return None
 
