@@ -79,8 +79,14 @@ LEAST_FLOPS = 4_000_000
 #: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
 #: are twice as many bytes.
 _LEAST_SIDE = 32
-#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them: one
-#: core with AVX2 reaches 2 to 3. In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
+#: Maximum rate of products of 16 bits that a CPU computes without instructions for them, as a share of that of the
+#: recording's products in FP32: with AVX2 they reach a fourteenth to a quarter of it, and with AVX-512 BF16 or AMX more
+#: than all of it. Both rates are of the same cores under the same load.
+_FAR_BELOW_FP32 = 0.25
+#: Minimum time of such a product, so that calling it and waking threads, some 20 us, is little of it.
+_LONG_PRODUCT_NS = 100_000
+#: The same rate, in operations per ns, where the recording has no products in FP32: one core with AVX2 reaches 2 to 3.
+#: In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
 WITHOUT_INSTRUCTIONS = 4.0
 #: Rate in FP32 where the recording has no such product; one core with AVX2 exceeds it.
 FP32_RATE = 8.0
@@ -271,10 +277,12 @@ def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
     if half is None:
         return None
     at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
-    if rate > WITHOUT_INSTRUCTIONS:
-        return None
-    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else FP32_RATE
-    return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate < fp32_rate else None
+    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else None
+    if fp32_rate is None:
+        return SlowHalf(_HALF[half], at, rate, FP32_RATE) if rate <= WITHOUT_INSTRUCTIONS else None
+    calls = int((by_type[half] > 0).sum()) / len(find_steps(trace).steps)
+    slow = rate <= _FAR_BELOW_FP32 * fp32_rate and at >= _LONG_PRODUCT_NS * calls
+    return SlowHalf(_HALF[half], at, rate, fp32_rate) if slow else None
 
 
 def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:

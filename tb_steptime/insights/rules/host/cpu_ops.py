@@ -232,10 +232,11 @@ _FULL = """model.float()  # and no torch.autocast("cpu")
 
 
 def slow_half(facts: Facts) -> Insight | None:
-    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a rate that shows that
-    the CPU has no instructions for them.
+    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a quarter of the rate of
+    its products in FP32 or less, or without these at 4 GFLOP/s or less: the CPU has no instructions for them.
 
-    Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count.
+    Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count,
+    and they are compared with others only where they take 0.1 ms on average.
     Products of few rows, which wait for their weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is ten
     times as fast. Another process that takes the core: each op counts with its lower median over the steps.
     Convolutions, of which the library computes some in FP32: they do not count.

@@ -14,7 +14,7 @@ from tb_steptime.trace.model import Device, Job, Trace
 from tests.drawn.memory import CPU, GPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
-MS = 1_000_000
+US, MS = 1_000, 1_000_000
 _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
 NAMES = {"c": "aten::mkldnn_convolution", "b": "aten::convolution_backward", "m": "aten::addmm", "e": "aten::mul"}
 
@@ -410,8 +410,12 @@ _ONE_ROW = "[[1,8192],[8192,8192]]"  # 134 MFLOP, and as many bytes of weights
     [
         ("hhhhhhee..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 134_217_728 / 8),
         ("hhhhhhee..", _MM, "c10::Half", 10 * MS, 60 * MS - 134_217_728 / 8),
-        ("hhhhhhss..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 20 * MS),  # at the rate of FP32 in this recording
+        ("hhhhhhhhss", _MM, "c10::BFloat16", 10 * MS, 80 * MS - 20 * MS),  # at a quarter of the rate of FP32
+        ("hhhhhhhss.", _MM, "c10::BFloat16", 10 * MS, None),  # at more: a slow CPU, or a loaded one
         ("hhhhhhee..", _MM, "c10::BFloat16", MS, None),  # 22 GFLOP/s
+        ("hhhhhhs...", _MM, "c10::BFloat16", MS, 6 * MS - MS),  # a sixth of the rate of FP32
+        ("hhhhhs....", _MM, "c10::BFloat16", 20 * US, 100 * US - 20 * US),
+        ("hhhhhs....", _MM, "c10::BFloat16", 19 * US, None),  # calling it may take the time
         ("hhhhhhee..", _MM, "float", 10 * MS, None),
         ("hhhhhhee..", _SMALL, "c10::BFloat16", 10 * MS, None),
         ("hhhhhhee..", _ONE_ROW, "c10::BFloat16", 10 * MS, None),
