@@ -112,7 +112,7 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
     self_ns           its time without that of ops inside it, added up over the threads
     usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
-                      interruption
+                      interruption; no more than self_ns
     dtype             type of the first input in most of that time, in torch's words; None if not recorded
     allocated_bytes   bytes that it allocates on the CPU, without the ops inside it, whether or not they are freed; None
                       if memory was not recorded
@@ -129,7 +129,7 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 class CpuGroup(msgspec.Struct, frozen=True):
     """Ops of one kind, in the mean step.
 
-    usual_ns     their time in a step in which each op takes its lower median time
+    usual_ns     their time in a step in which each op takes its lower median time; no more than self_ns
     op, op_ns    the op with most of that time, and its time
     calls        number of calls
     dimensions   number of dimensions along which filters of convolutions, or windows of pooling, move for most of the
@@ -213,6 +213,14 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
+
+    def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
+        """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
+        interrupted: of the usual time of all ops and the time outside of ops. No more than their own mean, which the
+        tables show."""
+        usual_ns = sum(each.usual_ns for each in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
+        undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
+        return min(row.self_ns, row.usual_ns * self.step_ns // max(undisturbed_ns, 1))
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
@@ -320,8 +328,7 @@ def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
     mine = are_named(trace, rows, _FILLS.match) & (innermost(trace, alone, rows) >= 0)
     if not mine.any():
         return 0
-    usual_ns = _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
-    return min(usual_ns, int(own_ns[mine].sum()) // len(steps.steps))
+    return _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
@@ -440,7 +447,8 @@ def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
     """Estimated time in the mean step: the lower median over the steps that run any of the ops, times the share of
     these steps. The median is taken per op if these steps run equally many, and of their sums otherwise. An optimizer
-    that updates in each fourth step has a quarter of its time."""
+    that updates in each fourth step has a quarter of its time. No more than the mean, which is less where few steps run
+    them faster."""
     step = np.searchsorted(steps, start, side="right") - 1
     by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
     middle = (len(by_step) - 1) // 2
@@ -448,7 +456,7 @@ def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
         usual_ns = int(np.sort(np.stack(by_step), axis=0)[middle].sum())
     else:
         usual_ns = int(sorted(each.sum() for each in by_step)[middle])
-    return usual_ns * len(by_step) // len(steps)
+    return min(usual_ns * len(by_step), int(own_ns.sum())) // len(steps)
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:
