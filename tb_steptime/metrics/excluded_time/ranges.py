@@ -117,7 +117,7 @@ def are_judged(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, *, paced_by_d
     [False, True, True, True]
     """
     judged, left = are_whole(recorded_ns, left_ns), np.asarray(left_ns)
-    if paced_by_device and judged[0] and judged.sum() > FEW_STEPS:
+    if paced_by_device and judged.sum() > FEW_STEPS and judged[0]:
         judged[0] = left[0] <= (1 + _FIRST_LONGER) * left[1:][judged[1:]].max()
     return judged
 
