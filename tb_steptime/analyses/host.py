@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
-from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, excluded_time, judged_ns, one_time_rows, whole_steps
+from tb_steptime.metrics.communication.summary import Communication, communication
+from tb_steptime.metrics.excluded_time.ranges import (
+    OneTimeCost,
+    are_judged,
+    excluded_time,
+    judged_ns,
+    one_time_rows,
+    whole_steps,
+)
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
@@ -101,6 +110,23 @@ class DeviceIdle(msgspec.Struct, frozen=True):
     mean: IdleNs
 
 
+class JudgedRows(msgspec.Struct, frozen=True):
+    """What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
+
+    steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
+    HostResult, and communication as in OverviewResult.
+    """
+
+    steps: list[int]
+    sites: list[SiteRow]
+    blocking: list[BlockingRow]
+    blocking_bubble_ns: int
+    copies: list[CopyRow]
+    pauses: list[Pause]
+    exchange_ns: int
+    communication: Communication | None
+
+
 class HostResult(msgspec.Struct, frozen=True):
     """device: the busiest one, whose figures represent the span; None with `unknown` if nothing ran on a GPU. Then only
     steps, phases and ranges of the host are measured.
@@ -114,6 +140,8 @@ class HostResult(msgspec.Struct, frozen=True):
     summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
     time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
     but launch calls.
+
+    judged: None where no step is left out, and without a device.
 
     Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
     outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
@@ -174,6 +202,7 @@ class HostResult(msgspec.Struct, frozen=True):
     without_cache: WithoutCache | None = None
     anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
+    judged: JudgedRows | None = None
 
 
 #: Maximum size of a single value: a number, or the size of a result.
@@ -190,22 +219,22 @@ def analyse(trace: Trace) -> HostResult:
 def _of_device(trace: Trace, device: int) -> HostResult:
     aggregates = step_aggregates(trace, device)
     mean, idle = aggregates.mean, aggregates.mean.idle_of(0)
-    judged = aggregates.of(whole_steps(trace, device)).mean
     launches, queue = launch_figures(trace, device), queue_levels(trace, device)
     rows = blocking_rows(trace, device, waited_collectives(trace))
     copies, full_ns = bucket_copies(trace, device), full_queue_ns(trace, device)
     host_floor_ns = measure(trace, "host_floor", None).value
     (low, high), labels = find_steps(trace).window, phase_labels(trace)
     replayed, gaps = replayed_step(trace), long_gaps(trace, device)
+    whole = aggregates.of(whole_steps(trace, device)).mean
+    bound = _bound(whole, launches, replayed, is_cpu_unrecorded(trace))
+    bound = _with_use_of_results(bound, whole.idle_of(0), rows, gaps)
     return HostResult(
         unknown=None,
         start_ns=low,
         end_ns=high,
         mean_step_ns=mean.step_ns,
         steps=_steps(trace, device, aggregates),
-        bound=_with_use_of_results(
-            _bound(judged, launches, replayed, is_cpu_unrecorded(trace)), judged.idle_of(0), rows, gaps
-        ),
+        bound=bound,
         cpu_unrecorded=is_cpu_unrecorded(trace),
         phases=phase_rows(trace, device, mean, mean_host_ns(trace)),
         ranges=range_rows(trace, idle_of_activity(trace, device)),
@@ -241,6 +270,25 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         recomputed=recomputed(trace, device),
         without_cache=without_cache(trace),
         anomaly=anomaly_checks(trace),
+        judged=_judged(trace, device, aggregates, bound),
+    )
+
+
+def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound) -> JudgedRows | None:
+    lengths = find_steps(trace).duration_ns
+    wanted = are_judged(lengths, judged_ns(trace, device), paced_by_device=bound is Bound.GPU)
+    if wanted.all():
+        return None
+    steps, mean = find_steps(trace).chosen(wanted), aggregates.of(wanted).mean
+    return JudgedRows(
+        steps=np.flatnonzero(wanted).tolist(),
+        sites=site_rows(trace, device, mean, steps),
+        blocking=blocking_rows(trace, device, waited_collectives(trace), steps)[:BLOCKING_ROWS],
+        blocking_bubble_ns=mean.bubble_ns(0),
+        copies=copy_rows(trace, steps),
+        pauses=pauses(trace, device, steps),
+        exchange_ns=mean.works_of(0).communication,
+        communication=communication(trace, steps),
     )
 
 

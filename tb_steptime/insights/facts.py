@@ -15,10 +15,10 @@ from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.analyses.tensor_cores import DeviceSplit, TensorCoresResult
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights.base import Confidence
-from tb_steptime.insights.judged_results import judged_exchanges, judged_host
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import Communication
-from tb_steptime.metrics.excluded_time.ranges import are_whole
+from tb_steptime.metrics.excluded_time.ranges import FEW_STEPS as FEW_STEPS
+from tb_steptime.metrics.excluded_time.ranges import are_judged
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTION, Bound
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 
 #: Minimum share of the step for a card: smaller gains are noise.
 WORTH_FRACTION = 0.01
-
-#: Number of steps below which a mean may be an accident.
-FEW_STEPS = 3
-
-
-#: A first step that is longer than any other by more than this share began with an idle device.
-FIRST_LONGER = 0.1
 
 #: Share of the recording from which on, if it is left out, the rest says little about later steps.
 LITTLE_FRACTION = 0.5
@@ -106,11 +99,18 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def host(self) -> HostResult:
-        """The Host view. Where steps are left out, sites and blocking calls have no more than fits in the others."""
-        recorded, judged = self.idle_as_recorded, self.idle
-        if recorded is None or judged is None or len(self.judged_steps) == len(self.overview.steps):
+        """The Host view. Where steps are left out, its rows are means over the others, where it has these."""
+        rows = self._host.judged
+        if rows is None:
             return self._host
-        return judged_host(self._host, recorded, judged, self.judged_steps)
+        return msgspec.structs.replace(
+            self._host,
+            sites=rows.sites,
+            blocking=rows.blocking,
+            blocking_bubble_ns=rows.blocking_bubble_ns,
+            copies=rows.copies,
+            pauses=rows.pauses,
+        )
 
     @property
     def _host(self) -> HostResult:
@@ -162,26 +162,20 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
         without a device, whose steps lack nothing but one-time work. The first one is not among them where it
         `starts_longer`."""
-        return self._whole_steps[1:] if self.starts_longer else self._whole_steps
+        return self._places(paced_by_device=self.has("host") and self._host.bound is Bound.GPU)
 
-    @cached_property
-    def _whole_steps(self) -> list[int]:
+    def _places(self, *, paced_by_device: bool) -> list[int]:
         steps = self.overview.steps
         if self.overview.device is None:
             return list(range(len(steps)))
-        whole = are_whole([each.duration_ns for each in steps], [each.judged_ns for each in steps]).tolist()
-        return [place for place, is_whole in enumerate(whole) if is_whole]
+        lengths = [each.duration_ns for each in steps], [each.judged_ns for each in steps]
+        judged = are_judged(*lengths, paced_by_device=paced_by_device).tolist()
+        return [place for place, is_judged in enumerate(judged) if is_judged]
 
     @cached_property
     def starts_longer(self) -> bool:
-        """Whether the device sets the pace and the first step is longer than every other one: it began with an idle
-        device, behind which the host had to get ahead. False if too few others are whole, and where the Host view could
-        not be computed."""
-        whole = self._whole_steps
-        if 0 not in whole or len(whole) <= FEW_STEPS or not self.has("host") or self._host.bound is not Bound.GPU:
-            return False
-        first_ns, *others_ns = [self.overview.steps[each].judged_ns for each in whole]
-        return first_ns > (1 + FIRST_LONGER) * max(others_ns)
+        """Whether the first step is whole, and left out because it is longer than every other one."""
+        return len(self.judged_steps) < len(self._places(paced_by_device=False))
 
     @cached_property
     def step_ns(self) -> int:
@@ -271,25 +265,19 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             return idle_ns
         return round(idle_ns * judged.data_loading / recorded.data_loading)
 
-    @cached_property
+    @property
     def communication(self) -> Communication | None:
-        """What the step exchanges; None if nothing is exchanged. Where steps are left out, no more of it is exposed
-        than in the others."""
-        found = self.overview.communication
-        if found is None or len(self.judged_steps) == len(self.overview.steps):
-            return found
-        parts = [self.overview.steps[each].parts_ns.communication for each in self.judged_steps]
-        return judged_exchanges(found, whole_mean(sum(parts), len(parts)))
+        """What the step exchanges, mean over `judged_steps`; None if nothing is exchanged."""
+        rows = self._host.judged if self.has("host") else None
+        return self.overview.communication if rows is None else rows.communication
 
-    @cached_property
+    @property
     def exchange_ns(self) -> int:
-        """The time a step in which the main device only communicates, mean over `judged_steps`, ns. Of a process with
-        several devices it is known as a mean over all steps: no more of it counts than the device works in these."""
-        parts = [self.overview.steps[each].parts_ns.communication for each in self.judged_steps]
+        """The time a step in which the main device only communicates, mean over `judged_steps`, ns."""
+        if self._host.judged is not None:
+            return self._host.judged.exchange_ns
         mean_ns = sum(segment.ns for segment in self._host.segments if segment.id == "communication")
-        if len(self._host.devices) == 1 and len(parts) < len(self.overview.steps):
-            mean_ns = whole_mean(sum(parts), len(parts))
-        return min(mean_ns, self.busy_ns)
+        return min(mean_ns, self.busy_ns)  # part of it may be work from before the recording
 
     @property
     def replayed(self) -> WhatIf | None:

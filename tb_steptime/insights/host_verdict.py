@@ -195,9 +195,10 @@ def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
     """Returns the one rare pause of the host that makes most of the span's idle time. The idle
     time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
+    steps = len(host.steps if host.judged is None else host.judged.steps)
     for pause in host.pauses:
         others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
-        if pause.idle_ns * len(host.steps) - others_ns >= LEADING_FRACTION * idle.total_ns * len(host.steps):
+        if pause.idle_ns * steps - others_ns >= LEADING_FRACTION * idle.total_ns * steps:
             return pause
     return None
 
@@ -393,20 +394,14 @@ def _computes(facts: Facts) -> Phrase:
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
         words = "torch.compile is at work for {part} of a step of {step}."
         return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
-    ops = facts.host.cpu.ops if facts.host.cpu else []
-    longest = max(ops, key=_lasting_ns, default=None)
-    if longest is None or facts.share(_lasting_ns(longest)) < _WORTH_NAMING:
+    cpu = facts.host.cpu
+    longest = max(cpu.ops, key=cpu.lasting_ns, default=None) if cpu else None
+    if cpu is None or longest is None or facts.share(lasting_ns := cpu.lasting_ns(longest)) < _WORTH_NAMING:
         return phrase("The CPU computes for {share} of a step of {step}.", step=ns(facts.step_ns), share=computes)
     values = {"step": ns(facts.step_ns), "share": computes, "op": text(op_name(longest))}
-    values |= {"part": fraction(facts.share(_lasting_ns(longest)))}
-    often = "usually " if longest.usual_ns < longest.self_ns else ""
+    values |= {"part": fraction(facts.share(lasting_ns))}
+    often = "usually " if lasting_ns < cpu.ops[0].self_ns else ""  # the op with the largest mean
     return Phrase(f"The CPU computes for {{share}} of a step of {{step}}; {{op}} {often}takes most, {{part}}.", values)
-
-
-def _lasting_ns(row: CpuOpRow) -> int:
-    """Returns the time of an op in a step, without calls that were interrupted, but no more than its mean: the tables
-    beside the sentence give the mean."""
-    return min(row.usual_ns, row.self_ns)
 
 
 def op_name(row: CpuOpRow) -> str:

@@ -30,7 +30,7 @@ from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals, equal_bins
 from tb_steptime.trace.model import Trace, are_named, find_launches, launched_before, shared
 from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, UInt8, distinct_in, is_in, median
 
 #: Number of bins of the coarsest level, factor between levels, and maximum number of bins of the finest level.
@@ -301,9 +301,9 @@ def run_ahead_ns(trace: Trace) -> Int64:
     return _ahead(trace, find_launches(trace).call, find_launches(trace).activity)
 
 
-def by_site(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
-    """Returns the figures by id of the place; places that launched nothing are left out."""
-    return _launched_from(trace, device, activity_sites(trace), tuple(site.id for site in SITES))
+def by_site(trace: Trace, device: int, steps: Steps | None = None) -> dict[str, LaunchedFrom]:
+    """Returns the figures by id of the place; places that launched nothing are left out. steps: None for all."""
+    return _launched_from(trace, device, activity_sites(trace), tuple(site.id for site in SITES), steps)
 
 
 def by_phase(trace: Trace, device: int) -> dict[str, LaunchedFrom]:
@@ -345,9 +345,13 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     )
 
 
-def _launched_from(trace: Trace, device: int, group: UInt8, names: tuple[str, ...]) -> dict[str, LaunchedFrom]:
-    launches, steps = find_launches(trace), len(find_steps(trace).steps)
+def _launched_from(
+    trace: Trace, device: int, group: UInt8, names: tuple[str, ...], chosen: Steps | None = None
+) -> dict[str, LaunchedFrom]:
+    launches, steps = find_launches(trace), len((chosen or find_steps(trace)).steps)
     here = _in_steps(trace, device)
+    if chosen is not None:
+        here[here] = chosen.holding(trace.events.start_ns[launches.activity[here]]) >= 0
     found = {}
     for place in distinct_in(group[here]).tolist():
         mine = np.flatnonzero(here & (group == place))

@@ -77,6 +77,13 @@ def exposure(trace: Trace) -> Exposure:
     )
 
 
+def exposure_within(trace: Trace, windows: Intervals) -> Exposure:
+    """The same, within these windows alone."""
+    shown = exposure(trace)
+    alone = shown.alone & windows
+    return msgspec.structs.replace(shown, exposed_ns=_exposed_ns(find_collectives(trace), alone), alone=alone)
+
+
 def computing_times(trace: Trace) -> Intervals:
     """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""

@@ -16,7 +16,14 @@ from tb_steptime.metrics.communication.collectives import (
     launched_by_fsdp,
     launching_calls,
 )
-from tb_steptime.metrics.communication.exposure import Exposure, computing_times, est_wait_ns, exposure, judged_windows
+from tb_steptime.metrics.communication.exposure import (
+    Exposure,
+    computing_times,
+    est_wait_ns,
+    exposure,
+    exposure_within,
+    judged_windows,
+)
 from tb_steptime.metrics.gpu.utilization import has_device_activity
 from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
@@ -27,7 +34,7 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import union_where
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, median
 
@@ -73,15 +80,15 @@ class Reducer(msgspec.Struct, frozen=True):
     all_used: bool | None
 
 
-def reducer(trace: Trace) -> Reducer | None:
-    """The reducer's work; None if it neither copies nor searches."""
-    copies, searches = _ops(trace, _COPY_BACK), _ops(trace, _SEARCH)
+def reducer(trace: Trace, chosen: Steps) -> Reducer | None:
+    """The reducer's work in these steps; None if it neither copies nor searches."""
+    copies, searches = _ops(trace, _COPY_BACK, chosen), _ops(trace, _SEARCH, chosen)
     if not len(copies) and not len(searches):
         return None
-    steps, judged = len(find_steps(trace).steps), judged_windows(trace)
+    steps, judged = len(chosen.steps), judged_windows(trace) & chosen.intervals
     searching = Intervals.of_events(trace.events, searches) & judged
     maps = _integer_reduces(trace, find_collectives(trace)) if len(searches) else np.empty(0, np.int64)
-    parameters = _parameters(trace, maps, len(searches))
+    parameters = _parameters(trace, maps, len(_ops(trace, _SEARCH, find_steps(trace))))
     return Reducer(
         copies=len(copies) / steps,
         copies_ns=(Intervals.of_events(trace.events, copies) & judged).total_ns // steps,
@@ -90,14 +97,14 @@ def reducer(trace: Trace) -> Reducer | None:
         idle_search_ns=(searching - union_where(trace, is_in(trace.events.kind, DEVICE_KINDS))).total_ns // steps,
         map_ns=int(median(exposure(trace).exposed_ns[maps])) * len(searches) // steps if parameters else 0,
         parameters=parameters,
-        all_used=None if parameters is None else _all_used(trace, parameters * len(searches)),
+        all_used=None if parameters is None else _all_used(trace, parameters * len(searches), chosen),
     )
 
 
-def _ops(trace: Trace, pattern: re.Pattern[str]) -> Int64:
-    """Rows of ops with such a name that begin in a step."""
+def _ops(trace: Trace, pattern: re.Pattern[str], steps: Steps) -> Int64:
+    """Rows of ops with such a name that begin in one of the steps."""
     rows = rows_named(trace, (Kind.CPU_OP,), pattern.match)
-    return rows[find_steps(trace).holding(trace.events.start_ns[rows]) >= 0]
+    return rows[steps.holding(trace.events.start_ns[rows]) >= 0]
 
 
 def _integer_reduces(trace: Trace, found: Collectives) -> Int64:
@@ -119,9 +126,9 @@ def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
     return int(size[0]) // _INT_BYTES if alike else None
 
 
-def _all_used(trace: Trace, gradients: int) -> bool | None:
+def _all_used(trace: Trace, gradients: int, steps: Steps) -> bool | None:
     """Whether each parameter got a gradient; None if gradients live in the buckets and are not copied there."""
-    copied = len(_ops(trace, _COPY_IN))
+    copied = len(_ops(trace, _COPY_IN, steps))
     return copied == gradients if copied else None
 
 
@@ -284,52 +291,58 @@ class Communication(msgspec.Struct, frozen=True):
     passes: int = 0
 
 
-def communication(trace: Trace) -> Communication | None:
-    """The communication of the steps; None if no collective runs within them."""
-    found, steps = find_collectives(trace), len(find_steps(trace).steps)
-    running, computing = Intervals.union(found.start, found.end) & judged_windows(trace), computing_times(trace)
+def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
+    """The communication of the steps; None if no collective runs within them. chosen: None for all."""
+    shown = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
+    found, chosen = find_collectives(trace), chosen or find_steps(trace)
+    steps, within = len(chosen.steps), judged_windows(trace) & chosen.intervals
+    running, computing = Intervals.union(found.start, found.end) & within, computing_times(trace) & within
     if not len(running):
         return None
-    shown, wait = exposure(trace), est_wait_ns(trace)
-    waits, total_ns = np.flatnonzero(wait), sum(each.communication for each in step_breakdown(trace))
-    exposed_ns = int(shown.exposed_ns.sum())
+    wait = np.minimum(est_wait_ns(trace), shown.exposed_ns)
+    waits, exposed_ns = np.flatnonzero(wait), int(shown.exposed_ns.sum())
+    parts, places = step_breakdown(trace), find_steps(trace).begun_at(chosen.start_ns).tolist()
+    total_ns = sum(parts[each].communication for each in places)
     return Communication(
         running_ns=running.total_ns // steps,
         exposed_ns=exposed_ns // steps,
         left_out_ns=(total_ns - exposed_ns) // steps,
         wait_ns=int(wait.sum()) // steps,
-        steady_wait_ns=_steady_wait_ns(trace, found, wait),
+        steady_wait_ns=_steady_wait_ns(trace, found, wait, chosen),
         computing_ns=computing.total_ns // steps,
         free_compute_ns=(computing - running).total_ns // steps,
-        rows=_rows(trace, found, shown, wait, exposed_ns // steps),
+        rows=_rows(trace, shown, wait, within, steps),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
         waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
-        reducer=reducer(trace),
+        reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
     )
 
 
-def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64) -> int | None:
-    """The wait of steps after the first. A collective belongs to the step in which it begins."""
-    steps = find_steps(trace)
-    if len(steps.steps) < FEWEST_STEPS:
+def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64, chosen: Steps) -> int | None:
+    """The wait of these steps without the recording's first. A collective belongs to the step in which it begins."""
+    begun = find_steps(trace).start_ns
+    later = int((chosen.start_ns > begun[0]).sum())
+    if len(begun) < FEWEST_STEPS or not later:
         return None
-    return int(wait[found.start >= steps.start_ns[1]].sum()) // (len(steps.steps) - 1)
+    return int(wait[found.start >= begun[1]].sum()) // later
 
 
-def _rows(trace: Trace, found: Collectives, shown: Exposure, wait: Int64, exposed_ns: int) -> list[CollectiveRow]:
-    members = _members(trace, found)
+def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: int) -> list[CollectiveRow]:
+    """within: the judged time of so many steps."""
+    found = find_collectives(trace)
+    members = _members(trace, found, within)
     shares = whole_means(
-        [int(shown.exposed_ns[each].sum()) for each in members], len(find_steps(trace).steps), exposed_ns
+        [int(shown.exposed_ns[each].sum()) for each in members], steps, int(shown.exposed_ns.sum()) // steps
     )
     forward = _in_forward(trace, found)
-    rows = [_row(trace, found, shown, wait, forward, *each) for each in zip(members, shares, strict=True)]
+    rows = [_row(trace, shown, wait, forward, within, steps, *each) for each in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
 
-def _members(trace: Trace, found: Collectives) -> list[Int64]:
+def _members(trace: Trace, found: Collectives, within: Intervals) -> list[Int64]:
     """The collectives of each row; if there are too many rows, the last one has all those with the least time."""
-    inside, alike = _inside(trace), _alike(trace)
+    inside, alike = _inside(trace, within), _alike(trace, within)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
         return members
@@ -338,31 +351,38 @@ def _members(trace: Trace, found: Collectives) -> list[Int64]:
     return [*(members[place] for place in longest[: MOST_ROWS - 1]), others]
 
 
-def _inside(trace: Trace) -> Int64:
-    """The collectives that run in the judged time of the steps."""
+def _inside(trace: Trace, within: Intervals) -> Int64:
+    """The collectives that run in this judged time of the steps."""
     found = find_collectives(trace)
-    return np.flatnonzero(judged_windows(trace).overlap_ns(found.start, found.end))
+    return np.flatnonzero(within.overlap_ns(found.start, found.end))
 
 
-def _alike(trace: Trace) -> Groups:
+def _alike(trace: Trace, within: Intervals) -> Groups:
     """Groups of collectives of one kind in one group of ranks."""
-    found, inside = find_collectives(trace), _inside(trace)
+    found, inside = find_collectives(trace), _inside(trace, within)
     return Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
 
 
 def how_many_alike(trace: Trace) -> int:
     """How many rows there would be without a limit."""
-    return len(_alike(trace))
+    return len(_alike(trace, judged_windows(trace)))
 
 
 def _row(
-    trace: Trace, found: Collectives, shown: Exposure, wait: Int64, forward: Bool, mine: Int64, exposed_ns: int
+    trace: Trace,
+    shown: Exposure,
+    wait: Int64,
+    forward: Bool,
+    within: Intervals,
+    steps: int,
+    mine: Int64,
+    exposed_ns: int,
 ) -> CollectiveRow:
-    steps = len(find_steps(trace).steps)
+    found = find_collectives(trace)
     columns = (found.kind, found.group, found.group_size, found.dtype)
     kind, group, ranks, dtype = (_common(column[mine]) for column in columns)
     early = mine[early_exchanges(trace).early[mine]]
-    size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & judged_windows(trace)
+    size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & within
     known = bool((size >= 0).all())
 
     def text(number: int) -> str | None:

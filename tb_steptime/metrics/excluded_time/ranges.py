@@ -102,6 +102,26 @@ def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
     return np.asarray(whole | still, bool)
 
 
+#: Number of steps below which a mean may be an accident.
+FEW_STEPS = 3
+#: A first step that is longer than any other by more than this share began with an idle device.
+_FIRST_LONGER = 0.1
+
+
+def are_judged(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, *, paced_by_device: bool) -> Bool:
+    """Says over which steps verdicts and cards average: `are_whole`, without a first one that is longer than every
+    other one where the device sets the pace: it began with an idle device, behind which the host had to get ahead. It
+    stays if too few others are whole.
+
+    >>> are_judged([150, 100, 100, 100], [145, 100, 100, 100], paced_by_device=True).tolist()
+    [False, True, True, True]
+    """
+    judged, left = are_whole(recorded_ns, left_ns), np.asarray(left_ns)
+    if paced_by_device and judged.sum() > FEW_STEPS and judged[0]:
+        judged[0] = left[0] <= (1 + _FIRST_LONGER) * left[1:][judged[1:]].max()
+    return judged
+
+
 def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
     """Returns the place of the step that contains each instant; -1 outside the wanted steps."""
     place = find_steps(trace).holding(instants)

@@ -26,7 +26,7 @@ from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import places
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int32, Int64, Kind, is_in, values_at
 
 
@@ -55,28 +55,29 @@ class CopyRow(msgspec.Struct, frozen=True):
     op: str | None
 
 
-def copy_rows(trace: Trace) -> list[CopyRow]:
-    """One row for each way of the copies of this process that begin within the steps, most time first."""
-    rows, number, ways = copies_in_steps(trace)
-    found = [copy_row(trace, each, rows[number == i]) for i, each in enumerate(ways)]
+def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
+    """One row for each way of the copies of this process that begin within the steps, most time first. steps: None for
+    all."""
+    chosen = steps or find_steps(trace)
+    rows, number, ways = copies_in_steps(trace, chosen)
+    found = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(ways)]
     return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
-def copies_in_steps(trace: Trace) -> tuple[Int64, Int64, list[CopyDirection]]:
+def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[CopyDirection]]:
     """Rows of `find_launches` that are copies within the steps, the number of each one's way, and the ways."""
     events, launches = trace.events, find_launches(trace)
     rows = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
-    rows = rows[find_steps(trace).holding(events.start_ns[launches.activity[rows]]) >= 0]
+    rows = rows[steps.holding(events.start_ns[launches.activity[rows]]) >= 0]
     names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
     named = [way(trace.strings[int(name)]) for name in names]
     ways = list(dict.fromkeys(named))
     return rows, np.array([ways.index(each) for each in named], np.int64)[place], ways
 
 
-def copy_row(trace: Trace, each: CopyDirection, rows: Int64) -> CopyRow:
-    """Builds the row for some copies, given as rows of `find_launches`."""
+def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> CopyRow:
+    """Builds the row for some copies of so many steps, given as rows of `find_launches`."""
     events, activity = trace.events, find_launches(trace).activity[rows]
-    steps = len(find_steps(trace).steps)
     nbytes = copied_bytes(trace, activity)
     recorded = nbytes >= 0
     known, known_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
@@ -159,7 +160,7 @@ class CopyPlace(msgspec.Struct, frozen=True):
 def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
     """The places of the copies that begin in one of the compared steps, most time first. step_at: gives the step of
     each instant, -1 for none."""
-    rows, number, ways = copies_in_steps(trace)
+    rows, number, ways = copies_in_steps(trace, find_steps(trace))
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])
     kept = step >= 0

@@ -79,8 +79,14 @@ LEAST_FLOPS = 4_000_000
 #: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
 #: are twice as many bytes.
 _LEAST_SIDE = 32
-#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them: one
-#: core with AVX2 reaches 2 to 3. In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
+#: Maximum rate of products of 16 bits that a CPU computes without instructions for them, as a share of that of the
+#: recording's products in FP32: with AVX2 they reach a fourteenth to a quarter of it, and with AVX-512 BF16 or AMX more
+#: than all of it. Both rates are of the same cores under the same load.
+_FAR_BELOW_FP32 = 0.25
+#: Minimum time of such a product, so that calling it and waking threads, some 20 us, is little of it.
+_LONG_PRODUCT_NS = 100_000
+#: The same rate, in operations per ns, where the recording has no products in FP32: one core with AVX2 reaches 2 to 3.
+#: In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
 WITHOUT_INSTRUCTIONS = 4.0
 #: Rate in FP32 where the recording has no such product; one core with AVX2 exceeds it.
 FP32_RATE = 8.0
@@ -106,7 +112,7 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 
     self_ns           its time without that of ops inside it, added up over the threads
     usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
-                      interruption
+                      interruption; no more than self_ns
     dtype             type of the first input in most of that time, in torch's words; None if not recorded
     allocated_bytes   bytes that it allocates on the CPU, without the ops inside it, whether or not they are freed; None
                       if memory was not recorded
@@ -123,7 +129,7 @@ class CpuOpRow(msgspec.Struct, frozen=True):
 class CpuGroup(msgspec.Struct, frozen=True):
     """Ops of one kind, in the mean step.
 
-    usual_ns     their time in a step in which each op takes its lower median time
+    usual_ns     their time in a step in which each op takes its lower median time; no more than self_ns
     op, op_ns    the op with most of that time, and its time
     calls        number of calls
     dimensions   number of dimensions along which filters of convolutions, or windows of pooling, move for most of the
@@ -208,6 +214,14 @@ class CpuWork(msgspec.Struct, frozen=True):
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
 
+    def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
+        """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
+        interrupted: of the usual time of all ops and the time outside of ops. No more than their own mean, which the
+        tables show."""
+        usual_ns = sum(each.usual_ns for each in self.groups) + (self.optimizer.usual_ns if self.optimizer else 0)
+        undisturbed_ns = usual_ns + self.step_ns - self.busy_ns
+        return min(row.self_ns, row.usual_ns * self.step_ns // max(undisturbed_ns, 1))
+
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     """The ops that begin within the steps, except waits for batches and collectives. left_out: intervals of one-time
@@ -271,10 +285,12 @@ def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
     if half is None:
         return None
     at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
-    if rate > WITHOUT_INSTRUCTIONS:
-        return None
-    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else FP32_RATE
-    return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate < fp32_rate else None
+    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else None
+    if fp32_rate is None:
+        return SlowHalf(_HALF[half], at, rate, FP32_RATE) if rate <= WITHOUT_INSTRUCTIONS else None
+    calls = int((by_type[half] > 0).sum()) / len(find_steps(trace).steps)
+    slow = rate <= _FAR_BELOW_FP32 * fp32_rate and at >= _LONG_PRODUCT_NS * calls
+    return SlowHalf(_HALF[half], at, rate, fp32_rate) if slow else None
 
 
 def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:
@@ -312,8 +328,7 @@ def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
     mine = are_named(trace, rows, _FILLS.match) & (innermost(trace, alone, rows) >= 0)
     if not mine.any():
         return 0
-    usual_ns = _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
-    return min(usual_ns, int(own_ns[mine].sum()) // len(steps.steps))
+    return _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
@@ -432,7 +447,8 @@ def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -
 def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
     """Estimated time in the mean step: the lower median over the steps that run any of the ops, times the share of
     these steps. The median is taken per op if these steps run equally many, and of their sums otherwise. An optimizer
-    that updates in each fourth step has a quarter of its time."""
+    that updates in each fourth step has a quarter of its time. No more than the mean, which is less where few steps run
+    them faster."""
     step = np.searchsorted(steps, start, side="right") - 1
     by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
     middle = (len(by_step) - 1) // 2
@@ -440,7 +456,7 @@ def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
         usual_ns = int(np.sort(np.stack(by_step), axis=0)[middle].sum())
     else:
         usual_ns = int(sorted(each.sum() for each in by_step)[middle])
-    return usual_ns * len(by_step) // len(steps)
+    return min(usual_ns * len(by_step), int(own_ns.sum())) // len(steps)
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:

@@ -38,7 +38,7 @@ from tb_steptime.trace.model import Trace, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost, op_rows, outermost
 from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.sources import Words, modules, sources
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, Kind, values_at
 
 
@@ -104,14 +104,16 @@ class Bubbles(NamedTuple):
     idle_ns: Int64
 
 
-def bubbles(trace: Trace, device: int) -> Bubbles:
-    """Returns the bubbles of each of `blocking_groups`; many groups have none."""
+def bubbles(trace: Trace, device: int, steps: Steps | None = None) -> Bubbles:
+    """Returns the bubbles of each of `blocking_groups`; many groups have none. steps: those whose idle time counts;
+    None for all."""
     groups, idle = blocking_groups(trace), idle_outside_loader(trace, device) - unrecorded_work(trace, device)
     start, end = _stalls(trace, device, groups)
     lasts = _when_covered(idle, idle.covered_before(start) + blocked_ns(trace, device))
     end = np.maximum(np.minimum(end, lasts), start)
     end = np.where(token_waits(trace), start, end)
-    return Bubbles(start, end, idle.overlap_ns(start, end))
+    counted = idle if steps is None else idle & steps.intervals
+    return Bubbles(start, end, counted.overlap_ns(start, end))
 
 
 def blocked_ns(trace: Trace, device: int) -> Int64:
@@ -157,27 +159,31 @@ def step_at(trace: Trace, instants: Int64) -> Int64:
     return np.maximum(find_steps(trace).begun_on_host(instants), 0)
 
 
-def blocking_rows(trace: Trace, device: int, collective: Words | None = None) -> list[BlockingRow]:
+def blocking_rows(
+    trace: Trace, device: int, collective: Words | None = None, steps: Steps | None = None
+) -> list[BlockingRow]:
     """Returns a row for each kind of similar groups, most bubble time first, then longest blocked. collective: the one
-    for which each group waits."""
-    groups, bubble = blocking_groups(trace), bubbles(trace, device)
+    for which each group waits. steps: those in which the groups begin; None for all."""
+    groups, bubble = blocking_groups(trace), bubbles(trace, device, steps)
     if not len(groups):
         return []
-    blocked = blocked_ns(trace, device)
+    counts = np.ones(len(groups), np.int64) if steps is None else (steps.holding(groups.start) >= 0).astype(np.int64)
+    blocked, idle = blocked_ns(trace, device) * counts, bubble.idle_ns * counts
     around, site = _around(trace, groups), site_of(trace, groups.call)
     around["collective"] = collective or Words(np.full(len(groups), -1, np.int32), ())
     columns = (site, groups.kind, *groups.names.T, *(words.number for words in around.values()))
     alike = Groups.of(*(np.asarray(column, np.int64) for column in columns))
-    sums = (alike.sum(values) for values in (blocked, bubble.idle_ns, np.maximum(groups.bytes, 0)))
-    totals = np.stack((alike.count(), *sums), axis=1)
-    worst = np.lexsort((groups.start, -blocked, -bubble.idle_ns))
+    columns_summed = (counts, blocked, idle, np.maximum(groups.bytes, 0) * counts)
+    totals = np.stack([alike.sum(values) for values in columns_summed], axis=1)
+    worst = np.lexsort((groups.start, -blocked, -idle, -counts))
     worst = worst[np.unique(alike.place[worst], return_index=True)[1]]
     order = np.lexsort((groups.start[worst], -totals[:, 1], -totals[:, 2]))
-    ends = np.maximum(groups.end, np.where(bubble.idle_ns > 0, bubble.end, 0))
-    found = []
+    order = order[totals[order, 0] > 0]
+    ends = np.maximum(groups.end, np.where(idle > 0, bubble.end, 0))
+    found, number = [], len((steps or find_steps(trace)).steps)
     for row, sums_of_row in zip(worst[order].tolist(), totals[order].tolist(), strict=True):
         place, texts = SITES[int(site[row])], {name: words[row] for name, words in around.items()}
-        found.append(_row(trace, device, row, place, texts, sums_of_row, int(ends[row])))
+        found.append(_row(trace, device, row, place, texts, sums_of_row, int(ends[row]), number))
     return found
 
 
@@ -206,9 +212,16 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
 
 
 def _row(
-    trace: Trace, device: int, row: int, site: Site, around: dict[str, str | None], totals: list[int], end_ns: int
+    trace: Trace,
+    device: int,
+    row: int,
+    site: Site,
+    around: dict[str, str | None],
+    totals: list[int],
+    end_ns: int,
+    steps: int,
 ) -> BlockingRow:
-    groups, steps = blocking_groups(trace), find_steps(trace).steps
+    groups = blocking_groups(trace)
     count, blocked, bubble, nbytes = totals
     user_range = around["user_range"]
     return BlockingRow(
@@ -217,12 +230,12 @@ def _row(
         site=site.id,
         call=groups.calls(trace, row),
         kind=KINDS[int(groups.kind[row])],
-        count=count / len(steps),
-        blocked_ns=whole_mean(blocked, len(steps)),
-        bubble_ns=whole_mean(bubble, len(steps)),
-        bytes=whole_mean(nbytes, len(steps)) if nbytes else None,
+        count=count / steps,
+        blocked_ns=whole_mean(blocked, steps),
+        bubble_ns=whole_mean(bubble, steps),
+        bytes=whole_mean(nbytes, steps) if nbytes else None,
         device=device,
-        worst_step=steps[int(step_at(trace, groups.start[row : row + 1])[0])].name,
+        worst_step=find_steps(trace).steps[int(step_at(trace, groups.start[row : row + 1])[0])].name,
         worst_start_ns=int(groups.start[row]),
         worst_end_ns=end_ns,
     )

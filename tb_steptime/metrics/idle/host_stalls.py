@@ -30,7 +30,7 @@ from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Causes of the host's pauses.
@@ -93,10 +93,11 @@ class _Stops(msgspec.Struct, frozen=True, eq=False):
     least_ns: int = 0
 
 
-def pauses(trace: Trace, device: int) -> list[Pause]:
-    """Lists the pauses within the steps, by the idle time of the device, most first."""
-    idle = idle_outside_loader(trace, device)
-    found = [_pause(trace, stops, own, own & idle) for stops, own in _own_stops(trace, device)]
+def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]:
+    """Lists the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
+    idle, chosen = idle_outside_loader(trace, device), steps or find_steps(trace)
+    within = ((stops, own & chosen.intervals) for stops, own in _own_stops(trace, device))
+    found = [_pause(trace, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
     return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
@@ -135,8 +136,7 @@ def _interrupted(trace: Trace) -> _Stops:
     return _Stops("interrupted", False, found.start_ns, found.end_ns, found.event.astype(np.int64))
 
 
-def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Pause:
-    steps = find_steps(trace)
+def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals, steps: int) -> Pause:
     worst = int((own.end - own.start).argmax())
     start, end = int(own.start[worst]), int(own.end[worst])
     shared_ns = np.minimum(stops.end, end) - np.maximum(stops.start, start)
@@ -146,7 +146,7 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals) -> Paus
         name=None if stops.rows is None else trace.name_of(stops.rows[int(shared_ns.argmax())]),
         count=len(own),
         total_ns=own.total_ns,
-        idle_ns=whole_mean(idle.total_ns, len(steps.steps)),
+        idle_ns=whole_mean(idle.total_ns, steps),
         worst_step=find_steps(trace).at(start).name,
         worst_start_ns=start,
         worst_end_ns=end,

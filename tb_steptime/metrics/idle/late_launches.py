@@ -28,32 +28,35 @@ from tb_steptime.metrics.phases.assignment import SITE, SITES, activity_sites
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in
 
 #: A graph of fewer launches saves less than a tenth of a millisecond, as each launch takes 5 to 10 us.
 FEW_LAUNCHES = 10
 
 
-def split_late_ns(trace: Trace, device: int) -> list[int]:
+def split_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
     """Returns for each place in `SITES` how long the device idles because of few launches between two calls, ns per
-    step; without long gaps and bubbles of the calls themselves."""
-    return _late_ns(trace, device, _is_split(trace))
+    step; without long gaps and bubbles of the calls themselves. steps: None for all."""
+    return _late_ns(trace, device, _is_split(trace), steps)
 
 
-def refill_late_ns(trace: Trace, device: int) -> list[int]:
+def refill_late_ns(trace: Trace, device: int, steps: Steps | None = None) -> list[int]:
     """Returns for each place in `SITES` how long the device idles because the first launches after a call are late, ns
-    per step; without long gaps, bubbles of the calls themselves, and what `split_late_ns` counts."""
-    return _late_ns(trace, device, _is_refill(trace, device) & ~_is_split(trace))
+    per step; without long gaps, bubbles of the calls themselves, and what `split_late_ns` counts. steps: None for
+    all."""
+    return _late_ns(trace, device, _is_refill(trace, device) & ~_is_split(trace), steps)
 
 
-def _late_ns(trace: Trace, device: int, chosen: Bool) -> list[int]:
-    """chosen: for each row of `find_launches`."""
-    launch, (late_ns, long) = find_gaps(trace, device).launch, late_gaps(trace, device)
-    counts = (launch >= 0) & ~long
-    counts[counts] = chosen[launch[counts]]
-    site = activity_sites(trace)[launch[counts]].astype(np.int64)
-    return [ns // len(find_steps(trace).steps) for ns in exact_sums(site, late_ns[counts], len(SITES)).tolist()]
+def _late_ns(trace: Trace, device: int, chosen: Bool, steps: Steps | None) -> list[int]:
+    """chosen: for each row of `find_launches`. A gap belongs to the step in which it ends."""
+    gaps, (late_ns, long) = find_gaps(trace, device), late_gaps(trace, device)
+    counts = (gaps.launch >= 0) & ~long
+    if steps is not None:
+        counts &= steps.holding(gaps.end) >= 0
+    counts[counts] = chosen[gaps.launch[counts]]
+    site, number = activity_sites(trace)[gaps.launch[counts]].astype(np.int64), len((steps or find_steps(trace)).steps)
+    return [ns // number for ns in exact_sums(site, late_ns[counts], len(SITES)).tolist()]
 
 
 def _is_split(trace: Trace) -> Bool:

@@ -16,7 +16,7 @@ from tb_steptime.text import Unit
 from tb_steptime.trace.groups import add_nearby, exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, is_in
 
 BUBBLE_TIME = Metric(
@@ -77,20 +77,25 @@ def idle_of_activity(trace: Trace, device: int) -> Int64:
     return total
 
 
-def longest_gaps(trace: Trace, device: int, count: int) -> dict[tuple[str, str], list[Evidence]]:
-    """Returns the longest segments of each (site, reason) that has any, longest first, at most `count` of each."""
+def longest_gaps(
+    trace: Trace, device: int, count: int, steps: Steps | None = None
+) -> dict[tuple[str, str], list[Evidence]]:
+    """Returns the longest segments of each (site, reason) that has any, longest first, at most `count` of each. steps:
+    None for all."""
     kept: dict[int, list[tuple[int, int, int]]] = {}
+    chosen = steps or find_steps(trace)
     for segments in idle_segments(trace, device):
         key = segments.site.astype(np.int64) * len(REASONS) + segments.reason
         order = np.lexsort((segments.start, segments.start - segments.end, key))
+        order = order[chosen.holding(segments.start[order]) >= 0]
         rank = np.arange(len(order)) - np.searchsorted(key[order], key[order])
         for i in order[rank < count].tolist():
             found = (int(segments.start[i] - segments.end[i]), int(segments.start[i]), int(segments.step[i]))
             kept.setdefault(int(key[i]), []).append(found)
-    steps = find_steps(trace).steps
+    names = [step.name for step in find_steps(trace).steps]
     return {
         (SITES[key // len(REASONS)].id, REASONS[key % len(REASONS)]): [
-            Evidence(steps[step].name, start, start - negative) for negative, start, step in sorted(found)[:count]
+            Evidence(names[step], start, start - negative) for negative, start, step in sorted(found)[:count]
         ]
         for key, found in sorted(kept.items())
     }

@@ -38,7 +38,7 @@ from tb_steptime.text import Unit
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, UInt8, distinct_in, median
 
 # Figures that show whether the CPU limits the step: for the main device, means over the steps.
@@ -138,11 +138,13 @@ class PhaseRow(msgspec.Struct, frozen=True):
     bound: Bound
 
 
-def site_rows(trace: Trace, device: int, mean: StepAggregates) -> list[SiteRow]:
-    """Sites that launch anything or have attributed idle time, in the order of a step."""
-    launched, runs = by_site(trace, device), _device_ns(trace, device, activity_sites(trace), len(SITES))
-    gaps, each = longest_gaps(trace, device, EXAMPLES), _each_ns(trace, device)
-    split, refill = split_late_ns(trace, device), refill_late_ns(trace, device)
+def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | None = None) -> list[SiteRow]:
+    """Sites that launch anything or have attributed idle time, in the order of a step. mean: of these steps; None for
+    all."""
+    launched = by_site(trace, device, steps)
+    runs = _device_ns(trace, device, activity_sites(trace), len(SITES), steps or find_steps(trace))
+    gaps, each = longest_gaps(trace, device, EXAMPLES, steps), _each_ns(trace, device)
+    split, refill = split_late_ns(trace, device, steps), refill_late_ns(trace, device, steps)
     rows, labels = [], _site_labels(trace)
     for place, site in enumerate(SITES):
         idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
@@ -174,7 +176,7 @@ def _site_labels(trace: Trace) -> dict[str, str]:
 def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     """Phases with host time, launches or attributed idle time, in the order of a step."""
     launched = by_phase(trace, device)
-    runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS))
+    runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS), find_steps(trace))
     rows = []
     for place, (phase, label) in enumerate(phase_labels(trace).items()):
         idle, bubble, of = mean.phase_idle(0, place), mean.phase_bubble_ns(0, place), launched.get(phase, _NOTHING)
@@ -196,10 +198,9 @@ def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     ]
 
 
-def _device_ns(trace: Trace, device: int, group: UInt8, groups: int) -> list[int]:
+def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Steps) -> list[int]:
     """Mean per step of the time in which work of each group runs, ns."""
-    steps, events = find_steps(trace), trace.events
-    activity = find_launches(trace).activity
+    events, activity = trace.events, find_launches(trace).activity
     found = []
     for number in range(groups):
         runs = Intervals.empty()

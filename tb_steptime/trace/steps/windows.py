@@ -75,6 +75,10 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         """From the first step's start to the last step's end: the window of the span's GPU figures."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
 
+    def chosen(self, wanted: Bool) -> Steps:
+        """Some of the steps alone, to average over them."""
+        return replace(self, steps=tuple(self.steps[each] for each in np.flatnonzero(wanted).tolist()))
+
     @cached_property
     def intervals(self) -> Intervals:
         return Intervals.union(self.start_ns, self.end_ns)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from tb_steptime.analyses.host import JudgedRows
 from tb_steptime.analyses.host import analyse as host_of
 from tb_steptime.analyses.overview import analyse as overview_of
 from tb_steptime.analyses.quality import notes
@@ -14,6 +17,7 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Unit
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import only_steps
 from tests.drawn.cards import card, judged, sure
 from tests.drawn.small_trace import LOADER
 from tests.drawn.timeline import A100, timeline
@@ -320,3 +324,63 @@ def test_an_observer_that_the_gpu_hides_is_not_what_to_do_first():
     assert "ops_observed" in {finding.id for finding in overview_of(trace).findings}
     assert judgement.verdict.bound is Bound.GPU
     assert judgement.headlines["overview"].card == judgement.insights[0].id
+
+
+#: What a step of 20 ms may hold beside two kernels: a value that is read, a copy of pageable memory, an exchange.
+READ, COPY, EXCHANGE = "r", "c", "x"
+
+
+def work_of(held: Sequence[str]) -> Trace:
+    """Six steps that hold these; 8 ms of the profiler's own work are in the first one, too."""
+    lanes = {
+        "op": "aaaa|rrrrrr.....|.....",
+        "runtime": "...k|rrrrrrcx..q|.....",
+        "kernel 7": "....|kkkkk......|qqqqq",
+        "memcpy 7": "....|.......c...|.....",
+        "kernel 20": "....|.........xx|.....",
+    }
+    drawn = {
+        lane: "." * 8 + "".join("".join(c if c in "|.akq" + of else "." for c in cells).replace("|", "") for of in held)
+        for lane, cells in lanes.items()
+    }
+    lines = [f"step | {'0' * 8 + ''.join(str(step) * 20 for step in range(len(held)))} |"]
+    lines += [f"overhead | {'b' * 8 + '.' * 20 * len(held)} |"]
+    lines += [f"{lane} | {cells} |" for lane, cells in drawn.items()]
+    return timeline(
+        "\n".join(lines),
+        names={
+            "b": "Activity Buffer Request",
+            "a": "aten::mm",
+            "r": "aten::_local_scalar_dense",
+            "c": "Memcpy HtoD (Pageable -> Device)",
+            "x": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        },
+        calls={"r": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        ("rcx", "", "", "", "", ""),
+        ("r", "rcx", "", "c", "x", "rcx"),
+        ("rcx", "", "x", "rc", "", "rcx"),
+    ],
+)
+def test_rows_that_cards_rest_on_are_those_of_a_recording_without_the_left_out_step(held: tuple[str, ...]):
+    found, alone = host_of(work_of(held)).judged, only_steps(work_of(held), 1, 5)
+    expected = host_of(alone)
+    assert expected.judged is None
+    assert found == JudgedRows(
+        steps=[1, 2, 3, 4, 5],
+        sites=expected.sites,
+        blocking=expected.blocking,
+        blocking_bubble_ns=expected.blocking_bubble_ns,
+        copies=expected.copies,
+        pauses=expected.pauses,
+        exchange_ns=sum(each.ns for each in expected.segments if each.id == "communication"),
+        communication=overview_of(alone).communication,
+    )
+    cards, cards_alone = ({each.id for each in judged(trace).insights} for trace in (work_of(held), alone))
+    assert cards == cards_alone

@@ -267,7 +267,7 @@ def between_layers(facts: Facts) -> Insight | None:
 def _why_in_layers(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phrase:
     """Returns the reason. A collective that takes far longer than the others is named on its own, because a mean over
     all would mislead; one that no judged step has room for is in a step that is left out."""
-    steps = len(facts.overview.steps)
+    steps = len(facts.judged_steps)
     others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
     each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count

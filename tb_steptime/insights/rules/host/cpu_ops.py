@@ -60,9 +60,11 @@ def cpu_ops(facts: Facts) -> Insight | None:
     such a setting counts; 16 bits alone count for the kind with the most time only.
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
-    process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
+    process that takes the core from single ops: a kind counts with its share of a step in which each op takes its
+    lower median time. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
-    reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
+    reads, at each of which compiled code ends; thousands of small ops, as of a Python loop, which a compiler unrolls:
+    `small_ops` is about these; a single op, such as argmax, with nothing to fuse it with; gradients of
     gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one
     dimension has no other layout. Where products of 16 bits are slow, the CPU has no instructions for them: the card
     does not advise 16 bits.
@@ -78,8 +80,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
     work = on_cpu(facts)
     if work is None:
         return None
-    large = [each for each in work.groups if facts.share(each.usual_ns) >= LEADING_OPS_FRACTION]
-    large.sort(key=lambda each: -each.usual_ns)
+    large = [each for each in work.groups if facts.share(work.lasting_ns(each)) >= LEADING_OPS_FRACTION]
+    large.sort(key=lambda each: -work.lasting_ns(each))
     settings = [(each, _how(facts, work, each)) for each in large]
     # Whether 16 bits pay off depends on the CPU, so alone they are no reason to pass over what takes more.
     found = next((each for each in settings if each[1] and (each[1] != _AUTOCAST or each[0] is large[0])), None)
@@ -90,7 +92,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
     return Insight(
         id="cpu_ops",
         title=_title(group, first=group is large[0] and not outside_leads(facts)),
-        why=_why(facts, group, _dtype(work, group)),
+        why=_why(facts, work, group),
         how=how,
         gain_formula=phrase("Not computed: how fast the op is in another type or layout depends on the CPU."),
         confidence=sure,
@@ -98,7 +100,7 @@ def cpu_ops(facts: Facts) -> Insight | None:
         view="host",
         colour="cpu",
         part="cpu_exec",
-        about_ns=group.usual_ns,
+        about_ns=work.lasting_ns(group),
         row=EvidenceRow("cpu_ops", group.op),
         instead=phrase("gain not computed"),
     )
@@ -195,7 +197,7 @@ def small_ops(facts: Facts) -> Insight | None:
     work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
     if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
         return None
-    calls, usual_ns = sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
+    calls, usual_ns = _all_ops(work)
     if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls:
         return None
     spent_ns = usual_ns + work.short_gaps_ns
@@ -227,15 +229,21 @@ def small_ops(facts: Facts) -> Insight | None:
     )
 
 
+def _all_ops(work: CpuWork) -> tuple[float, int]:
+    """Returns the number of ops a step besides those of the optimizer, and their usual time."""
+    return sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
+
+
 _FULL = """model.float()  # and no torch.autocast("cpu")
 # 16 bits pay off on CPUs with AVX-512 BF16 or AMX"""
 
 
 def slow_half(facts: Facts) -> Insight | None:
-    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a rate that shows that
-    the CPU has no instructions for them.
+    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a quarter of the rate of
+    its products in FP32 or less, or without these at 4 GFLOP/s or less: the CPU has no instructions for them.
 
-    Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count.
+    Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count,
+    and they are compared with others only where they take 0.1 ms on average.
     Products of few rows, which wait for their weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is ten
     times as fast. Another process that takes the core: each op counts with its lower median over the steps.
     Convolutions, of which the library computes some in FP32: they do not count.
@@ -361,11 +369,13 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
 def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
     values between them, and gradients, which are not differentiated through compiled code, are not. Recurrent layers
-    stay as they are."""
+    stay as they are, and a loop is unrolled, so that compiling takes long."""
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
     left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
-    return not alone and not left and reads * OPS_BETWEEN_READS <= group.calls
+    calls, usual_ns = _all_ops(work)
+    loops = calls >= LOOP_OPS and usual_ns <= SMALL_OP_NS * calls
+    return not alone and not left and not loops and reads * OPS_BETWEEN_READS <= group.calls
 
 
 def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
@@ -401,15 +411,21 @@ def _dtype(work: CpuWork, group: CpuGroup) -> str | None:
     return next((row.dtype for row in work.ops if row.op == group.op), None)
 
 
-def _why(facts: Facts, group: CpuGroup, dtype: str | None) -> Phrase:
-    kind, take = _KINDS[group.id]
-    often = "usually " if group.usual_ns < group.self_ns else ""
+def _own_ns(work: CpuWork, group: CpuGroup) -> int:
+    """Returns the time of the op that takes the most time in the group, by the same measure as that of the group."""
+    ns = work.lasting_ns(group) * group.op_ns // max(group.usual_ns, 1)
+    return min([ns, *(row.self_ns for row in work.ops if row.op == group.op)])
+
+
+def _why(facts: Facts, work: CpuWork, group: CpuGroup) -> Phrase:
+    (kind, take), dtype, lasting_ns = _KINDS[group.id], _dtype(work, group), work.lasting_ns(group)
+    often = "usually " if lasting_ns < group.self_ns else ""
     words = f"{kind} {often}{take}" + " {time} a step ({share}); {op} alone takes {own}"
     values = {
-        "time": ns(group.usual_ns),
-        "share": fraction(facts.share(group.usual_ns)),
+        "time": ns(lasting_ns),
+        "share": fraction(facts.share(lasting_ns)),
         "op": text(group.op),
-        "own": ns(group.op_ns),
+        "own": ns(_own_ns(work, group)),
     }
     inputs = f", on {_WIDE[dtype]} inputs" if dtype in _WIDE else ""
     library = ", without oneDNN" if _WITHOUT_ONEDNN in group.op else ""

@@ -71,7 +71,7 @@ def outside_leads(facts: Facts) -> bool:
     rows = [row for row in facts.overview.excess if row.kind == "interrupted"]
     between_ns = sum(each.ns for row in rows for each in row.names if each.name is None)  # Python code between ops
     outside_ns = outside_ops_ns(facts) - setup_ns - between_ns // max(1, len(facts.overview.steps))
-    most_ns = max((group.usual_ns for group in cpu.groups if group.id != "other"), default=0) if cpu is not None else 0
+    most_ns = max((cpu.lasting_ns(each) for each in cpu.groups if each.id != "other"), default=0) if cpu else 0
     return facts.share(outside_ns) >= LEAST_FRACTION and outside_ns > most_ns
 
 

@@ -87,6 +87,29 @@ def test_an_op_that_loses_the_core_in_some_steps_is_usually_short():
     assert (optimizer.self_ns, optimizer.usual_ns) == (14 * US // 3, 2 * US)
 
 
+def test_of_interrupted_ops_each_has_its_usual_share_of_a_step():
+    """In each step another call of `m` is interrupted for 8 us. Without that, a step takes 13 us, 7 of them outside of
+    ops."""
+    calls = [["m", "m", "m", "m"] for _ in range(4)]
+    for step, each in enumerate(calls):
+        each[step] = "m" * 9
+    steps = "".join(str(step) * 21 for step in range(4))
+    ops = "".join(f"{'.'.join(each)}.e.e.." for each in calls)
+    trace = timeline(f"step | {steps} |\nop | {ops} |", names={"m": "aten::mm", "e": "aten::exp"})
+    work = cpu_work(trace, Intervals.empty(), NONE)
+    products, others = work.groups
+    assert (products.self_ns, products.usual_ns, others.self_ns, others.usual_ns) == (12 * US, 4 * US, 2 * US, 2 * US)
+    assert [work.lasting_ns(each) for each in work.groups] == [21 * US * 4 // 13, 2 * US]
+    assert [work.lasting_ns(each) for each in work.ops] == [21 * US * 4 // 13, 2 * US]
+
+
+def test_no_usual_time_is_longer_than_the_mean():
+    """Two of three steps take 4 us, and one takes 1 us: the time that is usual is not that of the mean step."""
+    trace = timeline("step | 000001111122222 |\nop | mmmm.mmmm.m.... |", names={"m": "aten::mm"})
+    (products,) = cpu_work(trace, Intervals.empty(), NONE).groups
+    assert products == CpuGroup("matmul", 3 * US, 3 * US, "aten::mm", 3 * US, 1.0)
+
+
 def test_an_optimizer_that_updates_in_each_second_step_takes_half_of_it():
     trace = timeline(
         """
