@@ -1,5 +1,6 @@
 """Detects a device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
 
+arrows from ops to kernels                            exports of the autograd profiler leave the kernels out
 calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it
 memory rows of another device than the CPU            the tensors live there
 an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
@@ -42,7 +43,7 @@ _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c1
 _NO_DEVICE = {-1, 0, 14}
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
-Sign = Literal["launches", "memory", "rate", "mps", "waits"]
+Sign = Literal["arrows", "launches", "memory", "rate", "mps", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
@@ -66,11 +67,16 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
     device."""
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
         return None
-    for sign in (_launches, _memory, _metal, _rates, _waits):
+    for sign in (_arrows, _launches, _memory, _metal, _rates, _waits):
         found = sign(trace)
         if found:
             return found
     return None
+
+
+def _arrows(trace: Trace) -> UnseenDevice | None:
+    ops = trace.events.rows(Kind.CPU_OP)
+    return UnseenDevice("arrows", len(ops), _name(trace, ops)) if trace.job.kernels_left_out else None
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:

@@ -227,6 +227,11 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls "
         "or their waits, which is no CPU work.",
     ),
+    "device_unseen_by_arrows": NoteWords(
+        "The GPU's work is not in this export.",
+        "It has the [{count}] (op|ops) that the autograd profiler recorded, and no kernel. `torch.profiler` exports "
+        "both.",
+    ),
     "device_unseen_by_memory": NoteWords(
         "The job runs on a device that is not recorded.",
         "Its allocations are ({name}), its work is not. Ops take as long as their calls or their waits, which is no "
