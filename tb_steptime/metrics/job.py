@@ -40,7 +40,7 @@ from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, are_named, find_launches, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
-from tb_steptime.trace.quality import unseen_device
+from tb_steptime.trace.quality import ASKS, unseen_device
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, is_in
@@ -91,13 +91,15 @@ class ComputeDevice(msgspec.Struct, frozen=True):
 
 
 def where_it_runs(trace: Trace) -> ComputeDevice:
-    """GPU if one worked or was called, CPU if none is listed or ops show it, else unknown."""
+    """GPU if one worked or was called to work; CPU if none is listed, if calls were recorded that only ask, or if ops
+    show it; else unknown."""
     evidence = _gpu_evidence(trace)
     if evidence:
         return ComputeDevice("gpu", _vendor(trace), evidence)
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
     on_cpu = on_cpu or _cpu_memory(trace)
-    if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
+    launches_nothing = not trace.devices or len(trace.events.rows(*CALL_KINDS)) > 0
+    if on_cpu or (launches_nothing and len(trace.events.rows(Kind.CPU_OP))):
         return ComputeDevice("cpu", None, on_cpu)
     return ComputeDevice("unknown", None, [])
 
@@ -119,7 +121,7 @@ def _cpu_memory(trace: Trace) -> list[JobEvidence]:
 def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
     if has_device_activity(trace):
         return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
-    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
+    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: not ASKS.match(name))
     ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), _GPU_OP.match)
     unseen = None if calls or ops else unseen_device(trace)
     return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])

@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace, is_cut_short, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
@@ -77,6 +77,21 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
 def _arrows(trace: Trace) -> UnseenDevice | None:
     ops = trace.events.rows(Kind.CPU_OP)
     return UnseenDevice("arrows", len(ops), _name(trace, ops)) if trace.job.kernels_left_out else None
+
+
+#: Calls that ask or wait and bring the device no work. The profiler itself makes such calls as it starts and stops.
+ASKS = expression(r"(cuda|hip|cu)(\w*Get\w*|StreamIsCapturing|(Device|Ctx)Synchronize)(_v\d+)?$")
+_OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD)
+
+
+@shared
+def holds_no_work(trace: Trace) -> bool:
+    """Whether nothing is recorded but calls that bring the device no work, and the profiler's own work. Then another
+    process computes, or none did while the profiler ran."""
+    if len(trace.memory.bytes) or is_cut_short(trace) or not is_in(trace.events.kind, _OF_PROFILER).all():
+        return False
+    calls = trace.events.rows(*CALL_KINDS)
+    return len(calls) > 0 and bool(are_named(trace, calls, ASKS.match).all())
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:
@@ -150,6 +165,9 @@ def _name(trace: Trace, rows: Int64) -> str:
 
 
 def device_findings(trace: Trace) -> list[Finding]:
+    if holds_no_work(trace):
+        calls = len(trace.events.rows(*CALL_KINDS))
+        return [Finding("no_work", "said", ("steps",), "none", calls, None, {"count": count(calls)})]
     found = unseen_device(trace)
     if found is None:
         return []

@@ -227,6 +227,11 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls "
         "or their waits, which is no CPU work.",
     ),
+    "no_work": NoteWords(
+        "This recording holds no work.",
+        "It has no op, and [{count}] (call|calls) of the GPU's runtime that (launches|launch) nothing. The profiler "
+        "makes such calls as it starts and stops.",
+    ),
     "device_unseen_by_arrows": NoteWords(
         "The GPU's work is not in this export.",
         "It has the [{count}] (op|ops) that the autograd profiler recorded, and no kernel. `torch.profiler` exports "
