@@ -17,7 +17,7 @@ from tb_steptime.insights.wording.kernels import TELL_APART_FRACTION
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.operators import operators_verdict
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.vendors import matrix_units, processors_short
+from tb_steptime.insights.wording.vendors import device_activity, matrix_units, processors_short
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
@@ -94,17 +94,19 @@ def _record(facts: Facts) -> Phrase | None:
         if "work_on_mps" in known:
             return _RECORD_METAL
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
-            return _RECORD_THE_GPU  # calls are recorded only together with the GPU
+            return _record_the_device(facts)  # calls are recorded only together with the GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
     if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
         return _RECORD_WHOLE_STEPS
     return None
 
 
-_RECORD_THE_GPU = phrase(
-    "Record the GPU, too: {activities}.",
-    activities=code("profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"),
-)
+def _record_the_device(facts: Facts) -> Phrase:
+    device = facts.job.accelerator
+    activities = code(f"profile(activities=[ProfilerActivity.CPU, {device_activity(device)}])")
+    return phrase("Record the {device}, too: {activities}.", device=text(device), activities=activities)
+
+
 _RECORD_ONCE = phrase(
     "Record while the loop runs: without {once}, a schedule begins again after its last step, and may find none.",
     once=code("repeat=1"),

@@ -353,7 +353,8 @@ def _cpu_sentence(facts: Facts) -> Phrase:
         words += "; this trace does not show whether the GPU works then."
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
-        return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
+        words = "A step takes {step}; what the {device} does in it is not in this trace."
+        return phrase(words, step=step, device=text(facts.job.accelerator))
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)

@@ -24,7 +24,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity, has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import (
     BACKWARD_KERNEL,
     COMPILED_KERNEL,
@@ -110,6 +110,18 @@ def idle_gpu(trace: Trace) -> str | None:
     if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
         return None
     return next((device.name for device in trace.devices.values() if device.name), None)
+
+
+#: Least compute capability for which Triton generates code: torch.compile raises GPUTooOldForTriton below it
+#: (torch/_dynamo/device_interface.py).
+TRITON_CAPABILITY = (7, 0)
+
+
+def _compiles(trace: Trace) -> bool:
+    """Whether torch.compile has code for NVIDIA's GPUs on which the job works, all listed ones if none is recorded."""
+    works = devices_with_activity(trace) or list(trace.devices)
+    known = [trace.devices[each].compute_capability for each in works if each in trace.devices]
+    return all(capability is None or capability >= TRITON_CAPABILITY for capability in known)
 
 
 def _cpu_memory(trace: Trace) -> list[JobEvidence]:
@@ -263,6 +275,7 @@ class JobKind(msgspec.Struct, frozen=True):
     optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
     server          the server that runs an inference; None for a script
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
+    compiles        whether torch.compile has code for the GPUs; True if these are not known
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -282,6 +295,7 @@ class JobKind(msgspec.Struct, frozen=True):
     server: Server | None = None
     schedules_ahead: bool = False
     idle_gpu: str | None = None
+    compiles: bool = True
 
 
 @shared
@@ -296,7 +310,7 @@ def job_kind(trace: Trace) -> JobKind:
         graph_share=execution.graph_share,
         device=where.device,
         vendor=where.vendor,
-        accelerator=trace.job.accelerator,
+        accelerator=_accelerator(trace),
         ranks=ranks,
         rank=trace.job.rank,
         world_size=trace.job.world_size,
@@ -304,8 +318,20 @@ def job_kind(trace: Trace) -> JobKind:
         optimizer=optimizer_class(trace),
         server=server_of(trace) if purpose != "training" else None,
         idle_gpu=idle_gpu(trace),
+        compiles=where.vendor != "nvidia" or _compiles(trace),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
     )
+
+
+#: Types of devices that PyTorch does not call GPUs, and whose work its profiler records.
+_NO_GPUS = ("XPU", "HPU", "MTIA")
+
+
+def _accelerator(trace: Trace) -> str:
+    """PyTorch's name for the devices, by the events of their maker; where none is recorded, by the memory there."""
+    unseen = unseen_device(trace)
+    of_memory = unseen is not None and unseen.by == "memory" and unseen.name in _NO_GPUS
+    return unseen.name if unseen is not None and of_memory else trace.job.accelerator
 
 
 Purpose = Literal["training", "inference", "unknown"]
