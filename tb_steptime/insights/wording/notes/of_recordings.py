@@ -177,6 +177,11 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} GPU rows (runs|run) over the next one.",
         "(It ends|They end) where that starts: {excess} less GPU time, {share}.",
     ),
+    "waits_not_recorded": NoteWords(
+        "Waits for the {device} are not recorded.",
+        "The profiler records only calls that submit work to it. [{count}] (copy|copies) to the CPU (was|were) waited "
+        "for, as the ops around show: {time} in all. Other waits count as work of the CPU.",
+    ),
     "clocks_shifted": NoteWords(
         "The clocks of CPU and GPU disagree.",
         "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}.",
