@@ -21,6 +21,7 @@ import numpy as np
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
+from tb_steptime.trace.ops import SYNC_DEVICE_CALL
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
@@ -80,7 +81,7 @@ def _arrows(trace: Trace) -> UnseenDevice | None:
 
 
 #: Calls that ask or wait and bring the device no work. The profiler itself makes such calls as it starts and stops.
-ASKS = expression(r"(cuda|hip|cu)(\w*Get\w*|StreamIsCapturing|(Device|Ctx)Synchronize)(_v\d+)?$")
+ASKS = expression(rf"(cuda|hip|cu)(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
 _OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD)
 
 
