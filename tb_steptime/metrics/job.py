@@ -35,12 +35,13 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
 from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, are_named, find_launches, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
-from tb_steptime.trace.quality import ASKS, unseen_device
+from tb_steptime.trace.quality import ASKS, accelerator, unseen_device
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, is_in
@@ -110,18 +111,6 @@ def idle_gpu(trace: Trace) -> str | None:
     if where_it_runs(trace).device != "cpu" or not _cpu_memory(trace):
         return None
     return next((device.name for device in trace.devices.values() if device.name), None)
-
-
-#: Least compute capability for which Triton generates code: torch.compile raises GPUTooOldForTriton below it
-#: (torch/_dynamo/device_interface.py).
-TRITON_CAPABILITY = (7, 0)
-
-
-def _compiles(trace: Trace) -> bool:
-    """Whether torch.compile has code for NVIDIA's GPUs on which the job works, all listed ones if none is recorded."""
-    works = devices_with_activity(trace) or list(trace.devices)
-    known = [trace.devices[each].compute_capability for each in works if each in trace.devices]
-    return all(capability is None or capability >= TRITON_CAPABILITY for capability in known)
 
 
 def _cpu_memory(trace: Trace) -> list[JobEvidence]:
@@ -310,7 +299,7 @@ def job_kind(trace: Trace) -> JobKind:
         graph_share=execution.graph_share,
         device=where.device,
         vendor=where.vendor,
-        accelerator=_accelerator(trace),
+        accelerator=accelerator(trace),
         ranks=ranks,
         rank=trace.job.rank,
         world_size=trace.job.world_size,
@@ -318,20 +307,9 @@ def job_kind(trace: Trace) -> JobKind:
         optimizer=optimizer_class(trace),
         server=server_of(trace) if purpose != "training" else None,
         idle_gpu=idle_gpu(trace),
-        compiles=where.vendor != "nvidia" or _compiles(trace),
+        compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
     )
-
-
-#: Types of devices that PyTorch does not call GPUs, and whose work its profiler records.
-_NO_GPUS = ("XPU", "HPU", "MTIA")
-
-
-def _accelerator(trace: Trace) -> str:
-    """PyTorch's name for the devices, by the events of their maker; where none is recorded, by the memory there."""
-    unseen = unseen_device(trace)
-    of_memory = unseen is not None and unseen.by == "memory" and unseen.name in _NO_GPUS
-    return unseen.name if unseen is not None and of_memory else trace.job.accelerator
 
 
 Purpose = Literal["training", "inference", "unknown"]

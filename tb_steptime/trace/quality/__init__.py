@@ -19,7 +19,7 @@ from tb_steptime.trace.quality.overruns import without_crossings, without_overru
 from tb_steptime.trace.quality.recording import is_cpu_unrecorded as is_cpu_unrecorded
 from tb_steptime.trace.quality.recording import recording_findings as recording_findings
 from tb_steptime.trace.quality.unrecorded_device import ASKS as ASKS
-from tb_steptime.trace.quality.unrecorded_device import holds_no_work as holds_no_work
+from tb_steptime.trace.quality.unrecorded_device import accelerator as accelerator
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
 from tb_steptime.trace.quality.unrecorded_waits import with_waits
 

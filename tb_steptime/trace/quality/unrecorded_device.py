@@ -95,6 +95,17 @@ def holds_no_work(trace: Trace) -> bool:
     return len(calls) > 0 and bool(are_named(trace, calls, ASKS.match).all())
 
 
+#: Types of devices that PyTorch does not call GPUs, and whose work its profiler records.
+_NO_GPUS = ("XPU", "HPU", "MTIA")
+
+
+def accelerator(trace: Trace) -> str:
+    """PyTorch's name for the devices, by the events of their maker; where none is recorded, by the memory there."""
+    unseen = unseen_device(trace)
+    of_memory = unseen is not None and unseen.by == "memory" and unseen.name in _NO_GPUS
+    return unseen.name if unseen is not None and of_memory else trace.job.accelerator
+
+
 def _launches(trace: Trace) -> UnseenDevice | None:
     calls = rows_named(trace, CALL_KINDS, lambda name: "Launch" in name or "Memcpy" in name)
     return UnseenDevice("launches", len(calls), _name(trace, calls)) if len(calls) else None
