@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from tb_steptime.text import Finding, count, ns, text
+from tb_steptime.text import Affected, Finding, count, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost, op_rows
@@ -26,6 +26,8 @@ from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in
 #: Copies from a device to memory of the host, pinned or not, as Kineto names them for Intel's devices.
 _TO_HOST = expression(r"Memcpy D2[MH]\b")
 
+_AFFECTS: tuple[Affected, ...] = ("launches", "host_time")
+
 
 def with_waits(trace: Trace) -> Trace:
     """The trace in which calls last until the copies that they wait for; unchanged where the device's waits are
@@ -34,11 +36,15 @@ def with_waits(trace: Trace) -> Trace:
     if trace.job.accelerator != "XPU" or not len(calls) or len(rows_named(trace, CALL_KINDS, SYNC_CALL.match)):
         return trace
     rows, ends = _waits(trace)
+    device = {"device": text(trace.job.accelerator)}
+    if not len(rows):
+        found = Finding("waits_not_recorded", "said", _AFFECTS, "medium", values=device)
+        return replace(trace, repaired=(*trace.repaired, found), memo={})
     dur = trace.events.dur_ns.copy()
     waited = ends - trace.events.ends(rows)
     dur[rows] += waited.astype(dur.dtype)
-    values = {"count": count(len(rows)), "time": ns(int(waited.sum())), "device": text(trace.job.accelerator)}
-    found = Finding("waits_not_recorded", "repaired", ("launches", "host_time"), "medium", len(rows), None, values)
+    values = {"count": count(len(rows)), "time": ns(int(waited.sum()))} | device
+    found = Finding("waits_inferred", "repaired", _AFFECTS, "medium", len(rows), None, values)
     return replace(trace, events=replace(trace.events, dur_ns=dur), repaired=(*trace.repaired, found), memo={})
 
 

@@ -179,6 +179,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "waits_not_recorded": NoteWords(
         "Waits for the {device} are not recorded.",
+        "The profiler records only calls that submit work to it. Waits count as work of the CPU.",
+    ),
+    "waits_inferred": NoteWords(
+        "Waits for the {device} are not recorded.",
         "The profiler records only calls that submit work to it. [{count}] (copy|copies) to the CPU (was|were) waited "
         "for, as the ops around show: {time} in all. Other waits count as work of the CPU.",
     ),
