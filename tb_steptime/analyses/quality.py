@@ -23,7 +23,7 @@ from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Trace, is_cut_short
 from tb_steptime.trace.quality import is_cpu_unrecorded, recording_findings, unseen_device
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
+from tb_steptime.trace.table import CALL_KINDS, Int64
 
 #: Minimum share of kernel time with a wrong 0 in Kineto's occupancy for a note: from there on the two figures differ
 #: visibly.
@@ -76,7 +76,9 @@ def _cpu_only(trace: Trace) -> list[Note]:
         return [Note("cut_before_device")]
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]
-    return [] if unseen_device(trace) else [Note("cpu_only")]  # the finding says more
+    if len(trace.events.rows(*CALL_KINDS)) or unseen_device(trace):
+        return []  # calls are recorded only together with the GPU; of an unseen device the finding says more
+    return [Note("cpu_only")]
 
 
 def _launches_only(trace: Trace) -> list[Note]:

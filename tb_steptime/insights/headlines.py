@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.insights.host_verdict import RECORD_LATER, holds_no_work, judge_span
+from tb_steptime.insights.host_verdict import RECORD_LATER, has_only_calls, holds_no_work, judge_span
 from tb_steptime.insights.largest import largest_kernels, nothing_waits
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
@@ -17,7 +17,7 @@ from tb_steptime.insights.wording.kernels import TELL_APART_FRACTION
 from tb_steptime.insights.wording.memory import memory_headline
 from tb_steptime.insights.wording.operators import operators_verdict
 from tb_steptime.insights.wording.reasons import explain
-from tb_steptime.insights.wording.vendors import matrix_units, processors_short
+from tb_steptime.insights.wording.vendors import device_activity, matrix_units, processors_short
 from tb_steptime.metrics.catalogue import NO_DEVICE
 from tb_steptime.metrics.data_loading.waits import LoaderStep
 from tb_steptime.metrics.idle.bottleneck import STARVED_FRACTION, Bound
@@ -84,6 +84,8 @@ def _record_unobserved(facts: Facts) -> Phrase:
 def _record(facts: Facts) -> Phrase | None:
     """Says what to record if the trace lacks what would tell more; None where it lacks nothing."""
     if not facts.overview.has_device:
+        if has_only_calls(facts):
+            return _RECORD_WHAT_COMPUTES
         if holds_no_work(facts):
             return _RECORD_ONCE
         known = {finding.id for finding in facts.overview.findings}
@@ -91,22 +93,25 @@ def _record(facts: Facts) -> Phrase | None:
             return _RECORD_ITS_WORK
         if "work_on_mps" in known:
             return _RECORD_METAL
-        if facts.job.device == "gpu":
-            return _RECORD_THE_GPU
+        if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
+            return _record_the_device(facts)  # calls are recorded only together with the GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
     if facts.idle is not None and 2 * facts.idle.tail > facts.step_ns:
         return _RECORD_WHOLE_STEPS
     return None
 
 
-_RECORD_THE_GPU = phrase(
-    "Record the GPU, too: {activities}.",
-    activities=code("profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])"),
-)
+def _record_the_device(facts: Facts) -> Phrase:
+    device = facts.job.accelerator
+    activities = code(f"profile(activities=[ProfilerActivity.CPU, {device_activity(device)}])")
+    return phrase("Record the {device}, too: {activities}.", device=text(device), activities=activities)
+
+
 _RECORD_ONCE = phrase(
     "Record while the loop runs: without {once}, a schedule begins again after its last step, and may find none.",
     once=code("repeat=1"),
 )
+_RECORD_WHAT_COMPUTES = phrase("Start the profiler in the process that computes, and stop it after some of its steps.")
 _RECORD_ITS_WORK = phrase(
     "Record again with no other profiler attached, and call {call} before {stop}.",
     call=code("torch.cuda.synchronize()"),

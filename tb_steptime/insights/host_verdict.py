@@ -331,6 +331,8 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     """Returns a sentence that says what takes most of the step, and how much."""
     step, parts = ns(facts.step_ns), facts.overview.mean_parts_ns
     bound = facts.host.bound
+    if has_only_calls(facts):
+        return phrase("This recording holds no work: no op ran in this process while it was recorded.")
     if holds_no_work(facts):
         return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
     if bound is Bound.INPUT:
@@ -352,7 +354,8 @@ def _cpu_sentence(facts: Facts) -> Phrase:
         words += "; this trace does not show whether the GPU works then."
         return phrase(words, step=step, wait=ns(parts.data_loader))
     if facts.job.device == "gpu":
-        return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
+        words = "A step takes {step}; what the {device} does in it is not in this trace."
+        return phrase(words, step=step, device=text(facts.job.accelerator))
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
@@ -360,6 +363,11 @@ def _cpu_sentence(facts: Facts) -> Phrase:
 
 #: A step mark without work takes less than this: no batch was left for it.
 _LEAST_STEP_NS = 1_000_000
+
+
+def has_only_calls(facts: Facts) -> bool:
+    """Whether nothing is recorded but calls that bring the device no work."""
+    return any(finding.id == "no_work" for finding in facts.overview.findings)
 
 
 def holds_no_work(facts: Facts) -> bool:

@@ -24,7 +24,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.gpu.utilization import collective_names, has_device_activity
+from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity, has_device_activity
 from tb_steptime.metrics.kernel_names.work_kinds import (
     BACKWARD_KERNEL,
     COMPILED_KERNEL,
@@ -35,12 +35,13 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
 from tb_steptime.metrics.phases.assignment import optimizer_class
 from tb_steptime.metrics.phases.marks import engine_nodes
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, are_named, find_launches, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
-from tb_steptime.trace.quality import unseen_device
+from tb_steptime.trace.quality import ASKS, accelerator, unseen_device
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, is_in
@@ -91,13 +92,15 @@ class ComputeDevice(msgspec.Struct, frozen=True):
 
 
 def where_it_runs(trace: Trace) -> ComputeDevice:
-    """GPU if one worked or was called, CPU if none is listed or ops show it, else unknown."""
+    """GPU if one worked or was called to work; CPU if none is listed, if calls were recorded that only ask, or if ops
+    show it; else unknown."""
     evidence = _gpu_evidence(trace)
     if evidence:
         return ComputeDevice("gpu", _vendor(trace), evidence)
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
     on_cpu = on_cpu or _cpu_memory(trace)
-    if on_cpu or (not trace.devices and len(trace.events.rows(Kind.CPU_OP))):
+    launches_nothing = not trace.devices or len(trace.events.rows(*CALL_KINDS)) > 0
+    if on_cpu or (launches_nothing and len(trace.events.rows(Kind.CPU_OP))):
         return ComputeDevice("cpu", None, on_cpu)
     return ComputeDevice("unknown", None, [])
 
@@ -119,7 +122,7 @@ def _cpu_memory(trace: Trace) -> list[JobEvidence]:
 def _gpu_evidence(trace: Trace) -> list[JobEvidence]:
     if has_device_activity(trace):
         return [JobEvidence("device_activities", len(trace.events.rows(*DEVICE_KINDS)))]
-    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: True)
+    calls = named_evidence("runtime_calls", trace, CALL_KINDS, lambda name: not ASKS.match(name))
     ops = named_evidence("gpu_ops", trace, (Kind.CPU_OP, Kind.USER), _GPU_OP.match)
     unseen = None if calls or ops else unseen_device(trace)
     return calls or ops or ([JobEvidence("unseen_device", unseen.count, unseen.name)] if unseen else [])
@@ -261,6 +264,7 @@ class JobKind(msgspec.Struct, frozen=True):
     optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
     server          the server that runs an inference; None for a script
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
+    compiles        whether torch.compile has code for the GPUs; True if these are not known
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -280,6 +284,7 @@ class JobKind(msgspec.Struct, frozen=True):
     server: Server | None = None
     schedules_ahead: bool = False
     idle_gpu: str | None = None
+    compiles: bool = True
 
 
 @shared
@@ -294,7 +299,7 @@ def job_kind(trace: Trace) -> JobKind:
         graph_share=execution.graph_share,
         device=where.device,
         vendor=where.vendor,
-        accelerator=trace.job.accelerator,
+        accelerator=accelerator(trace),
         ranks=ranks,
         rank=trace.job.rank,
         world_size=trace.job.world_size,
@@ -302,6 +307,7 @@ def job_kind(trace: Trace) -> JobKind:
         optimizer=optimizer_class(trace),
         server=server_of(trace) if purpose != "training" else None,
         idle_gpu=idle_gpu(trace),
+        compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
     )
 

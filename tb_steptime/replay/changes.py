@@ -52,9 +52,10 @@ def changes(trace: Trace) -> dict[str, Change]:
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
     them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes too, since a
-    graph holds the whole forward pass. No change where graphs are captured again and again: more of these help
-    nothing."""
-    if recaptures(trace) is not None:
+    graph holds the whole forward pass. No change where the step has no kernel, or where graphs are captured again and
+    again: more of these help nothing."""
+    ran = trace.events.kind[step.graph.event[step.graph.on_device]]
+    if not (ran == Kind.KERNEL).any() or recaptures(trace) is not None:
         return step
     return replace(step, graph=replace(step.graph, own_ns=_own_without(step, _in_ops(trace))))
 

@@ -1,9 +1,13 @@
 """Limits of one SM of a GPU, by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications per
-Compute Capability". The number of SMs is in the trace."""
+Compute Capability", and the capability from which on torch.compile has code. The number of SMs is in the trace."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
+
+from tb_steptime.trace.model import Device
 
 
 class SmLimits(msgspec.Struct, frozen=True):
@@ -37,3 +41,14 @@ SM_LIMITS: dict[tuple[int, int], SmLimits] = {
     (12, 0): SmLimits(24, 1536, 100 * _KIB),
     (12, 1): SmLimits(24, 1536, 100 * _KIB),
 }
+
+#: The least for which Triton, and so torch.compile, has code: below it torch raises GPUTooOldForTriton
+#: (torch/_dynamo/device_interface.py).
+TRITON_CAPABILITY = (7, 0)
+
+
+def has_triton(working: Sequence[int], devices: Mapping[int, Device]) -> bool:
+    """Whether torch.compile has code for NVIDIA's GPUs that work, all listed ones if none is known to; True where the
+    capability is not known."""
+    known = [devices[each].compute_capability for each in working or devices if each in devices]
+    return all(capability is None or capability >= TRITON_CAPABILITY for capability in known)

@@ -27,6 +27,17 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
+#: Calls that return only when a device, a stream or an event has finished; of these, those that wait for all work of a
+#: device. NVIDIA and AMD; then Intel's XPU: Unified Runtime, the plugin interface before it, Level Zero. EventQuery and
+#: StreamWaitEvent do not block the host.
+SYNC_CALL = expression(
+    r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize"
+    r"|(ur|pi)QueueFinish$|urEventWait$|piEventsWait$|ze(CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"
+)
+SYNC_DEVICE_CALL = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
+#: Calls that a kernel always follows; a set or copy of nothing has none. Whether each launch of an XPU has a row is
+#: not known.
+KERNEL_CALL = expression(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 #: Between these calls of a thread, what is launched is captured into a graph and does not run.
 BEGINS_CAPTURE, ENDS_CAPTURE = (expression(rf"(cuda|cu|hip)Stream{edge}Capture") for edge in ("Begin", "End"))
 

@@ -248,9 +248,12 @@ def _word(words: Words, weight: Int64, shown: Callable[[str], str]) -> str | Non
 #
 # Memcpy HtoD (Pageable -> Device)      HtoD, Pageable, Device
 # CopyHostToDevice                      HtoD, Host, Device: this producer does not name the kind of host memory
+# Memcpy M2D                            HtoD, Host, Device: Intel's, where M is memory of the system, S shared memory
 
 _SPELLED = expression(r"(?P<direction>\w+to\w+)\s*\((?P<source>.+?)\s*->\s*(?P<target>.+?)\)")
 _IN_WORDS = expression(r"Copy(?P<source>Host|Device)To(?P<target>Host|Device)")
+_BY_LETTERS = expression(r"Memcpy (?P<source>[MHDS])2(?P<target>[MHDS])\b")
+_MEMORY = {"M": "Host", "H": "Host", "D": "Device", "S": "Shared"}
 _UNKNOWN_MEMORY = "Unknown"
 
 
@@ -272,6 +275,9 @@ def way(name: str) -> CopyDirection:
         return CopyDirection(found["direction"], found["source"], found["target"])
     if found := _IN_WORDS.search(name):
         return CopyDirection(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
+    if found := _BY_LETTERS.match(name):
+        source, target = _MEMORY[found["source"]], _MEMORY[found["target"]]
+        return CopyDirection(f"{source[0]}to{target[0]}", source, target)
     return CopyDirection(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
 
 

@@ -28,7 +28,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, known
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import op_rows, outermost, parent_places
-from tb_steptime.trace.ops import op_at
+from tb_steptime.trace.ops import SYNC_CALL, op_at
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
@@ -38,17 +38,14 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 # runtime   [cudaStreamSynchronize]  [cudaMemcpyAsync       ]  [cudaMalloc]
 # device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
 
-#: Calls that return only when the device has finished something. EventQuery and StreamWaitEvent do not block the host.
-SYNC_CALL = expression(
-    r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize"
-    r"|ur(QueueFinish|EventWait)$|ze(CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"  # XPU
-)
 COPY_CALL = expression(
     r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
 #: Copy calls with asynchronous names that still wait if the memory is pageable.
 ASYNC_COPY_CALL = expression(r"(cuda|hip)Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = expression(r"Pageable")
+#: Copy calls of Intel's runtimes: those that last until their copy is done have waited for it.
+_INTEL_COPY_CALL = expression(r"(ur|pi)\w*(Memcpy|MemBuffer(Read|Write))")
 #: Calls that allocate or free memory of the device or pinned memory of the host; growing segments are mapped.
 ALLOCATOR_CALL = expression(
     r"(cuda|hip)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
@@ -86,9 +83,10 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     calls = events.rows(*CALL_KINDS)
     by_name = _blocks_by_name(trace, calls)
     named = calls[by_name[events.name[calls]] != Blocks.NOT]
-    pageable = _pageable_copies(trace)
-    rows = distinct_in(np.concatenate((named, pageable)))
+    pageable, waited = _pageable_copies(trace), _waited_copies(trace)
+    rows = distinct_in(np.concatenate((named, pageable, waited)))
     kind = by_name[events.name[rows]]
+    kind[is_in(rows, waited)] = Blocks.COPY
     kind[is_in(rows, pageable)] = Blocks.PAGEABLE_COPY
     outer = parent_places(trace, rows) < 0
     return BlockingCalls(rows[outer], kind[outer])
@@ -111,6 +109,17 @@ def _pageable_copies(trace: Trace) -> Int64:
     """Copy calls that stage pageable memory: the wait is inside the call."""
     call = find_launches(trace).calls_of(rows_named(trace, (Kind.MEMCPY,), PAGEABLE_COPY.search))
     return distinct_in(call[call >= 0])
+
+
+def _waited_copies(trace: Trace) -> Int64:
+    """Copy calls of Intel's runtimes that end no earlier than their copies."""
+    calls = rows_named(trace, CALL_KINDS, _INTEL_COPY_CALL.match)
+    if not len(calls):
+        return calls
+    events, launches = trace.events, find_launches(trace)
+    copied = launches.call >= 0
+    call, ends = launches.call[copied].astype(np.int64), events.ends(launches.activity[copied])
+    return distinct_in(call[is_in(call, calls) & (ends <= events.ends(call))])
 
 
 #: Maximum number of different calls of a group that are named.

@@ -93,20 +93,25 @@ def needs_fewer(kernel: str) -> bool:
     return _FEWER.search(kernel) is not None
 
 
-#: Libraries begin the names of all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL,
-#: NVSHMEM. The others exchange through peer memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang,
-#: TensorRT-LLM (also "lamport", after the clocks by which its ranks agree), FlashInfer and AITER, the exchanges between
-#: experts of DeepEP (in DeepSeek's own builds dpsk::ep), pplx-kernels and TensorRT-LLM, and Transformer Engine's user
-#: buffers, whose exchanges overlap with products. Not collectives: DeepEP's computation before it exchanges
-#: (get_dispatch_layout), and filling a buffer (lamport_initialize).
+#: Libraries begin the names of all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL (its
+#: ops: hcom_), NVSHMEM. MSCCL++'s examples, which SGLang took over, number their all-reduces. The others exchange
+#: through peer memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang, TensorRT-LLM (also "lamport",
+#: after the clocks by which its ranks agree), FlashInfer and AITER, the exchanges between experts of DeepEP (in
+#: DeepSeek's own builds dpsk::ep, in its hybrid branch hybrid_ep), AMD's MORI (EpDispatchIntraNodeKernel,
+#: EpCombineInterNodeV1KernelLowLatency), pplx-kernels and TensorRT-LLM, and Transformer Engine's user buffers, whose
+#: exchanges overlap with products. Not collectives: DeepEP's computation before it exchanges (get_dispatch_layout),
+#: MORI's copies to its own buffers (EpDispatchCopyToStaging, EpCombineSync) and its sums of what has arrived
+#: (EpCombineAll), and filling a buffer (lamport_initialize).
 COLLECTIVE_KERNEL = expression(
-    r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|nvshmem)"
+    r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|hcom_|nvshmem|allreduce(?:\d|_LL_[12]node)\b)"
     r"|\b(?:multimem_(?:one_shot_)?all_(?:reduce|gather)"
     r"|one_?[Ss]hot_?[Aa]ll_?[Rr]educe|two_?[Ss]hot_?[Aa]ll_?[Rr]educe|cross_device_reduce_[12]stage"
     r"|(?:allReduce|allGather|reduceScatter|allToAll)(?:Norm|Fusion)?\w*Kernel"
     r"|reduce_scatter_cross_device|lamport\w*_(?:all_?reduce|reduce|gather)"
     r"|deep_ep::(?:\w+::)*(?:cached_)?(?:notify|dispatch|combine|barrier)"
     r"|dpsk::ep::(?:\w+::)*(?:cached_)?(?:notify|dispatch|combine|barrier)"
+    r"|hybrid_ep::(?:dispatch|combine|device_sync)_kernel"
+    r"|Ep(?:Dispatch|Combine)(?:\w*Node\w*Kernel|SyncBarrier)"
     r"|pplx::(?:\w+::)*\w*(?:[Dd]ispatch|[Cc]ombine)|moe(?:AllToAll|A2A)\w*Kernel|moe_comm::moe\w*Kernel"
     r"|all_?[tT]o_?[aA]ll_?[vV]|k?userbuffers_\w)"
     r"|all_?reduce_(?:fusion_kernel|prototype|kernel)|\w_lamport\b"

@@ -33,10 +33,10 @@ import numpy as np
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.steady.first_use import starts_up
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named
+from tb_steptime.trace.ops import GRAPH_CALL, KERNEL_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
 
@@ -50,9 +50,6 @@ EMPTY_NS = 50_000
 
 #: A pause in which nothing is recorded ends a recording from this length on: it holds steps.
 PAUSE_NS = 10_000_000
-
-#: Calls after which a device has no work left.
-_EMPTIES_DEVICE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 
 
 def before_recording(trace: Trace, device: int) -> Intervals:
@@ -182,12 +179,9 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
 def _found_empty(trace: Trace, call: int) -> bool:
     """Whether a call before this one waited for the whole device."""
     events = trace.events
-    empties = rows_named(trace, CALL_KINDS, _EMPTIES_DEVICE.match)
+    empties = rows_named(trace, CALL_KINDS, SYNC_DEVICE_CALL.match)
     return bool((events.ends(empties) <= events.start_ns[call]).any())
 
-
-#: Calls that device work always follows; a set or copy of nothing has none.
-_LAUNCHES = expression(r"(cuda|cu|hip)\w*(LaunchKernel|GraphLaunch|LaunchCooperativeKernel)")
 
 #: The tails of other steps vary, too: a tail must be this many times as long, and longer by this amount.
 TIMES_LONGER, LONGER_NS = 2, 1_000_000
@@ -232,7 +226,7 @@ def _tails(trace: Trace, device: int) -> Int64:
 
 def first_lost_ns(trace: Trace) -> int | None:
     """Returns the start of the first launch after the last one whose work is recorded; None if no launch follows it."""
-    calls = rows_named(trace, CALL_KINDS, _LAUNCHES.match)
+    calls = rows_named(trace, CALL_KINDS, lambda name: KERNEL_CALL.match(name) or GRAPH_CALL.search(name))
     lost = calls[calls > int(find_launches(trace).call.max(initial=-1))]
     return int(trace.events.start_ns[lost[0]]) if len(lost) else None
 

@@ -58,6 +58,18 @@ METRICS_OF_KERNEL = "metrics: "
 #: Device makers' words whose devices PyTorch does not call GPUs, and PyTorch's name for them.
 _ACCELERATORS = {"mtia": "MTIA", "xpu": "XPU", "hpu": "HPU", "gcu": "GCU", "npu": "NPU", "musa": "MUSA"}
 
+#: The process of ops in exports of the autograd profiler: EventList.export_chrome_trace in PyTorch's
+#: autograd/profiler_util.py, and the older writer in C++. They give no event a category.
+_OPS_PROCESS = "cpu functions"
+#: Categories of names in that process that are no ops. What ran on the device is there too, on no stream.
+_BY_NAME = {
+    "runtime": expression(r"(?:cuda|cu|hip)[A-Z]\w+$"),
+    "python_function": expression(r"<built-in |nn\.Module: |.+\.py\(\d+\): "),
+    "": expression(r"void |Mem(?:cpy|set) |[\w:]+<.*\)$"),
+}
+#: What these exports write for each kernel of an op, with the maker's word; PyTorch 2 leaves out the kernels.
+_ARROW = re.compile(rb'"cat": *"(cpu_to_\w+)"')
+
 #: Host-side marks, recognised by name: in 2021 they had the category of an op.
 _MARKS = (
     "ProfilerStep#",
@@ -81,11 +93,32 @@ def kind_of(category: object, name: str) -> int:
     return Kind.MEMCPY if word == "mtia_ccp_events" and _MTIA_COPY.search(name) else kind
 
 
+def category_of(category: object, name: str, process: object) -> object:
+    """The category of an event, also in exports of the autograd profiler, which write none.
+
+    >>> category_of(None, "aten::mm", "CPU functions"), category_of(None, "aten::mm", 7)
+    ('cpu_op', None)
+    """
+    if category is not None or not isinstance(process, str) or process.lower() != _OPS_PROCESS:
+        return category
+    return next((found for found, names in _BY_NAME.items() if names.match(name)), "cpu_op") or None
+
+
+def arrows_to_devices(text: bytes) -> set[str]:
+    """Categories of the arrows from ops to their kernels, in text of such an export."""
+    return {category.decode() for category in _ARROW.findall(text)}
+
+
+def leaves_kernels_out(categories: Iterable[object]) -> bool:
+    """Whether arrows lead from ops to kernels that such an export writes without what tells when they ran."""
+    return any(str(category).startswith("cpu_to_") for category in categories)
+
+
 def accelerator_of(categories: Iterable[object]) -> str:
     """PyTorch's name for the devices whose makers' words occur in these categories; "GPU" if none occurs.
 
     >>> accelerator_of(["cpu_op", "xpu_runtime"])
     'XPU'
     """
-    words = {str(category).strip().lower().partition("_")[0] for category in categories}
+    words = {str(category).strip().lower().removeprefix("cpu_to_").partition("_")[0] for category in categories}
     return next((name for word, name in _ACCELERATORS.items() if word in words), "GPU")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, kind_of
+from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, category_of, kind_of
 from tb_steptime.trace.kineto.further import (
     ADDRESSES,
     BARE,
@@ -55,6 +55,7 @@ class Labels(dict[tuple[Any, ...], int]):
     bare: copies whose name does not say what they copy;  shaped: calls that may record the shape of the kernel that
     they launch, which CUDA's calls never do
     categories: distinct ones, as the file spells them
+    of_autograd: whether ops are those of an export of the autograd profiler
     """
 
     def __init__(self) -> None:
@@ -63,10 +64,13 @@ class Labels(dict[tuple[Any, ...], int]):
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = Numbers(), Numbers()
         self.categories: set[Any] = set()
+        self.of_autograd = False
 
     def __missing__(self, label: tuple[Any, ...]) -> int:
-        category, name, pid, tid = label
+        written, name, pid, tid = label
         number = self[label] = len(self)
+        category = category_of(written, name or "", pid)
+        self.of_autograd |= category != written
         self.categories.add(category)
         kind = kind_of(category, name or "")
         left_out = kind == LEFT_OUT

@@ -71,7 +71,7 @@ class Metadata:
         listed = self._values.get("deviceProperties")
         return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
-    def job(self, accelerator: str) -> Job:
+    def job(self, accelerator: str, kernels_left_out: bool) -> Job:
         group = self._values.get("distributedInfo")
         group = group if isinstance(group, dict) else {}
         simulated = self._values.get("tb_steptime_simulated")
@@ -83,6 +83,7 @@ class Metadata:
             runtime=self._runtime(),
             simulated=simulated if isinstance(simulated, str) else None,
             accelerator=accelerator,
+            kernels_left_out=kernels_left_out,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
             sliced_from_ns=self._sliced_from_ns(),
             groups=_process_groups(group.get("pg_config")),

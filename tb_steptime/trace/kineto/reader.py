@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.allocator import give_back_large_blocks
-from tb_steptime.trace.kineto.categories import accelerator_of
+from tb_steptime.trace.kineto.categories import accelerator_of, leaves_kernels_out
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
@@ -152,7 +152,7 @@ class TraceBuilder(msgspec.Struct):
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
-            job=metadata.job(accelerator),
+            job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories)),
             notes=(*notes_of(self._whole_damage(tables, strings)), *refusals(columns.memory.refused)),
             file_bytes=self.extent.total_bytes,
             json_bytes=self.extent.text_bytes,

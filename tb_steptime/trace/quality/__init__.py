@@ -18,10 +18,13 @@ from tb_steptime.trace.quality.clocks import on_one_clock
 from tb_steptime.trace.quality.overruns import without_crossings, without_overruns
 from tb_steptime.trace.quality.recording import is_cpu_unrecorded as is_cpu_unrecorded
 from tb_steptime.trace.quality.recording import recording_findings as recording_findings
+from tb_steptime.trace.quality.unrecorded_device import ASKS as ASKS
+from tb_steptime.trace.quality.unrecorded_device import accelerator as accelerator
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
+from tb_steptime.trace.quality.unrecorded_waits import with_waits
 
 
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
     file stays unchanged. Must be called before anything else reads the trace."""
-    return without_overruns(on_one_clock(without_crossings(trace)))
+    return with_waits(without_overruns(on_one_clock(without_crossings(trace))))

@@ -36,8 +36,8 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.text import Finding, Trust, count, fraction, ns
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import DependencyTable, Trace, find_launches, rows_named
+from tb_steptime.trace.ops import SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.table import (
     CALL_KINDS,
     DEVICE_KINDS,
@@ -55,8 +55,6 @@ from tb_steptime.trace.table import (
 #: Tolerance: both clocks are read in microseconds or better, so one tick of each is no disagreement. None of 50 real
 #: traces has any disagreement.
 TICK_NS = 2_000
-_WAITS = expression(r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize")
-_ALL = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 #: Minimum number and share of launches that show it: a single one may be joined with an unrelated call of the same
 #: number.
 LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.001
@@ -168,9 +166,9 @@ def _calls_that_wait(trace: Trace) -> _Waits:
     order = np.lexsort((events.ends(work), call))
     call, work = call[order], work[order]
     last = _last_to_end(events.ends(work))
-    waits = rows_named(trace, CALL_KINDS, _WAITS.match)
+    waits = rows_named(trace, CALL_KINDS, SYNC_CALL.match)
     waits = waits[events.dur_ns[waits] >= WAIT_NS]
-    whole = is_in(waits, rows_named(trace, CALL_KINDS, _ALL.match))
+    whole = is_in(waits, rows_named(trace, CALL_KINDS, SYNC_DEVICE_CALL.match))
     own, of = [waits[whole]], [_before(call, work[last], waits[whole])]
     for thread in distinct_in(events.thread[waits[~whole]]).tolist():
         mine = events.thread[call] == thread

@@ -16,15 +16,12 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Done, Finding, Trust, code, count, fraction
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, find_launches, is_cut_short, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL
+from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL, KERNEL_CALL
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, is_in
 
-#: Calls that a kernel always follows. Others launch a graph.
-_LAUNCHES = expression(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 #: Minimum share of all launches: with fewer lost ones the figures are those of a complete recording.
 LEAST_FRACTION = 0.01
 #: The end is missing from the place on from which at least this share of launches is lost.
@@ -65,7 +62,7 @@ def kernel_launches(trace: Trace) -> KernelLaunches:
 
 
 def _launches(name: str) -> bool:
-    return _LAUNCHES.match(name) is not None or _launches_graph(name)
+    return KERNEL_CALL.match(name) is not None or _launches_graph(name)
 
 
 def _launches_graph(name: str) -> bool:

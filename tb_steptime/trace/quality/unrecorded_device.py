@@ -1,5 +1,6 @@
 """Detects a device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
 
+arrows from ops to kernels                            exports of the autograd profiler leave the kernels out
 calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it
 memory rows of another device than the CPU            the tensors live there
 an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
@@ -19,7 +20,8 @@ import numpy as np
 
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.model import Trace, is_cut_short, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
+from tb_steptime.trace.ops import SYNC_DEVICE_CALL
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
@@ -42,7 +44,7 @@ _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c1
 _NO_DEVICE = {-1, 0, 14}
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
-Sign = Literal["launches", "memory", "rate", "mps", "waits"]
+Sign = Literal["arrows", "launches", "memory", "rate", "mps", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
@@ -66,11 +68,42 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
     device."""
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
         return None
-    for sign in (_launches, _memory, _metal, _rates, _waits):
+    for sign in (_arrows, _launches, _memory, _metal, _rates, _waits):
         found = sign(trace)
         if found:
             return found
     return None
+
+
+def _arrows(trace: Trace) -> UnseenDevice | None:
+    ops = trace.events.rows(Kind.CPU_OP)
+    return UnseenDevice("arrows", len(ops), _name(trace, ops)) if trace.job.kernels_left_out else None
+
+
+#: Calls that ask or wait and bring the device no work. The profiler itself makes such calls as it starts and stops.
+ASKS = expression(rf"(cuda|hip|cu)(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
+_OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD)
+
+
+@shared
+def holds_no_work(trace: Trace) -> bool:
+    """Whether nothing is recorded but calls that bring the device no work, and the profiler's own work. Then another
+    process computes, or none did while the profiler ran."""
+    if len(trace.memory.bytes) or is_cut_short(trace) or not is_in(trace.events.kind, _OF_PROFILER).all():
+        return False
+    calls = trace.events.rows(*CALL_KINDS)
+    return len(calls) > 0 and bool(are_named(trace, calls, ASKS.match).all())
+
+
+#: Types of devices that PyTorch does not call GPUs, and whose work its profiler records.
+_NO_GPUS = ("XPU", "HPU", "MTIA")
+
+
+def accelerator(trace: Trace) -> str:
+    """PyTorch's name for the devices, by the events of their maker; where none is recorded, by the memory there."""
+    unseen = unseen_device(trace)
+    of_memory = unseen is not None and unseen.by == "memory" and unseen.name in _NO_GPUS
+    return unseen.name if unseen is not None and of_memory else trace.job.accelerator
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:
@@ -144,6 +177,9 @@ def _name(trace: Trace, rows: Int64) -> str:
 
 
 def device_findings(trace: Trace) -> list[Finding]:
+    if holds_no_work(trace):
+        calls = len(trace.events.rows(*CALL_KINDS))
+        return [Finding("no_work", "said", ("steps",), "none", calls, None, {"count": count(calls)})]
     found = unseen_device(trace)
     if found is None:
         return []

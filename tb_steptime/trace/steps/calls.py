@@ -39,7 +39,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
 from tb_steptime.trace.model import Trace, find_launches, rows_named
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.ops import GRAPH_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
@@ -181,7 +181,6 @@ _BACKWARD = expression(r"autograd::engine::evaluate_function")
 _RANDOM = expression(r"aten::(normal_?|uniform_|random_|randn?|randint)$")
 _PRODUCT = expression(r"aten::(mm|addmm|bmm|baddbmm|convolution|_?scaled_\w*mm|_scaled_dot_product\w*)$")
 _LINEAR = expression(r"aten::linear$")
-_SYNCHRONIZE = expression(r"(cuda|cu|hip)DeviceSynchronize")
 
 
 def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
@@ -242,7 +241,7 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
         return True
     if not alone:
         return False
-    return in_each(rows_named(trace, (Kind.RUNTIME,), _SYNCHRONIZE.match)) or _call_the_model(trace, first, last)
+    return in_each(rows_named(trace, (Kind.RUNTIME,), SYNC_DEVICE_CALL.match)) or _call_the_model(trace, first, last)
 
 
 def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:

@@ -28,9 +28,9 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.model import Trace, are_named, find_launches, shared
+from tb_steptime.trace.ops import SYNC_DEVICE_CALL
 from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, step_calls
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
@@ -218,8 +218,6 @@ def _alike(work: Int64, other: Int64 | float) -> Bool:
     return alike
 
 
-#: Calls that wait until a device has finished all its work.
-_SYNCHRONIZE = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
 #: A shorter synchronize found the device idle, which takes 5 to 20 us.
 IDLE_SYNCHRONIZE_NS = 50_000
 #: From this share of the recording on, functions of the user before the first op or after the last one count as work of
@@ -282,6 +280,6 @@ def _calls_of_the_job(trace: Trace) -> Int64:
     launching = find_launches(trace).call
     working = np.concatenate((events.rows(Kind.CPU_OP, Kind.USER), launching[launching >= 0]))
     threads = distinct_in(events.thread[working]) if len(working) else distinct_in(events.thread[calls])
-    waits = are_named(trace, calls, _SYNCHRONIZE.match)
+    waits = are_named(trace, calls, SYNC_DEVICE_CALL.match)
     idle = waits & (events.dur_ns[calls] < IDLE_SYNCHRONIZE_NS)
     return calls[is_in(events.thread[calls], threads) & ~idle]

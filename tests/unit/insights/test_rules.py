@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.analyses import ANALYSES
+from tb_steptime.analyses.quality import notes
 from tb_steptime.analyses.trends import TrendsResult
 from tb_steptime.insights import judge, judge_trends
 from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
@@ -232,6 +233,15 @@ def test_a_recording_of_one_mark_holds_no_work(drawing: str, empty: bool):
     headline = judged(drawing, names={"p": "sim.py(3): simulate"}).headlines["overview"]
     assert ("holds no work" in plain(headline.verdict)) is empty
     assert (headline.action is not None and "`repeat=1`" in plain(headline.action)) is empty
+
+
+def test_a_recording_of_calls_alone_asks_for_no_other_activities():
+    calls = {"a": "cudaGetDeviceCount", "b": "cudaDeviceSynchronize"}
+    trace = timeline("runtime | a..bbbbbb |", calls=calls)
+    headline = judged(trace).headlines["overview"]
+    assert "holds no work" in plain(headline.verdict)
+    assert headline.action is not None and "ProfilerActivity" not in plain(headline.action)
+    assert "cpu_only" not in [note.id for note in notes(trace)]
 
 
 PREPARES = """

@@ -37,6 +37,16 @@ def test_tensors_of_a_gpu_ask_for_its_activity():
     assert advice(trace).startswith("Record the GPU, too")
 
 
+@pytest.mark.parametrize(("device_type", "name"), [(1, "GPU"), (12, "XPU"), (15, "HPU")])
+def test_tensors_show_what_the_device_is_called(device_type: int, name: str):
+    trace = with_memory(timeline("op | aaaaaaaa |", cell_ns=MS), "a +512 @1, b +512 @2", device=(device_type, 0))
+    activity = {"GPU": "CUDA"}.get(name, name)
+    assert job_kind(trace).accelerator == name
+    assert advice(trace) == (
+        f"Record the {name}, too: `profile(activities=[ProfilerActivity.CPU, ProfilerActivity.{activity}])`."
+    )
+
+
 def test_tensors_of_the_cpu_make_a_job_of_the_cpu_whatever_gpus_the_machine_has():
     trace = timeline("op | aaaaaaaa |", devices={0: Device(0, "Tesla V100")}, cell_ns=MS)
     assert job_kind(trace).device == "unknown"

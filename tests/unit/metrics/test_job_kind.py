@@ -175,6 +175,13 @@ def test_where_it_runs(drawing, names, devices, expected):
 
 
 @pytest.mark.parametrize(
+    ("call", "device"), [("cudaGetDeviceCount", "cpu"), ("cudaDeviceSynchronize", "cpu"), ("cudaLaunchKernel", "gpu")]
+)
+def test_calls_that_bring_a_listed_gpu_no_work_show_that_ops_run_on_the_cpu(call, device):
+    assert where_it_runs(timeline("op | a |\nruntime | c |", calls={"c": call}, devices={0: A100})).device == device
+
+
+@pytest.mark.parametrize(
     ("drawing", "job", "ranks", "end"),
     [
         ("op | a |", Job(), "one", "eager · CPU"),

@@ -123,6 +123,24 @@ def test_a_graph_holds_the_python_of_a_forward_pass_only_at_inference(other: dic
     assert (found.steady_step_ns, [each.gain_ns for each in found.changes]) == (240_000, [cells * 10_000])
 
 
+@pytest.mark.parametrize(("ran", "gains"), [("kernel", True), ("memcpy", False)])
+def test_a_step_without_kernels_is_no_graph(ran: str, gains: bool):
+    """A read moves one number from the device; without kernels there is nothing to launch."""
+    trace = timeline(
+        f"""
+        step      | 000000000011111111112222222222 |
+        op        | .ooooooo...ooooooo...ooooooo.. |
+        runtime   | ....cc........cc........cc.... |
+        {ran:<6} 7  | .....c.........c.........c.... |""",
+        names={"o": "aten::item"},
+        calls={"c": "cudaLaunchKernel" if ran == "kernel" else "cudaMemcpyAsync"},
+        cell_ns=10_000,
+    )
+    found = what_if(trace, ["launch_graphs"])
+    assert found is not None
+    assert (found.changes[0].gain_ns > 0) is gains
+
+
 @pytest.mark.parametrize(("work", "gains"), [("mm", [0, 0]), ("aa", [20_000, 20_000])], ids=["the same", "other work"])
 def test_graphs_that_are_captured_again_are_not_launched_faster(work: str, gains: list[int]):
     """The second capture is of work that has run as a graph, or of other work."""

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from tb_steptime.errors import TraceError
 from tb_steptime.text import Note, count, nbytes
+from tb_steptime.trace.extension import PURE
 from tb_steptime.trace.kineto import ReadProgress, limits, looks_like_trace, read_trace, source
 from tb_steptime.trace.model import Device, Job, Thread, Trace
+from tb_steptime.trace.quality.unrecorded_device import UnseenDevice, unseen_device
 from tb_steptime.trace.table import Kind
 from tests import TRACES
 from tests.drawn.event_columns import (
@@ -149,6 +151,42 @@ def test_a_list_of_events_has_no_base_time() -> None:
 def test_braces_in_strings_and_objects_in_arguments_are_no_cuts() -> None:
     odd = r'9750 +40125 CPU_OP odd }, { "ph": "X" ] [ \" name |10/10 id 2'
     assert drawn(read("braces_in_strings.json")) == [STEP, odd, CALL, KERNEL]
+
+
+def exported_by_autograd(path: Path, *events: dict[str, Any]) -> Path:
+    """A list of events as the autograd profiler exports it: the process of ops is a word, and no event of a duration
+    has a category."""
+    ours = {"ph": "X", "dur": 2.0, "tid": 1, "pid": "CPU functions", "args": {}}
+    path.write_text(json.dumps([ours | {"ts": float(at)} | event for at, event in enumerate(events)]))
+    return path
+
+
+@pytest.mark.parametrize("pure", ["0", "1"])
+def test_the_autograd_profiler_gives_events_no_category(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str
+) -> None:
+    monkeypatch.setenv(PURE, pure)
+    names = ("aten::mm", "Shared MLP", "Optimizer.step#SGD.step", "nn.Module: Linear_0", "torch/a.py(3): b",
+             "<built-in method mm of type object at 0x7f>", "cudaLaunchKernel", "void gemm<float>(int)")  # fmt: skip
+    others = {"name": "aten::add", "pid": 7}, {"name": "aten::add", "cat": "kernel", "args": {"device": 0}}
+    trace = read_trace(exported_by_autograd(tmp_path / "a.json", *({"name": name} for name in names), *others))
+    ours = (Kind.CPU_OP, Kind.CPU_OP, Kind.USER, Kind.PYTHON, Kind.PYTHON, Kind.PYTHON, Kind.RUNTIME, Kind.OTHER)
+    read_as = [(trace.name_of(row), Kind(kind)) for row, kind in enumerate(trace.events.kind.tolist())]
+    assert read_as == [*zip(names, ours, strict=True), ("aten::add", Kind.OTHER), ("aten::add", Kind.KERNEL)]
+    assert (trace.job.kernels_left_out, unseen_device(trace)) == (False, None)
+
+
+@pytest.mark.parametrize("pure", ["0", "1"])
+def test_the_autograd_profiler_draws_arrows_to_kernels_that_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str
+) -> None:
+    monkeypatch.setenv(PURE, pure)
+    arrow = {"name": "aten::mm", "ph": "s", "id": 1, "cat": "cpu_to_xpu"}
+    on_device = {"name": "aten::mm", "pid": "CUDA functions", "tid": 0}
+    trace = read_trace(exported_by_autograd(tmp_path / "a.json", {"name": "aten::mm"}, arrow, on_device))
+    assert trace.events.kind.tolist() == [Kind.CPU_OP, Kind.OTHER]
+    assert (trace.job.kernels_left_out, trace.job.accelerator) == (True, "XPU")
+    assert unseen_device(trace) == UnseenDevice("arrows", 1, "aten::mm")
 
 
 def test_2021_calls_everything_by_other_names() -> None:

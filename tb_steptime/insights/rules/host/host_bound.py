@@ -200,6 +200,8 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
         ),
     )
     how = _form_for_many_tensors(facts.job.optimizer)
+    if how == _COMPILE and not facts.job.compiles:
+        return None
     return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, late, how)
 
 

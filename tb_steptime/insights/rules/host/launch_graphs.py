@@ -58,6 +58,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return None
     advice = _advice(facts, late.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
+    advice = advice if facts.job.compiles else replace(advice, how=_BY_HAND)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
     short = less(late.short, late.short, behind_waits(facts).not_graphs_ns)
     return _card(facts, "launch_graphs", short, late.launches, advice)
@@ -128,6 +129,8 @@ class _Advice(msgspec.Struct, frozen=True):
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
+#: Where torch.compile has no code for the GPU: graphs of torch need none.
+_BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"
 _FEWER_OPS = "# capture what runs between the graphs, too, or do it in fewer ops"
 _WHOLE_STEP = "# one graph of the whole step: forward pass, loss, backward pass and optimizer (capturable=True)"

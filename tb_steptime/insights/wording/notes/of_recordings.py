@@ -177,6 +177,15 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} GPU rows (runs|run) over the next one.",
         "(It ends|They end) where that starts: {excess} less GPU time, {share}.",
     ),
+    "waits_not_recorded": NoteWords(
+        "Waits for the {device} are not recorded.",
+        "The profiler records only calls that submit work to it. Waits count as work of the CPU.",
+    ),
+    "waits_inferred": NoteWords(
+        "Waits for the {device} are not recorded.",
+        "The profiler records only calls that submit work to it. [{count}] (copy|copies) to the CPU (was|were) waited "
+        "for, as the ops around show: {time} in all. Other waits count as work of the CPU.",
+    ),
     "clocks_shifted": NoteWords(
         "The clocks of CPU and GPU disagree.",
         "{share} of launches begin after their work, so the GPU's rows are shifted by {shift}.",
@@ -226,6 +235,16 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The GPU's work is not recorded.",
         "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls "
         "or their waits, which is no CPU work.",
+    ),
+    "no_work": NoteWords(
+        "This recording holds no work.",
+        "It has no op, and [{count}] (call|calls) of the GPU's runtime that (launches|launch) nothing. The profiler "
+        "makes such calls as it starts and stops.",
+    ),
+    "device_unseen_by_arrows": NoteWords(
+        "The GPU's work is not in this export.",
+        "It has the [{count}] (op|ops) that the autograd profiler recorded, and no kernel. `torch.profiler` exports "
+        "both.",
     ),
     "device_unseen_by_memory": NoteWords(
         "The job runs on a device that is not recorded.",

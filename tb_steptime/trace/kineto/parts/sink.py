@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from tb_steptime.trace.kineto.categories import arrows_to_devices
 from tb_steptime.trace.kineto.columns import Columns
 from tb_steptime.trace.kineto.metadata import Metadata
 from tb_steptime.trace.kineto.native.blocks import ScannedBlocks
@@ -72,8 +73,12 @@ class EventSink:
         count = self._scanned.add(text) if self._scanned else None
         if count is None:
             decoded = self.decoder.decode(text) if self._wanted else decoded_for(self.columns, self.decoder, text)
-            return self._take(text, decoded)
-        self._count(count)
+            if not self._take(text, decoded):
+                return False
+        else:
+            self._count(count)
+        if self.columns.labels.of_autograd:
+            self.columns.labels.categories |= arrows_to_devices(text)
         return True
 
     def event(self, text: bytes) -> bool:

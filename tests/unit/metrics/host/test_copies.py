@@ -21,6 +21,9 @@ from tests.drawn.timeline import timeline
         ("Memcpy HtoD (Host -> Device)", ("HtoD", "Host", "Device")),
         ("CopyHostToDevice", ("HtoD", "Host", "Device")),
         ("CopyDeviceToDevice", ("DtoD", "Device", "Device")),
+        ("Memcpy M2D (MEMORY(Unknown) -> DEVICE)", ("HtoD", "Host", "Device")),
+        ("Memcpy D2H", ("DtoH", "Device", "Host")),
+        ("Memcpy D2S", ("DtoS", "Device", "Shared")),
         ("Memcpy", ("Memcpy", "Unknown", "Unknown")),
     ],
 )

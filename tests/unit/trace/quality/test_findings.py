@@ -437,6 +437,24 @@ class TestUnrecordedDevice:
     def test_calls_that_launch_nothing(self) -> None:
         assert found(timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaGetDeviceCount"})) == []
 
+    @pytest.mark.parametrize(
+        ("drawing", "expected"),
+        [
+            ("runtime | aa.bb.ccc |", [("no_work", "said", 3)]),
+            ("runtime | aa.bb.kkk |", [("work_not_recorded", "said", 1)]),
+            ("runtime | aa.bb.mmm |", []),  # an allocation is work, if little
+            ("runtime | aa.bb.ccc |\nop | .o....... |", []),
+            ("runtime | aa.bb.ccc |\npython | pppppp... |", []),
+            ("runtime | aa.bb.ccc |\nuser u | uuuuuuuuu |", []),
+            ("runtime | aa.bb.ccc |\nstep | 111111111 |", []),
+            ("runtime | aa.bb.ccc |\noverhead | ..o...... |", [("no_work", "said", 3)]),
+        ],
+    )
+    def test_a_recording_of_the_profilers_own_calls(self, drawing: str, expected: list[tuple[str, str, int]]) -> None:
+        calls = {"a": "cudaGetDeviceProperties_v2", "b": "cudaStreamIsCapturing", "c": "cudaDeviceSynchronize"}
+        calls |= {"k": "cudaLaunchKernel", "m": "cudaMalloc"}
+        assert found(timeline(drawing, calls=calls)) == expected
+
     def test_tensors_of_another_device(self) -> None:
         trace = with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2")
         assert found(trace) == [("device_unseen_by_memory", "said", 2)]

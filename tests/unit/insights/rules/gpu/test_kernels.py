@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.text.printer import plain
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Device, Trace
 from tests.drawn.cards import card, judged, said, sure
 from tests.drawn.timeline import A100, timeline
 
@@ -246,6 +246,21 @@ def test_a_norm_that_is_written_out():
     )
     assert insight.confidence is Confidence.LOW
     assert insight.severity is not Severity.MAJOR  # an estimate, though of two fifths of the step
+
+
+@pytest.mark.parametrize(("capability", "compiles"), [((6, 0), False), ((7, 0), True), (None, True)])
+def test_chains_for_a_compiler_need_a_gpu_that_it_has_code_for(capability: tuple[int, int] | None, compiles: bool):
+    """A norm has a fused op of its own; a chain of other ops has none."""
+    chain = {"P": "aten::mul", "Q": "aten::add", "R": "aten::mul", "x": ELEMENTWISE}
+
+    def found(names: dict[str, str]) -> Insight | None:
+        old = {0: Device(0, "Tesla P100-PCIE-16GB", compute_capability=capability)}
+        return card(replace(drawn(CHAINED, names=names), devices=old), "fusible_chains")
+
+    norm = found(NORM)
+    assert norm is not None and norm.how is not None
+    assert ("torch.compile" in norm.how) is compiles
+    assert (found(NORM | chain) is not None) is compiles
 
 
 def test_an_estimate_is_lowered_for_what_is_not_known():

@@ -53,6 +53,14 @@ def test_late_launches_of_the_model_are_worth_their_idle_time():
     assert insight.evidence == [Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US)]
 
 
+@pytest.mark.parametrize("compiles", [True, False])
+def test_a_graph_is_captured_by_torch_alone_where_nothing_is_compiled(compiles: bool):
+    job = JobKind(purpose="training", vendor="nvidia", compiles=compiles)
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", job)
+    assert insight is not None and insight.how is not None
+    assert [word in insight.how for word in ("torch.compile", "make_graphed_callables")] == [compiles, not compiles]
+
+
 def test_late_launches_need_a_hundredth_of_the_step():
     assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100 - 1))])) == []
     assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100))])) == ["launch_graphs"]
