@@ -133,6 +133,36 @@ def test_without_a_device_a_later_step_must_show_the_op_short():
 # Code that is loaded, compiled or captured.
 
 
+@pytest.mark.parametrize(
+    ("op", "name", "runtime", "cell_us", "once"),
+    [
+        ("..aaaaaaaaaaaa", "aten::empty", "", 84, 12),  # the only one
+        ("..aaaaaaaaaaaa.a", "aten::empty_strided", "", 84, 12),
+        ("..aaaaaaaaaaaa", "aten::empty", "", 83, 0),  # less than 1 ms
+        ("..aaaaaaaaaaaa", "aten::normal_", "", 84, 0),  # it computes
+        ("..aaaaaaaaa.aaaaaaaa", "aten::empty", "", 112, 0),  # a later one is as long
+        ("..a.aaaaaaaaaaaa", "aten::empty", "", 84, 0),  # not the first
+        ("..aaaaaaaaaaaa", "aten::empty", "....p.", 84, 0),  # a call takes the time
+    ],
+)
+def test_the_first_op_that_only_makes_a_tensor_is_not_that_long_in_every_step(
+    op: str, name: str, runtime: str, cell_us: int, once: int
+):
+    """A recording of one step, which has nothing to compare with."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 24} |
+        op       | {op:.<24} |
+        runtime  | {runtime:.<22}k. |
+        kernel 7 | {".":.<23}k |""",
+        cell_ns=cell_us * 1_000,
+        names={"a": name},
+        calls={"p": "cudaMalloc"},
+    )
+    expected = [("first_call", once * cell_us / 1_000)] if once else []
+    assert causes_ms(trace) == expected
+
+
 def test_loading_has_a_name_or_a_pattern():
     trace = timeline(
         """
