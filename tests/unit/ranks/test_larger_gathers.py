@@ -23,9 +23,14 @@ def span_of(rank: int, behind: int) -> RankSpan:
         step     | {"5" * length} |
         op       | {"m." * 10:.<{length}} |
         runtime  | {"k" + "y" * (length - 1)} |
-        kernel 7 | {"." + layers * 9 + "kkk" + "." * LAST + "k" * behind} |
+        kernel 7 | {"." + layers * 9 + "kkk" + "." * LAST + "r" * behind} |
         nccl 7   | {"." + "...cc.." * 9 + "..." + "c" * LAST + "." * behind} |""",
-        names={"m": "aten::addmm", "k": "gemm", "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)"},
+        names={
+            "m": "aten::addmm",
+            "k": "gemm",
+            "r": "CatArrayBatchedCopy",
+            "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)",
+        },
         calls={"y": "cudaStreamSynchronize"},
         cell_ns=MS,
     )
