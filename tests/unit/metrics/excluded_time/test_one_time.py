@@ -9,7 +9,7 @@ import pytest
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.one_time import one_time_costs
-from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, excluded_time, judged_ns, one_time_rows
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, are_whole, excluded_time, judged_ns, one_time_rows
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -404,3 +404,16 @@ def test_launches_are_late_between_one_time_costs_where_the_host_is_ahead_behind
 )
 def test_other_late_launches_are_no_warm_up(lines: dict[str, str], once: int):
     assert head_ms(MS, **lines) == once
+
+
+# Which steps are judged.
+
+
+@pytest.mark.parametrize("once", [8, 30, 90, 300])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_step_is_judged_for_a_wait_of_its_own_that_its_one_time_work_cannot_have_caused(once: int, more: int):
+    """Steps of 100 but for one, which waits for about as long as the work that comes once, at least for a quarter of
+    the others: behind a delay work is late by no more than the delay."""
+    wait = max(once, 25) + more
+    recorded = [100, 100, 100 + once + wait, 100]
+    assert are_whole(recorded, [100, 100, 100 + wait, 100]).tolist() == [True, True, more > 0, True]
