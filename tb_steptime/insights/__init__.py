@@ -44,6 +44,7 @@ from tb_steptime.insights.wording import (
 )
 from tb_steptime.insights.wording.job import job_text
 from tb_steptime.insights.wording.trends import judge_trends
+from tb_steptime.metrics.idle.bottleneck import Bound
 
 __all__ = ["judge", "judge_trends"]
 
@@ -128,7 +129,8 @@ def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     unknown = guarded.ask("what is recorded of the CPU", one_time_is_unknown, facts, False)
     if unknown:
         cards = [lowered(card, ONLY_LAUNCHES) if card.view in _OF_CPU else card for card in cards]
-    insights = in_order(lowered(card, why) if why else card for card in cards)
+    bound = guarded.ask("what limits the step", lambda facts: facts.bound, facts, Bound.UNKNOWN)
+    insights = in_order((lowered(card, why) if why else card for card in cards), bound)
     insights.sort(key=lambda insight: insight.id != first)  # what the others are about is little
     if not facts.gaps and not any(insight.gain_ns for insight in insights):
         insights = [with_nothing_before(facts, insight) for insight in insights]

@@ -120,6 +120,7 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
     running = int(length.sum())
     peak = links.peak([spans[place].host for place in found.members.tolist()])
     beyond = _stalled(found, each.rows)
+    larger = each.rows[:0] if found.gathers_more is None else each.rows[found.gathers_more[each.rows]]
     return JobCollective(
         kind=first.kind,
         label=KIND_LABELS[first.kind],
@@ -144,6 +145,8 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         stalled=int(np.count_nonzero(beyond)),
         stalled_ns=int(beyond.sum()) * ranks,
         stalled_exposed_ns=int(np.minimum(found.exposed[each.rows], beyond[:, None] + found.off_ns[each.rows]).sum()),
+        larger=len(larger),
+        larger_ns=int(found.transfer_ns[larger].sum()),
     )
 
 

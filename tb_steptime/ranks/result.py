@@ -218,6 +218,8 @@ class JobCollective(msgspec.Struct, frozen=True):
     stalled           number of collectives that take far longer than the others on all ranks
     stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
                       also has off_ns
+    larger, larger_ns   number of the last all-gathers of the steps that gather more than the others, and their part of
+                      transfer_ns
     """
 
     kind: str
@@ -243,6 +245,8 @@ class JobCollective(msgspec.Struct, frozen=True):
     stalled_ns: int = 0
     stalled_exposed_ns: int = 0
     off_ns: int = 0
+    larger: int = 0
+    larger_ns: int = 0
 
 
 class ExchangeTime(msgspec.Struct, frozen=True):

@@ -81,8 +81,7 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
     """The step of median length among those with the usual number of nodes, or the chosen one; None if no step has any
-    nodes. If more of that step is unexplained than intervals allow for, a step of about the same length of which less
-    is unexplained is as typical, and shows more."""
+    nodes. A step of about the same length is more typical where as much of it is unexplained as of all these steps."""
     step = step_of_nodes(trace, graph)
     size = np.bincount(step[step >= 0], minlength=1)
     if not size.any():
@@ -105,17 +104,18 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
-    """The middle one of these steps, or one as long that explains more. last: the number of the recording's last step,
-    whose period no next step shows."""
+    """The middle one of these steps, or one about as long of which as much is unexplained as of all of them: of equally
+    long steps, the host is latest in the one with the least of it. last: the number of the recording's last step, whose
+    period no next step shows."""
     lengths = np.array([step_length(each) for each in steps], np.int64)
     middle = int(np.argsort(lengths, kind="stable")[(len(lengths) - 1) // 2])
     unexplained = np.array([each.graph.unexplained_ns.sum() for each in steps]) / np.maximum(lengths, 1)
-    if unexplained[middle] <= WIDER:
+    if max(unexplained[middle], unexplained.mean()) <= WIDER:
         return steps[middle]
     away, is_last = np.abs(lengths - lengths[middle]), np.array([each.number == last for each in steps])
     near = np.flatnonzero(away <= NEAR * lengths[middle])
-    order = np.lexsort((near != middle, away[near], is_last[near], np.maximum(unexplained[near], WIDER)))
-    return steps[int(near[order[0]])]
+    unlike = np.abs(unexplained[near] - unexplained.mean())
+    return steps[int(near[np.lexsort((near != middle, away[near], is_last[near], unlike))[0]])]
 
 
 def _with_tail(step: SteadyStep, over: int) -> SteadyStep:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.ranges import judged_ns, whole_steps
+from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
@@ -63,10 +64,12 @@ class Gain(msgspec.Struct, frozen=True):
     """The gain of one change per step, ns.
 
     gain_ns        length of the replayed step minus that of the changed step; None where too much is unexplained
-    low_ns, high_ns  its range with and without each inferred kind of edge. It is widened by the relative difference of
-                   the replayed and the recorded step, and by the unexplained share if that is more than 5 %
+    low_ns, high_ns  its range with and without each inferred kind of edge, and what observes the ops. It is widened by
+                   the relative difference of the replayed and the recorded step, and by the unexplained share if that
+                   is more than 5 %
     gain_after_ns  its gain after the changes that are listed before it
-    rests_on       inferred kinds of edges without which the gain differs by more than 5 % of the step
+    rests_on       inferred kinds of edges, and the observer of the ops, without which the gain differs by more than 5 %
+                   of the step
     """
 
     id: str
@@ -116,6 +119,8 @@ class WhatIf(msgspec.Struct, frozen=True):
     pauses_alone_ns   what the only recorded step gains if its calls and ops are not interrupted, and other ranks
                       arrive at its collectives as recorded; None if exchanges do not set the pace, and with several
                       steps, as the replayed one hardly has such pauses
+    observed_ns       what the mean step takes at least because something besides the profiler observes its ops; gains
+                      include it
     sets              all sets of the changes with the largest gains, including changes that help only after others;
                       empty if the replay is not trusted
     """
@@ -140,6 +145,7 @@ class WhatIf(msgspec.Struct, frozen=True):
     half_host_ns: int = 0
     alone_ns: int = 0
     pauses_alone_ns: int | None = None
+    observed_ns: int = 0
 
     @property
     def wrong_by(self) -> float:
@@ -197,7 +203,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     chosen = {each: known[each] for each in ids} if ids else known
-    gains, combined = _gains(held, length, unexplained, error, chosen, keep_all=bool(ids))
+    bases = _bases(held, observed_step_ns(trace)) if unexplained <= NO_GAIN else {}
+    gains, combined = _gains(held, bases, length, unexplained, error, chosen, keep_all=bool(ids))
     # device numbers may be arbitrary, as the file writes them
     _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
@@ -221,6 +228,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         half_host_ns=half,
         alone_ns=step_length(without_batches(free(held, ~held.graph.on_device))),
         pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
+        observed_ns=observed_step_ns(trace),
     )
 
 
@@ -267,14 +275,30 @@ def _changed(step: SteadyStep, chosen: Mapping[str, Change], ids: Iterable[str])
     return reduce(lambda now, id: chosen[id](now), ids, step)
 
 
+def _bases(step: SteadyStep, observed_ns: int) -> dict[str, SteadyStep]:
+    """Returns the step without each thing on which a gain may rest, by its name. What observes the ops is taken from
+    the host's own time evenly."""
+    bases = {kind.name.lower(): without(step, kind) for kind in INFERRED}
+    if observed_ns:
+        own = step.graph.role == Role.STRETCH
+        left = 1 - observed_ns / max(int(step.graph.own_ns[own].sum()), observed_ns)
+        bases["observer"] = scaled(step, own, left)
+    return bases
+
+
 def _gains(
-    step: SteadyStep, length: int, unexplained: float, error: float, chosen: Mapping[str, Change], keep_all: bool
+    step: SteadyStep,
+    bases: Mapping[str, SteadyStep],
+    length: int,
+    unexplained: float,
+    error: float,
+    chosen: Mapping[str, Change],
+    keep_all: bool,
 ) -> tuple[list[Gain], list[Combined]]:
     """Gains by a greedy choice: first the change that helps most, then the one that helps most after that."""
     if unexplained > NO_GAIN:
         return [Gain(id, None, None, None, None, []) for id in chosen], []
-    bases = {kind: without(step, kind) for kind in INFERRED}
-    base_ns = {kind: step_length(base) for kind, base in bases.items()}
+    base_ns = {name: step_length(base) for name, base in bases.items()}
     found, combined, now, now_ns = list[Gain](), list[Combined](), step, length
     alone = {id: change(step) for id, change in chosen.items()}
     gains = {id: length - step_length(changed) for id, changed in alone.items()}
@@ -285,9 +309,9 @@ def _gains(
         best = after.index(min(after))
         id = left.pop(best)
         others = {
-            kind: base_ns[kind] - step_length(chosen[id](base))
-            for kind, base in bases.items()
-            if (id, kind) != ("sync_bubble", EdgeKind.RETURN)  # this change only affects such edges
+            name: base_ns[name] - step_length(_once_less(chosen[id](base), alone[id], base))
+            for name, base in bases.items()
+            if (id, name) != ("sync_bubble", EdgeKind.RETURN.name.lower())  # this change only affects such edges
         }
         found.append(_gain(id, gains[id], now_ns - after[best], others, length, unexplained, error))
         now, now_ns = changed[best], after[best]
@@ -295,11 +319,18 @@ def _gains(
     return found, combined
 
 
+def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> SteadyStep:
+    """Returns the changed base in which no node lacks the same time twice: what a change takes of the host's time holds
+    what observes it. alone: the step with this change alone."""
+    own = np.minimum(alone.graph.own_ns, base.graph.own_ns)
+    return replace(changed, graph=replace(changed.graph, own_ns=own))
+
+
 def _gain(
-    name: str, gain: int, after: int, others: dict[EdgeKind, int], length: int, unexplained: float, error: float
+    name: str, gain: int, after: int, others: dict[str, int], length: int, unexplained: float, error: float
 ) -> Gain:
     wider = round((error + (unexplained if unexplained > WIDER else 0.0)) * abs(gain))
-    rests = [kind for kind, other in others.items() if abs(other - gain) > RESTS * length]
-    low = min([gain, *(others[kind] for kind in rests)]) - wider
-    high = max([gain, *(others[kind] for kind in rests)]) + wider
-    return Gain(name, gain, low, high, after, [kind.name.lower() for kind in rests])
+    rests = [base for base, other in others.items() if abs(other - gain) > RESTS * length]
+    low = min([gain, *(others[base] for base in rests)]) - wider
+    high = max([gain, *(others[base] for base in rests)]) + wider
+    return Gain(name, gain, low, high, after, rests)

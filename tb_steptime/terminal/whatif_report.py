@@ -121,6 +121,12 @@ def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:
 def _remarks(span: SpanWhatIf) -> list[str]:
     """Returns the lines of the remarks, one paragraph each."""
     remarks = [] if span.trusted else [f"Do not rely on this replay: {_why_not(span)}"]
+    if span.observed_ns:
+        remarks.append(
+            "Something besides the profiler observes each op, such as ExecutionTraceObserver: it takes est. "
+            f"{duration(span.observed_ns)} of a step. The rows above and the est. gains include that time; cards leave "
+            "it out. The low end of a gain that rests on the observer is the gain without it."
+        )
     if span.for_ranks_ns:
         remarks.append(
             f"Its collectives wait for other ranks for {duration(span.for_ranks_ns)} of the step. The rows above "

@@ -43,5 +43,6 @@ def _of_two(first: Insight, second: Insight) -> Iterator[str]:
     if grave > less:
         yield f"{second.id} is {second.severity.value} and stands below {first.id}, {first.severity.value}"
     surer = first.confidence is not Confidence.LOW and second.confidence is Confidence.LOW
-    if grave == less and second.gain_fraction >= 0.05 and second.gain_ns > first.gain_ns and not surer:
+    aside = second.severity is Severity.MINOR and (second.view, second.part) != (first.view, first.part)
+    if grave == less and second.gain_fraction >= 0.05 and second.gain_ns > first.gain_ns and not surer | aside:
         yield f"{second.id} gains more than {first.id} above it"

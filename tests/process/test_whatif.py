@@ -10,6 +10,7 @@ from tb_steptime import cli
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.terminal.whatif_report import SpanWhatIf, what_if_text
 from tests.drawn.replayed import MS, section, training
+from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader
 from tests.truth.simulate.chrome import write
 from tests.truth.simulate.demo import simulate
@@ -115,6 +116,29 @@ def test_why_a_replay_is_not_to_be_relied_on(capsys, tmp_path):
         shown = what_if_text(of_span(msgspec.structs.replace(found, **change)))
         assert "Do not rely on this replay: " in shown and words in " ".join(shown.split())
     assert "Do not rely" not in what_if_text(of_span(msgspec.structs.replace(found, trusted=True)))
+
+
+@pytest.mark.parametrize("op", ["aten::relu", "aten::view"])
+def test_a_gain_rests_on_what_observes_each_op(op):
+    """60 times a step an op of 21 us, which computes nothing if it is a view, and a launch of 10 us."""
+    times, steps, us = 60, 4, 1_000
+    observed_ns = times * 21 * us if op == "aten::view" else 0
+    found = what_if(
+        timeline(
+            f"""
+            step     | {"".join(str(step) * 33 * times for step in range(steps))} |
+            op       | {("v" * 21 + "." * 12) * times * steps} |
+            runtime  | {("." * 22 + "k" * 10 + ".") * times * steps} |
+            kernel 7 | {("." * 32 + "k") * times * steps} |""",
+            names={"v": op},
+        )
+    )
+    (gain,) = found.changes
+    assert (gain.id, gain.rests_on) == ("launch_graphs", ["observer"] if observed_ns else [])
+    assert (found.observed_ns, gain.high_ns) == (observed_ns, gain.gain_ns)
+    assert gain.gain_ns - gain.low_ns == pytest.approx(observed_ns, abs=us)  # the step ends one launch later
+    text = " ".join(what_if_text(of_span(found)).split())
+    assert ("it takes est. 1.3 ms of a step" in text) is bool(observed_ns)
 
 
 def of_span(said):

@@ -25,6 +25,7 @@ from tb_steptime.metrics.communication.exposure import (
     judged_windows,
 )
 from tb_steptime.metrics.gpu.utilization import has_device_activity
+from tb_steptime.metrics.kernel_names.work_kinds import LAYER_KERNEL
 from tb_steptime.metrics.means import whole_means
 from tb_steptime.metrics.phases.assignment import SITE, activity_sites
 from tb_steptime.metrics.phases.marks import engine_nodes
@@ -33,7 +34,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import union_where
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, median
@@ -232,7 +233,8 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
 
     last                   None unless every step ends with one of these collectives, and has others of them; None where
-                           FSDP launches any of them, which gathers the parameters of layers that differ in size
+                           FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
+                           kernel of a layer behind the last one shows, too
     """
 
     kind: str
@@ -420,6 +422,9 @@ def _last(trace: Trace, found: Collectives, mine: Int64) -> LastCall | None:
         return None
     length, kernels = found.end - found.start, events.rows(Kind.KERNEL)
     kernels = kernels[is_in(kernels, found.event, invert=True)]
+    layers = events.start_ns[kernels[are_named(trace, kernels, LAYER_KERNEL.search)]]
+    if (np.searchsorted(layers, found.end[last]) < np.searchsorted(layers, steps.end_ns)).any():
+        return None
     place = np.searchsorted(events.start_ns[kernels], found.end)
     behind = np.append(events.dur_ns[kernels], 0)[place]
     known = (behind[last] > 0).all() and (behind[others] > 0).all()

@@ -74,9 +74,9 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
 
 
 #: A step with more than this share excluded from verdicts is not comparable with the others, unless the rest is this
-#: many times as long as their median, and not more than _MOST_FRACTION is excluded: behind much one-time work the rest
-#: of a step is late because of it.
-_WHOLE_FRACTION, _STILL_LONGER, _MOST_FRACTION = 0.05, 1.25, 0.2
+#: many times as long as their median, and longer by more than what is excluded. Behind one-time work the rest of a step
+#: may be late because of it, but no delay makes what follows later than it was itself.
+_WHOLE_FRACTION, _STILL_LONGER = 0.05, 1.25
 
 
 def whole_steps(trace: Trace, device: int | None) -> Bool:
@@ -86,19 +86,20 @@ def whole_steps(trace: Trace, device: int | None) -> Bool:
 
 
 def are_whole(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike) -> Bool:
-    """Says of which steps at most a twentieth is excluded from verdicts, or not much more and the rest is still clearly
-    longer than such steps usually are: a long wait beside one-time work is no part of it. All of them if no step is
-    whole, since there is nothing else.
+    """Says of which steps at most a twentieth is excluded from verdicts, or the rest is still clearly longer than such
+    steps usually are, by more than what is excluded: a long wait beside one-time work is no part of it. All of them if
+    no step is whole, since there is nothing else.
 
-    >>> are_whole([100, 100, 100, 430, 430], [100, 100, 80, 400, 300]).tolist()
-    [True, True, False, True, False]
+    >>> are_whole([100, 100, 100, 430, 430, 130], [100, 100, 80, 270, 260, 120]).tolist()
+    [True, True, False, True, False, False]
     """
     length, judged = np.asarray(recorded_ns), np.asarray(left_ns)
     excluded = length - judged
     whole: Bool = excluded <= _WHOLE_FRACTION * length
     if not whole.any():
         return np.ones(len(length), bool)
-    still = (excluded <= _MOST_FRACTION * length) & (judged > _STILL_LONGER * median(judged[whole]))
+    usual = median(judged[whole])
+    still = (judged > _STILL_LONGER * usual) & (judged - usual > excluded)
     return np.asarray(whole | still, bool)
 
 

@@ -104,14 +104,28 @@ def observed_op_ns(trace: Trace) -> int:
     return took if took >= OBSERVED_NS and took >= OBSERVED_SHARE * usual else 0
 
 
+@shared
+def _observed_ns(trace: Trace) -> int:
+    """Returns `observed_op_ns` of the ops of all steps together."""
+    each_ns, ops = observed_op_ns(trace), trace.events.rows(Kind.CPU_OP)
+    return each_ns * int(_counts(trace, trace.events.thread[ops], trace.events.start_ns[ops]).sum()) if each_ns else 0
+
+
+def observed_step_ns(trace: Trace) -> int:
+    """Returns what the mean step takes at least because something besides the profiler observes its ops, ns; 0 where
+    that is not a good part of the steps."""
+    steps_ns = find_steps(trace).duration_ns
+    found_ns = _observed_ns(trace)
+    return found_ns // len(steps_ns) if found_ns / max(1, int(steps_ns.sum())) >= OBSERVED_FRACTION else 0
+
+
 def observed_ops(trace: Trace) -> Finding | None:
     """Returns the finding that something besides the profiler observes each op, where that takes a good part of the
     steps."""
-    each_ns, ops, steps_ns = observed_op_ns(trace), trace.events.rows(Kind.CPU_OP), find_steps(trace).duration_ns
-    observed = int(_counts(trace, trace.events.thread[ops], trace.events.start_ns[ops]).sum()) if each_ns else 0
-    share = each_ns * observed / max(1, int(steps_ns.sum()))
-    if share < OBSERVED_FRACTION:
+    step_ns = observed_step_ns(trace)
+    if not step_ns:
         return None
-    values = {"each": ns(each_ns), "cost": ns(each_ns * observed // len(steps_ns)), "share": fraction(share)}
+    share = _observed_ns(trace) / int(find_steps(trace).duration_ns.sum())
+    values = {"each": ns(observed_op_ns(trace)), "cost": ns(step_ns), "share": fraction(share)}
     trust: Trust = "low" if share >= MOSTLY_OBSERVED else "medium"
     return Finding("ops_observed", "said", ("host_time", "launches"), trust, share=share, values=values)

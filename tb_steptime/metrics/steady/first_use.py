@@ -5,6 +5,7 @@ runtime  [cudaStreamBeginCapture] ... [cudaGraphInstantiate] from the one to the
 runtime  [cuModuleLoadData]                                  each kernel is loaded once
 runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
 runtime  [cudaMalloc][cudaMalloc]                            in the first of several steps only
+op       [aten::empty, 2.2 ms]     []   []                   the first one, with no call in it
 
 This applies only if the last of such work ends in the first half of the steps. Similar work that is not one-time: an
 allocation that is tried again because memory ran short, a recompilation in later steps, a graph that is captured for
@@ -39,8 +40,10 @@ CAPTURES = expression(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpl
 _QUEUES = expression(
     r"Launch|Memcpy|Memset|Memory|Prefetch|EventRecord|WaitEvent|EventQuery|StreamQuery|Callback|Write"
 )
+#: Ops that make a tensor and compute nothing.
+_MAKES_TENSOR = frozenset({"aten::empty", "aten::empty_strided"})
 #: Minimum length of a set-up call: a normal call takes microseconds, and the profiler may slow it to some hundreds of
-#: them.
+#: them. So does an op that computes nothing.
 LONG_NS = 1_000_000
 #: One-time work is this many times as long as all later calls.
 TIMES_LONGER = 10
@@ -55,9 +58,8 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
     captured, begun = _captures(trace)
-    rows = np.concatenate(
-        (compilations(trace), _while_warm(trace, loading_calls(trace)), set_up_calls(trace), _first_memory(trace))
-    )
+    loads, tensor = _while_warm(trace, loading_calls(trace)), _while_warm(trace, _first_tensor(trace))
+    rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), tensor))
     thread = np.concatenate((events.thread[rows], events.thread[captured]))
     start = np.concatenate((events.start_ns[rows], begun))
     end = np.concatenate((events.ends(rows), events.ends(captured)))
@@ -121,6 +123,19 @@ def set_up_calls(trace: Trace) -> Int64:
 def starts_up(trace: Trace) -> bool:
     """Whether the process begins to use its devices in the recording."""
     return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())
+
+
+def _first_tensor(trace: Trace) -> Int64:
+    """Returns the row of the first op that makes a tensor, if it is far longer than all later ones, or the only one,
+    and no call in it shows what takes the time: in no step does that take so long."""
+    events, rows = trace.events, rows_named(trace, (Kind.CPU_OP,), _MAKES_TENSOR.__contains__)
+    first, length = rows[:1], events.dur_ns[rows]
+    if not len(rows) or length[0] < max(LONG_NS, TIMES_LONGER * length[1:].max(initial=0)):
+        return rows[:0]
+    calls = events.rows(*CALL_KINDS)
+    calls = calls[events.thread[calls] == events.thread[first]]
+    inside = (events.start_ns[calls] >= events.start_ns[first]) & (events.start_ns[calls] < events.ends(first))
+    return rows[:0] if inside.any() else first
 
 
 def _first_memory(trace: Trace) -> Int64:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Confidence, Insight, Severity
 from tb_steptime.insights.severity import in_order, lowered, most_gain, severity
 from tb_steptime.insights.wording.card_text import why_lowered
+from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import phrase
 from tb_steptime.text.printer import plain
 from tests.drawn.card_order import contradictions
@@ -87,6 +89,40 @@ def test_the_headline_speaks_of_the_first_card_whose_gain_is_a_warnings(cards: l
 def test_what_is_about_most_of_the_step_stands_before_a_hint_that_gains_little():
     hint, about = card("hint", 0.03, Severity.MINOR, LOW), card("about", 0, Severity.MINOR, HIGH, about_ns=750)
     assert [each.id for each in in_order([hint, about])] == ["about", "hint"]
+
+
+EXCHANGE = replace(card("exchange", 0.1, Severity.MINOR, LOW), view="overview", part="communication")
+
+
+NAMES_OTHERS = (Bound.HOST, Bound.SYNC, Bound.CPU, Bound.INPUT, Bound.GPU)
+
+
+@pytest.mark.parametrize("bound", Bound)
+@pytest.mark.parametrize(
+    ("other", "before", "said"),
+    [
+        (card("graphs", 0.06, Severity.MINOR, LOW), NAMES_OTHERS[:3], "graphs"),
+        (card("few_graphs", 0.05, Severity.MINOR, LOW), NAMES_OTHERS[:3], "few_graphs"),
+        (card("graphs", 0.04, Severity.MINOR), (), ""),  # no headline by itself
+        (card("op", 0, Severity.MINOR, about_ns=500), NAMES_OTHERS, None),
+        (card("small_op", 0, Severity.MINOR, about_ns=90), (), ""),
+    ],
+)
+def test_a_guess_leads_only_where_nothing_is_known_of_what_the_verdict_names(
+    bound: Bound, other: Insight, before: tuple[Bound, ...], said: str | None
+):
+    """`other` is about the CPU. before: the verdicts under which it stands before the guess."""
+    placed = in_order([EXCHANGE, other], bound)
+    first, headline = (other.id, said) if bound in before else ("exchange", "exchange")
+    assert placed[0].id == first
+    assert (found.id if (found := most_gain(placed)) else None) == headline
+    assert contradictions(placed) == []
+
+
+def test_what_is_measured_leads_whatever_the_verdict_names():
+    measured = replace(EXCHANGE, severity=Severity.WARNING, confidence=MEDIUM)
+    placed = in_order([card("graphs", 0.06, Severity.MINOR, LOW), measured], Bound.HOST)
+    assert placed[0].id == "exchange" == getattr(most_gain(placed), "id", None)
 
 
 def test_a_card_says_why_it_was_lowered():

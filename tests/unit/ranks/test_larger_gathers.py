@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
 from tests.drawn.cards import analysed
@@ -23,9 +24,14 @@ def span_of(rank: int, behind: int) -> RankSpan:
         step     | {"5" * length} |
         op       | {"m." * 10:.<{length}} |
         runtime  | {"k" + "y" * (length - 1)} |
-        kernel 7 | {"." + layers * 9 + "kkk" + "." * LAST + "k" * behind} |
+        kernel 7 | {"." + layers * 9 + "kkk" + "." * LAST + "r" * behind} |
         nccl 7   | {"." + "...cc.." * 9 + "..." + "c" * LAST + "." * behind} |""",
-        names={"m": "aten::addmm", "k": "gemm", "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)"},
+        names={
+            "m": "aten::addmm",
+            "k": "gemm",
+            "r": "CatArrayBatchedCopy",
+            "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096>)",
+        },
         calls={"y": "cudaStreamSynchronize"},
         cell_ns=MS,
     )
@@ -44,6 +50,13 @@ def test_a_last_all_gather_that_gathers_more_is_a_transfer(behind: tuple[int, in
     (row,) = job.collectives
     assert (row.count, row.transfer_ns) == (10, 2 * (9 * OTHERS + LAST) * MS)
     assert (row.stalled, row.stalled_ns) == (int(not more), 2 * stalled_ns)
+    assert (row.larger, row.larger_ns) == (int(more), 2 * LAST * MS * more)
+    said = [each for each in judge_job(job) if each.id == "larger_gathers"]
+    assert [(each.about_ns, each.gain_ns) for each in said] == [(LAST * MS, 0)] * more
+    for each in said:
+        assert {name: value.value for name, value in each.why.values.items()} == {
+            "last": LAST * MS, "others": OTHERS * MS
+        }  # fmt: skip
     assert [note.id for note in job.notes if note.id == "collectives_stalled"] == ["collectives_stalled"] * (not more)
     assert job.exchange is not None
     assert job.exchange.exposed_stall_ns == stalled_ns

@@ -221,7 +221,7 @@ def between_layers(facts: Facts) -> Insight | None:
     of the time, the card asks who is late instead. A last all-gather of the step that takes far longer than the others:
     if the kernel that reads its result does, too, it gathers more, as that of a split vocabulary's logits does, and the
     card is about it. Without that it may as well wait. FSDP gathers parameters, of which an embedding has more than
-    other layers: its ranges show that.
+    other layers: its ranges show that, or a kernel of a layer behind the last all-gather, as no layer follows logits.
 
     Needs: kernels of collectives.
 

@@ -1,4 +1,5 @@
-"""Exposed transfers, without waits for late ranks, and slow links: ranks exchange data while nothing computes."""
+"""Exposed transfers, without waits for late ranks, larger last ones, and slow links: ranks exchange data while nothing
+computes."""
 
 from __future__ import annotations
 
@@ -117,6 +118,49 @@ def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
     hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
     over_machines = leading.role == "fsdp" and len(hosts) > 1
     return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype)
+
+
+def larger_gathers(job: JobRanks) -> Insight | None:
+    """Fires when the last all-gathers of the steps gather more than the others, which takes a twentieth of the step.
+
+    Similar pattern: a last all-gather that waits for what no rank recorded: then the kernels that read the result take
+    no longer than behind the others. FSDP's parameters of a large layer, behind which a kernel of that layer runs.
+    `between_layers` says the same from one rank.
+
+    Needs: recordings of the same steps on two or more ranks, and the kernels behind the all-gathers.
+
+    Jobs: inference in many ranks.
+
+    Gain: none is computed: how much of the result is needed is not recorded.
+
+    Left out: what of the exchange a faster link would save.
+    """
+    row = max(job.collectives, key=lambda row: row.larger_ns, default=None)
+    if row is None or not row.larger:
+        return None
+    steps, others = max(1, job.matched_steps), row.count - row.larger
+    last_ns = row.larger_ns // (row.larger * row.ranks)
+    larger_ns = last_ns * row.larger // steps
+    if larger_ns < WARNING_FRACTION * step_ns(job):
+        return None
+    words = "The last all-gather of a step takes {last}, and each of the others {others}. The kernel that reads its "
+    words += (
+        "result takes longer on every rank, too, so it gathers more. The Overview of each rank says how to avoid it."
+    )
+    values = {"last": ns(last_ns), "others": ns((row.transfer_ns - row.larger_ns) // max(1, others * row.ranks))}
+    return Insight(
+        id="larger_gathers",
+        title=phrase("Gather less at the end of the step"),
+        why=Phrase(words, values),
+        gain_formula=phrase("Not computed: how much of the result is needed is not recorded."),
+        confidence=Confidence.MEDIUM,
+        why_confidence=phrase("Measured on all ranks; what it gathers is not recorded."),
+        view="ranks",
+        colour="comm",
+        part="communication",
+        about_ns=larger_ns,
+        instead=phrase("gain not computed"),
+    )
 
 
 def slow_link(job: JobRanks) -> Insight | None:

@@ -9,7 +9,7 @@ import pytest
 
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.one_time import one_time_costs
-from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, excluded_time, judged_ns, one_time_rows
+from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, are_whole, excluded_time, judged_ns, one_time_rows
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
@@ -131,6 +131,36 @@ def test_without_a_device_a_later_step_must_show_the_op_short():
 
 
 # Code that is loaded, compiled or captured.
+
+
+@pytest.mark.parametrize(
+    ("op", "name", "runtime", "cell_us", "once"),
+    [
+        ("..aaaaaaaaaaaa", "aten::empty", "", 84, 12),  # the only one
+        ("..aaaaaaaaaaaa.a", "aten::empty_strided", "", 84, 12),
+        ("..aaaaaaaaaaaa", "aten::empty", "", 83, 0),  # less than 1 ms
+        ("..aaaaaaaaaaaa", "aten::normal_", "", 84, 0),  # it computes
+        ("..aaaaaaaaa.aaaaaaaa", "aten::empty", "", 112, 0),  # a later one is as long
+        ("..a.aaaaaaaaaaaa", "aten::empty", "", 84, 0),  # not the first
+        ("..aaaaaaaaaaaa", "aten::empty", "....p.", 84, 0),  # a call takes the time
+    ],
+)
+def test_the_first_op_that_only_makes_a_tensor_is_not_that_long_in_every_step(
+    op: str, name: str, runtime: str, cell_us: int, once: int
+):
+    """A recording of one step, which has nothing to compare with."""
+    trace = timeline(
+        f"""
+        step     | {"0" * 24} |
+        op       | {op:.<24} |
+        runtime  | {runtime:.<22}k. |
+        kernel 7 | {".":.<23}k |""",
+        cell_ns=cell_us * 1_000,
+        names={"a": name},
+        calls={"p": "cudaMalloc"},
+    )
+    expected = [("first_call", once * cell_us / 1_000)] if once else []
+    assert causes_ms(trace) == expected
 
 
 def test_loading_has_a_name_or_a_pattern():
@@ -374,3 +404,16 @@ def test_launches_are_late_between_one_time_costs_where_the_host_is_ahead_behind
 )
 def test_other_late_launches_are_no_warm_up(lines: dict[str, str], once: int):
     assert head_ms(MS, **lines) == once
+
+
+# Which steps are judged.
+
+
+@pytest.mark.parametrize("once", [8, 30, 90, 300])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_a_step_is_judged_for_a_wait_of_its_own_that_its_one_time_work_cannot_have_caused(once: int, more: int):
+    """Steps of 100 but for one, which waits for about as long as the work that comes once, at least for a quarter of
+    the others: behind a delay work is late by no more than the delay."""
+    wait = max(once, 25) + more
+    recorded = [100, 100, 100 + once + wait, 100]
+    assert are_whole(recorded, [100, 100, 100 + wait, 100]).tolist() == [True, True, more > 0, True]

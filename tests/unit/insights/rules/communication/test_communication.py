@@ -313,17 +313,24 @@ def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
 @pytest.mark.parametrize(
     ("kind", "long", "behind", "after", "gathers"),
     [
-        ("AllGather", 10, 15, "", True),
-        ("AllGather", 9, 15, "", False),
-        ("AllGather", 10, 14, "", False),
-        ("AllGather", 10, 15, "cc", False),
-        ("AllReduce_Sum_f32", 10, 15, "", False),
+        ("AllGather", 10, "r" * 15, "", True),
+        ("AllGather", 9, "r" * 15, "", False),
+        ("AllGather", 10, "r" * 14, "", False),
+        ("AllGather", 10, "r" * 15, "cc", False),
+        ("AllReduce_Sum_f32", 10, "r" * 15, "", False),
+        ("AllGather", 10, "k" * 15, "", False),
+        ("AllGather", 10, "r" * 15 + "k", "", False),
+        ("AllGather", 10, "r" * 15 + ".r", "", True),
     ],
-    ids=["an all-gather", "not that long", "its result is as large", "not the last one", "an all-reduce"],
-)
-def test_a_last_all_gather_of_more_is_told_to_gather_less(kind: str, long: int, behind: int, after: str, gathers: bool):
-    """An exchange of 2 ms follows each of nine layers, and is read by a kernel of 3 ms; of unknown size are all."""
-    end = f"kkk{'.' * long}{'k' * behind}", f"...{'c' * long}{'.' * behind}{after}"
+    ids=[
+        "an all-gather", "not that long", "its result is as large", "not the last one", "an all-reduce",
+        "a product reads it", "a product follows", "no product follows",
+    ],
+)  # fmt: skip
+def test_a_last_all_gather_of_more_is_told_to_gather_less(kind: str, long: int, behind: str, after: str, gathers: bool):
+    """An exchange of 2 ms follows each of nine layers, and is read by a kernel of 3 ms; of unknown size are all. Logits
+    are the result of the last product, and FSDP's parameters are read by one."""
+    end = f"kkk{'.' * long}{behind}", f"...{'c' * long}{'.' * len(behind)}{after}"
     length = 66 + max(map(len, end))
     layers = timeline(
         f"""
@@ -332,7 +339,12 @@ def test_a_last_all_gather_of_more_is_told_to_gather_less(kind: str, long: int, 
         runtime  | {"k" + "y" * (length - 1)} |
         kernel 7 | {"." + "kkk...." * 9 + end[0]:.<{length}} |
         nccl 7   | {"." + "...cc.." * 9 + end[1]:.<{length}} |""",
-        names={"m": "aten::addmm", "k": "gemm", "c": f"ncclDevKernel_{kind}_RING_LL(ncclDevKernelArgsStorage<4096ul>)"},
+        names={
+            "m": "aten::addmm",
+            "k": "gemm",
+            "r": "CatArrayBatchedCopy",
+            "c": f"ncclDevKernel_{kind}_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        },
         calls={"y": "cudaStreamSynchronize"},
         cell_ns=MS,
     )
@@ -359,11 +371,12 @@ def test_parameters_of_an_embedding_are_no_logits(range: str, gathers: bool):
         user {range} | {"r" * 22:.<{length}} |
         op           | {"m." * 10:.<{length}} |
         runtime      | {"k" + "c." * 10 + "y" * (length - 21)} |
-        kernel 7     | {"...." + "kkk...." * 9 + "kkk" + "." * 20 + "k" * 15:.<{length}} |
+        kernel 7     | {"...." + "kkk...." * 9 + "kkk" + "." * 20 + "r" * 15:.<{length}} |
         nccl 7       | {"...." + "...cc.." * 9 + "..." + "c" * 20:.<{length}} |""",
         names={
             "m": "aten::addmm",
             "k": "gemm",
+            "r": "CatArrayBatchedCopy",
             "c": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
         },
         calls={"y": "cudaStreamSynchronize"},
