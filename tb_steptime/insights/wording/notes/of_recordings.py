@@ -94,6 +94,11 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (name of a kernel is|names of kernels are) more than any program has.",
         "These kernels share one name here.",
     ),
+    "several-processes": NoteWords(
+        "The file holds the recordings of {count} processes.",
+        "The figures are of process {name} alone.",
+        more="The file was merged from one file for each process. Open those files to see the others.",
+    ),
     "cut-to-next": NoteWords(
         "[{count}] (activity ends|activities end) in the very moment when the next one of (its|their) lane begins.",
         "Sums of kernel times are lower than in the JSON of the same recording.",
