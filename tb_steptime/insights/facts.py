@@ -218,6 +218,12 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
 
     @property
+    def unread_share(self) -> float | None:
+        """The share of events of kinds that are not read, where it is so large that nothing can be said to be missing
+        from the recording; else None."""
+        return next((each.share for each in self.overview.findings if each.id == "mostly_unread"), None)
+
+    @property
     def busy_ns(self) -> int:
         """The part of `step_ns` in which the main device works; 0 without one."""
         return self.step_ns - self.idle.total_ns if self.idle is not None else 0

@@ -89,6 +89,8 @@ def _record(facts: Facts) -> Phrase | None:
         known = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in known:
             return _RECORD_ITS_WORK
+        if facts.unread_share is not None:
+            return None
         if "work_on_mps" in known:
             return _RECORD_METAL
         if facts.job.device == "gpu":

@@ -350,6 +350,9 @@ def _cpu_sentence(facts: Facts) -> Phrase:
         words = "The CPU waits for input data for {wait} of a step of {step}"
         words += "; this trace does not show whether the GPU works then."
         return phrase(words, step=step, wait=ns(parts.data_loader))
+    if facts.unread_share is not None:
+        words = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
+        return phrase(words, step=step, share=fraction(facts.unread_share))
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
@@ -367,7 +370,8 @@ def holds_no_work(facts: Facts) -> bool:
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
     short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
-    return short and len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
+    alone = len(facts.overview.steps) == 1 and facts.unread_share is None
+    return short and alone and host.cpu is not None and not host.cpu.ops_ns and empty
 
 
 def _outside_ops(facts: Facts) -> Phrase:

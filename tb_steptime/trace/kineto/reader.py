@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.allocator import give_back_large_blocks
-from tb_steptime.trace.kineto.categories import accelerator_of
+from tb_steptime.trace.kineto.categories import LEFT_OUT, accelerator_of
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals, several_processes
@@ -24,9 +24,10 @@ from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
-from tb_steptime.trace.table import Bool, StringTable
+from tb_steptime.trace.table import Bool, Kind, StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
+_RECORD_IT = "Record with torch.profiler.profile, and call export_chrome_trace of that profiler."
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
 _WHOSE = "The file holds several processes, and does not show which GPU is of which process"
 _ONE_BY_ONE = "Open the file of each process, from which this one was merged."
@@ -206,8 +207,11 @@ class Whole(msgspec.Struct):
         if not outline.is_json:
             is_named_so = ".pftrace" in source.path.name
             return "The file is no Perfetto trace" if is_named_so else "The file is not JSON", _EXPORT
-        if len(self.taken.columns) or not self.every_event:
+        if not self.every_event:
             return None
+        if len(self.taken.columns):
+            unread = set(self.taken.columns.labels.kinds) <= {Kind.OTHER, LEFT_OUT}
+            return ("No event is of a kind that torch.profiler writes", _RECORD_IT) if unread else None
         if not outline.has_events and outline.whole:
             return "The file has no traceEvents", f"It is no profiler trace. {_EXPORT}"
         if not outline.whole:

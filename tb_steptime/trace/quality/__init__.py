@@ -18,6 +18,7 @@ from tb_steptime.trace.quality.clocks import on_one_clock
 from tb_steptime.trace.quality.overruns import without_crossings, without_overruns
 from tb_steptime.trace.quality.recording import is_cpu_unrecorded as is_cpu_unrecorded
 from tb_steptime.trace.quality.recording import recording_findings as recording_findings
+from tb_steptime.trace.quality.unrecorded_device import may_hide_device as may_hide_device
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, is_cut_short, rows_named, shared
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
 _METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
@@ -40,6 +40,8 @@ TOO_MANY_BYTES = 2.0**50
 _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c10::bfloat16": 2}
 #: Numbers of torch's device types that are no unseen device: unknown, CPU, and meta, whose tensors have no memory.
 _NO_DEVICE = {-1, 0, 14}
+#: From this share of all rows on, rows of kinds that are not read may hold most of what happened.
+LARGE_SHARE = 0.25
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
 Sign = Literal["launches", "memory", "rate", "mps", "waits"]
@@ -137,6 +139,43 @@ def _long_reads(trace: Trace) -> Int64:
 
 def _longest_wait(trace: Trace) -> int:
     return int(trace.events.dur_ns[_long_reads(trace)].max(initial=0))
+
+
+def unread_share(trace: Trace) -> float:
+    """The share of all rows that are of kinds that are not read."""
+    return len(trace.events.rows(Kind.OTHER)) / max(1, len(trace.events))
+
+
+@shared
+def may_hide_device(trace: Trace) -> bool:
+    """Whether many rows are of kinds that are not read, in processes without any other row. Ascend's profiler, for one,
+    writes the rows of its devices so. No other recorded device, and no op of a CPU's library, says where the job
+    runs."""
+    rows = trace.events.rows(Kind.OTHER)
+    if unread_share(trace) < LARGE_SHARE or len(trace.events.rows(*DEVICE_KINDS)):
+        return False
+    if len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
+        return False
+    read = np.flatnonzero(trace.events.kind != Kind.OTHER)
+    processes = {trace.threads[thread].pid for thread in distinct_in(trace.events.thread[read]).tolist()}
+    alone = [number for number, thread in enumerate(trace.threads) if thread.pid not in processes]
+    return int(is_in(trace.events.thread[rows], alone).sum()) >= LARGE_SHARE * len(trace.events)
+
+
+def unread_findings(trace: Trace) -> list[Finding]:
+    """A finding about rows of kinds that are not read: they are in no figure. Where they are many, nothing can be said
+    to be missing."""
+    rows = trace.events.rows(Kind.OTHER)
+    if not len(rows):
+        return []
+    number, share = np.bincount(trace.events.name[rows]), unread_share(trace)
+    names = [trace.strings[name] for name in np.argsort(-number, kind="stable")[:2].tolist() if number[name]]
+    values = {"count": count(len(rows)), "all": count(len(trace.events)), "share": fraction(share)}
+    values["names"] = text(" and ".join(names))
+    id = "mostly_unread" if share >= LARGE_SHARE else "rows_unread"
+    if not may_hide_device(trace):
+        return [Finding(id, "said", (), "high", len(rows), share, values)]
+    return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", len(rows), share, values)]
 
 
 def _name(trace: Trace, rows: Int64) -> str:

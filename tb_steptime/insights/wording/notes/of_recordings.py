@@ -247,6 +247,13 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "Reading a single number takes up to {longest}, and 1 ms or more [{count}] (time|times). Such ops are waits, "
         "which is no CPU work.",
     ),
+    **dict.fromkeys(
+        ("rows_unread", "mostly_unread"),
+        NoteWords(
+            "[{count}] of {all} events (is of a kind that is|are of kinds that are) not read.",
+            "(It is|They are) in no figure. Most frequent: {names}.",
+        ),
+    ),
     "memory_short": NoteWords(
         "GPU memory ran short [{count}] (time|times).",
         "Each time an allocation failed, the allocator gave back its cache and tried again: {time} in all. That may "
