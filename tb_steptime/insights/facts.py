@@ -218,6 +218,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
 
     @property
+    def untied(self) -> bool:
+        """Whether launches are recorded, but not which work each of them launched."""
+        return any(each.id == "launches_untied" for each in self.overview.findings)
+
+    @property
     def unread_share(self) -> float | None:
         """The share of events of kinds that are not read, where it is so large that nothing can be said to be missing
         from the recording; else None."""

@@ -82,6 +82,7 @@ _MIXED_WITH_EXCHANGE = (
 )
 _ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
 _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
+_UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace does not tie launches to their work."
 _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
@@ -148,7 +149,9 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
-        return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
+        if idle.unknown <= idle.tail:
+            return _TAIL
+        return _UNTIED if facts.untied else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
@@ -244,7 +247,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
         return _cpu_sureness(facts)
-    if unlinked_share(host) >= UNLINKED_FRACTION:
+    if unlinked_share(host) >= UNLINKED_FRACTION and not facts.untied:
         return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")

@@ -29,6 +29,7 @@ from tb_steptime.trace.kineto.processes import several_processes
 from tb_steptime.trace.model import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
+    CALL_KINDS,
     DEVICE_KINDS,
     Bool,
     CollectiveTable,
@@ -113,6 +114,7 @@ class Tables:
         del order, label
         self._of |= keep(_spread(columns, _DEVICE_COLUMNS, place.take(columns.take("on_device")), len(place)))
         self._of |= keep(_spread(columns, _INPUT_COLUMNS, place.take(columns.take("with_inputs")), len(place)))
+        self._of["correlation"] = _with_launch_numbers(self._of["kind"], self._of["correlation"], self._of["external"])
         self.processes = several_processes(
             self._of["kind"], self._of["thread"], self._of["correlation"], labels.thread_numbers
         )
@@ -236,6 +238,30 @@ class Tables:
             for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives,
                           self._graph_nodes, self._annotations):  # fmt: skip
                 _drop(table, kept)
+
+
+def _with_launch_numbers(
+    kind: npt.NDArray[Any], correlation: npt.NDArray[Any], external: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Takes external ids for the numbers of launches if no device row has such a number. An external id is that of an
+    op, which may launch more than once: a call has the number only if no other call and one device row has this id."""
+    work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
+    if not len(work) or (correlation[work] != UNKNOWN).any() or (external[work] == UNKNOWN).all():
+        return correlation
+    calls = np.flatnonzero(is_in(kind, CALL_KINDS))
+    numbers = np.where(is_in(kind, CALL_KINDS), UNKNOWN, correlation).astype(external.dtype)
+    numbers[work] = external[work]
+    tied = calls[_once(external[calls], external[calls]) & _once(external[calls], external[work])]
+    numbers[tied] = external[tied]
+    return numbers
+
+
+def _once(ids: npt.NDArray[Any], among: npt.NDArray[Any]) -> Bool:
+    """Which of these ids are known and occur once among those."""
+    distinct, count = np.unique(among, return_counts=True)
+    place = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+    once: Bool = (ids != UNKNOWN) & (distinct[place] == ids) & (count[place] == 1)
+    return once
 
 
 def _of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:

@@ -129,6 +129,15 @@ def lost_at_end_ns(trace: Trace) -> int:
     return lost * whole_ns // max(1, len(launches.rows) - len(launches.lost))
 
 
+def _untied_findings(trace: Trace, launches: KernelLaunches) -> list[Finding]:
+    """A finding if launches and work are recorded, and the work has no numbers that tie it to its launches."""
+    activity = find_launches(trace).activity
+    if not len(launches.rows) or not len(activity) or (trace.events.correlation_id[activity] >= 0).any():
+        return []
+    values = {"count": count(len(launches.rows)), "work": count(len(activity))}
+    return [Finding("launches_untied", "said", ("launches",), "low", len(launches.rows), 1.0, values)]
+
+
 def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
     """Ranges from the first to the last of lost launches that follow one another, with no successful launch in
     between."""
@@ -139,9 +148,11 @@ def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[in
 
 
 def lost_findings(trace: Trace) -> list[Finding]:
-    """Findings at the end, and before it. If no launch has its work, `unrecorded_device` explains it."""
+    """Findings at the end, and before it. If no work is recorded, `unrecorded_device` explains it."""
     launches = kernel_launches(trace)
-    if is_cut_short(trace) or not (find_launches(trace).call >= 0).any():
+    if not (find_launches(trace).call >= 0).any():
+        return _untied_findings(trace, launches)
+    if is_cut_short(trace):
         return []
     ends = _at_end(launches)
     holes = launches.lost[: len(launches.lost) - len(ends)]

@@ -213,6 +213,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} launches (has|have) no kernel.",
         "(Its|Their) GPU work was dropped, so GPU time is too short and idle time too long.",
     ),
+    "launches_untied": NoteWords(
+        "[{count}] (launch|launches) and {work} kernels and copies are recorded, but not which launched which.",
+        "Their rows have no numbers in common, so causes of idle time are not known.",
+    ),
     "replays_incomplete": NoteWords(
         "[{replays}] of {all} graph launches (lacks|lack) work.",
         "Other launches of the same graph have {count} more kernels and copies: they were dropped, so GPU time is too "
