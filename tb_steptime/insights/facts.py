@@ -217,10 +217,9 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
 
-    @property
-    def untied(self) -> bool:
-        """Whether launches are recorded, but not which work each of them launched."""
-        return any(each.id == "launches_untied" for each in self.overview.findings)
+    def has_finding(self, id: str) -> bool:
+        """Whether this was found in the recording."""
+        return any(each.id == id for each in self.overview.findings)
 
     @property
     def unread_share(self) -> float | None:

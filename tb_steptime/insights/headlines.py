@@ -89,6 +89,8 @@ def _record(facts: Facts) -> Phrase | None:
         known = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in known:
             return _RECORD_ITS_WORK
+        if "only_captures" in known:
+            return _RECORD_REPLAYS
         if facts.unread_share is not None:
             return None
         if "work_on_mps" in known:
@@ -114,6 +116,7 @@ _RECORD_ITS_WORK = phrase(
     call=code("torch.cuda.synchronize()"),
     stop=code("prof.stop()"),
 )
+_RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL = phrase(
     "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")
 )

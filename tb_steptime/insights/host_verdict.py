@@ -151,7 +151,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.UNKNOWN:
         if idle.unknown <= idle.tail:
             return _TAIL
-        return _UNTIED if facts.untied else _SENTENCES[Bound.UNKNOWN]
+        return _UNTIED if facts.has_finding("launches_untied") else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
@@ -247,7 +247,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
         return _cpu_sureness(facts)
-    if unlinked_share(host) >= UNLINKED_FRACTION and not facts.untied:
+    if unlinked_share(host) >= UNLINKED_FRACTION and not facts.has_finding("launches_untied"):
         return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
@@ -356,6 +356,8 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     if facts.unread_share is not None:
         words = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
         return phrase(words, step=step, share=fraction(facts.unread_share))
+    if facts.has_finding("only_captures"):
+        return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
     if facts.job.device == "gpu":
         return phrase("A step takes {step}; what the GPU does in it is not in this trace.", step=step)
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:

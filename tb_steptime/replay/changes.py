@@ -26,6 +26,7 @@ from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.quality.lost_launches import CAPTURED_FRACTION, captured_share
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
@@ -53,8 +54,8 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
     them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes too, since a
     graph holds the whole forward pass. No change where graphs are captured again and again: more of these help
-    nothing."""
-    if recaptures(trace) is not None:
+    nothing; nor where the recording is that of their capture."""
+    if recaptures(trace) is not None or captured_share(trace) >= CAPTURED_FRACTION:
         return step
     return replace(step, graph=replace(step.graph, own_ns=_own_without(step, _in_ops(trace))))
 

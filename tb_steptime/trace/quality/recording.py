@@ -8,7 +8,7 @@ from tb_steptime.text import Finding, count, ns, text
 from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.quality.graph_holes import graph_findings
-from tb_steptime.trace.quality.lost_launches import lost_findings
+from tb_steptime.trace.quality.lost_launches import capture_findings, lost_findings
 from tb_steptime.trace.quality.memory_calls import memory_findings
 from tb_steptime.trace.quality.unrecorded_device import device_findings, unread_findings
 from tb_steptime.trace.step_marks import all_marks, step_marks
@@ -34,6 +34,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
         *trace.repaired,
         *_marks(trace),
         *lost_findings(trace),
+        *capture_findings(trace),
         *graph_findings(trace),
         *device_findings(trace),
         *unread_findings(trace),

@@ -1,6 +1,7 @@
 """Detects a device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
 
-calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it
+calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it; or all of
+                                                      them were captured into graphs, and none of these was launched
 memory rows of another device than the CPU            the tensors live there
 an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
 ops that only Metal has (MPS)                         the profiler records no work there, whatever is asked for
@@ -20,6 +21,7 @@ import numpy as np
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, is_cut_short, rows_named, shared
+from tb_steptime.trace.quality.lost_launches import in_captures
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
@@ -44,7 +46,7 @@ _NO_DEVICE = {-1, 0, 14}
 LARGE_SHARE = 0.25
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
-Sign = Literal["launches", "memory", "rate", "mps", "waits"]
+Sign = Literal["launches", "captures", "memory", "rate", "mps", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
@@ -77,7 +79,11 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
 
 def _launches(trace: Trace) -> UnseenDevice | None:
     calls = rows_named(trace, CALL_KINDS, lambda name: "Launch" in name or "Memcpy" in name)
-    return UnseenDevice("launches", len(calls), _name(trace, calls)) if len(calls) else None
+    captured = in_captures(trace, calls)
+    run = calls[~captured]
+    if not len(run) and len(calls):
+        return UnseenDevice("captures", len(calls), _name(trace, calls))
+    return UnseenDevice("launches", len(run), _name(trace, run)) if len(run) else None
 
 
 def _memory(trace: Trace) -> UnseenDevice | None:
@@ -200,5 +206,7 @@ def device_findings(trace: Trace) -> list[Finding]:
                 values | {"share": share},
             )
         ]
+    if found.by == "captures":
+        return [Finding("only_captures", "said", ("gpu_time", "launches"), "none", found.count, 1.0, values)]
     id = "work_on_mps" if found.by == "mps" else f"device_unseen_by_{found.by}"
     return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", found.count, None, values)]

@@ -231,6 +231,15 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "Work is launched by [{count}] (call|calls), and none of it is recorded: another profiler held the GPU, or the "
         "recording ended before the work ran.",
     ),
+    "only_captures": NoteWords(
+        "No work runs on the GPU in this recording.",
+        "[{count}] (launch or copy is|launches and copies are) captured into graphs, and no graph is launched.",
+    ),
+    "graphs_captured": NoteWords(
+        "[{count}] (launch is|launches are) captured into graphs.",
+        "(It runs|They run) nothing here. {share} of the other launches are of the same ops, so no card says to launch "
+        "them as graphs.",
+    ),
     "work_on_mps": NoteWords(
         "The GPU's work is not recorded.",
         "The job runs on Metal (MPS), where PyTorch's profiler records the CPU only. Ops take as long as their calls "

@@ -465,6 +465,21 @@ class TestUnrecordedDevice:
         trace = timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaLaunchKernel"})
         assert found(trace) == [("work_not_recorded", "said", 1)]
 
+    @pytest.mark.parametrize(
+        ("runtime", "id", "number"),
+        [
+            ("sabc.e....", "only_captures", 3),
+            ("sabc......", "only_captures", 3),  # the recording ends in the capture
+            ("sab.e..c..", "work_not_recorded", 1),
+            ("sab.e..g..", "work_not_recorded", 1),
+            ("...sabc..e", "only_captures", 3),
+        ],
+    )
+    def test_launches_that_are_captured_run_nothing(self, runtime: str, id: str, number: int) -> None:
+        calls = {"s": "hipStreamBeginCapture", "e": "hipStreamEndCapture", "g": "hipGraphLaunch", "c": "hipMemcpyAsync"}
+        trace = timeline(f"runtime | {runtime} |", calls=calls | dict.fromkeys("ab", "hipModuleLaunchKernel"))
+        assert found(trace) == [(id, "said", number)]
+
     def test_calls_that_launch_nothing(self) -> None:
         assert found(timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaGetDeviceCount"})) == []
 
