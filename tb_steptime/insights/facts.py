@@ -211,6 +211,16 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
 
+    def has_finding(self, id: str) -> bool:
+        """Whether this was found in the recording."""
+        return any(each.id == id for each in self.overview.findings)
+
+    @property
+    def unread_share(self) -> float | None:
+        """The share of events of kinds that are not read, where it is so large that nothing can be said to be missing
+        from the recording; else None."""
+        return next((each.share for each in self.overview.findings if each.id == "mostly_unread"), None)
+
     @property
     def busy_ns(self) -> int:
         """The part of `step_ns` in which the main device works; 0 without one."""

@@ -91,6 +91,10 @@ def _record(facts: Facts) -> Phrase | None:
         known = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in known:
             return _RECORD_ITS_WORK
+        if "only_captures" in known:
+            return _RECORD_REPLAYS
+        if facts.unread_share is not None:
+            return None
         if "work_on_mps" in known:
             return _RECORD_METAL
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
@@ -117,6 +121,7 @@ _RECORD_ITS_WORK = phrase(
     call=code("torch.cuda.synchronize()"),
     stop=code("prof.stop()"),
 )
+_RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL = phrase(
     "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")
 )

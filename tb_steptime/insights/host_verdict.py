@@ -82,6 +82,7 @@ _MIXED_WITH_EXCHANGE = (
 )
 _ONE_THING = "{Gpu} is idle for {idle} of the step, most of it while the CPU is in {doing}."
 _TAIL = "{Gpu} is idle for {idle} of the step because no work follows in this recording."
+_UNTIED = "{Gpu} is idle for {idle} of the step. Why is not known: the trace does not tie launches to their work."
 _ONLY_LAUNCHES = "{Gpu} is idle for {idle} of the step. Why is not known: only launch calls are recorded of the CPU."
 
 _TIMED = phrase("Steps without the profiler were timed; the GPU's work is that of recorded steps.")
@@ -148,7 +149,9 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
-        return _TAIL if idle.unknown <= idle.tail else _SENTENCES[Bound.UNKNOWN]
+        if idle.unknown <= idle.tail:
+            return _TAIL
+        return _UNTIED if facts.has_finding("launches_untied") else _SENTENCES[Bound.UNKNOWN]
     if bound is Bound.MIXED and facts.exchange_ns >= idle.total_ns / 2:
         return _MIXED_WITH_EXCHANGE
     if bound is Bound.HOST and _one_pause(facts.host, idle):
@@ -245,7 +248,7 @@ def _sureness(facts: Facts) -> tuple[Confidence, Phrase]:
     host, idle = facts.host, facts.idle
     if idle is None:
         return _cpu_sureness(facts)
-    if unlinked_share(host) >= UNLINKED_FRACTION:
+    if unlinked_share(host) >= UNLINKED_FRACTION and not facts.has_finding("launches_untied"):
         return Confidence.LOW, LAUNCHES_MISSING
     if facts.bound is Bound.UNKNOWN:
         return Confidence.LOW, phrase("This trace does not show the cause of most of the idle time.")
@@ -353,6 +356,11 @@ def _cpu_sentence(facts: Facts) -> Phrase:
         words = "The CPU waits for input data for {wait} of a step of {step}"
         words += "; this trace does not show whether the GPU works then."
         return phrase(words, step=step, wait=ns(parts.data_loader))
+    if facts.unread_share is not None:
+        words = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
+        return phrase(words, step=step, share=fraction(facts.unread_share))
+    if facts.has_finding("only_captures"):
+        return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
     if facts.job.device == "gpu":
         words = "A step takes {step}; what the {device} does in it is not in this trace."
         return phrase(words, step=step, device=text(facts.job.accelerator))
@@ -376,7 +384,8 @@ def holds_no_work(facts: Facts) -> bool:
     host, others = facts.host, msgspec.structs.replace(facts.overview.mean_parts_ns, other=0)
     empty = not (host.python_function or host.ranges or any(msgspec.structs.astuple(others)))
     short = facts.overview.mean_duration_ns < _LEAST_STEP_NS
-    return short and len(facts.overview.steps) == 1 and host.cpu is not None and not host.cpu.ops_ns and empty
+    alone = len(facts.overview.steps) == 1 and facts.unread_share is None
+    return short and alone and host.cpu is not None and not host.cpu.ops_ns and empty
 
 
 def _outside_ops(facts: Facts) -> Phrase:

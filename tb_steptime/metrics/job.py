@@ -41,7 +41,7 @@ from tb_steptime.trace.kernel_labels import annotated
 from tb_steptime.trace.model import Trace, are_named, find_launches, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
-from tb_steptime.trace.quality import ASKS, accelerator, unseen_device
+from tb_steptime.trace.quality import ASKS, accelerator, may_hide_device, unseen_device
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, is_in
@@ -100,7 +100,7 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
     on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
     on_cpu = on_cpu or _cpu_memory(trace)
     launches_nothing = not trace.devices or len(trace.events.rows(*CALL_KINDS)) > 0
-    if on_cpu or (launches_nothing and len(trace.events.rows(Kind.CPU_OP))):
+    if on_cpu or (launches_nothing and len(trace.events.rows(Kind.CPU_OP)) and not may_hide_device(trace)):
         return ComputeDevice("cpu", None, on_cpu)
     return ComputeDevice("unknown", None, [])
 

@@ -26,6 +26,7 @@ from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.quality.lost_launches import CAPTURED_FRACTION, captured_share
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
@@ -52,10 +53,11 @@ def changes(trace: Trace) -> dict[str, Change]:
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
     them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes too, since a
-    graph holds the whole forward pass. No change where the step has no kernel, or where graphs are captured again and
-    again: more of these help nothing."""
+    graph holds the whole forward pass. No change where the step has no kernel, where graphs are captured again and
+    again, since more of these help nothing, or where the recording is that of their capture."""
     ran = trace.events.kind[step.graph.event[step.graph.on_device]]
-    if not (ran == Kind.KERNEL).any() or recaptures(trace) is not None:
+    captures = recaptures(trace) is not None or captured_share(trace) >= CAPTURED_FRACTION
+    if captures or not (ran == Kind.KERNEL).any():
         return step
     return replace(step, graph=replace(step.graph, own_ns=_own_without(step, _in_ops(trace))))
 

@@ -433,7 +433,7 @@ def find_launches(trace: Trace) -> Launches:
 def launched_before(trace: Trace, activity: Int64) -> Bool:
     """Which of these activities were launched before the recording, as far as their numbers show. Launches are numbered
     in order, so an activity with a greater number than the first recorded launch belongs to the recording and has
-    merely lost its call. Without any recorded launch, all were launched before."""
+    merely lost its call. Without any recorded launch, nothing shows that one was launched before."""
     launches, number = find_launches(trace), trace.events.correlation_id
     known = number[launches.activity[launches.call >= 0]]
     before: Bool = number[activity] < known.min(initial=np.iinfo(number.dtype).max) if len(known) else activity < 0

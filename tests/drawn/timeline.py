@@ -16,6 +16,7 @@ Lines may repeat, so that what encloses stands above what it encloses. A line's 
     user <name>                a host-side range of that name
     python                     Python stack frames
     overhead, sync             the profiler's own rows
+    unread [process]           rows of a kind that is not read, in the process of the others or in one of their own
     runtime [thread]           calls that may launch; a call launches the activities drawn with its character
     driver [thread]            the same through the driver API
     kernel <stream> [gpuN]     device activities; nccl, memcpy, memset, gpu_user likewise
@@ -51,6 +52,7 @@ _KINDS = {
     "python": Kind.PYTHON,
     "overhead": Kind.OVERHEAD,
     "sync": Kind.SYNC,
+    "unread": Kind.OTHER,
     "runtime": Kind.RUNTIME,
     "driver": Kind.DRIVER,
     "kernel": Kind.KERNEL,
@@ -147,12 +149,13 @@ def _event_maker(words: Sequence[str]) -> Callable[[str, int, int, int], Drawn]:
     if kind in _ON_DEVICE:
         return _on_device(label, rest)
     thread = MAIN
+    process = rest.pop() if label == "unread" and rest else "1"
     if rest and (label in ("op", "runtime", "driver") or rest[-1].startswith("@")):
         thread = rest.pop().removeprefix("@")
 
     def make(char: str, number: int, start_ns: int, end_ns: int) -> Drawn:
         name = _host_name(label, " ".join(rest), char, number)
-        return Drawn(char, start_ns, end_ns, kind, name, Thread("1", thread, f"thread {thread}"))
+        return Drawn(char, start_ns, end_ns, kind, name, Thread(process, thread, f"thread {thread}"))
 
     return make
 

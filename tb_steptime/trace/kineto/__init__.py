@@ -8,6 +8,7 @@ trace means is decided in `metrics`.
     rows       a block of events -> typed rows;  repair  bad JSON -> JSON
     columns    rows -> columns, with  categories  -> Kind and  numbers  out of arguments of any type
     tables     columns -> sorted tables
+    processes  a file of several processes -> the rows of the first
     metadata   other values -> devices, job
     notes      counts of what was repaired or lost -> what the user reads
     slices     some steps of a file as a file of their own

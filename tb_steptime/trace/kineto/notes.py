@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tb_steptime.text import Note, count, nbytes
+from tb_steptime.text import Note, count, nbytes, text
 
 
 class Damage(msgspec.Struct):
@@ -65,3 +65,8 @@ def refusals(bytes_asked: Sequence[int | None]) -> tuple[Note, ...]:
         return ()
     most = max((size for size in bytes_asked if size is not None), default=None)
     return (Note("out-of-memory", {"count": count(len(bytes_asked)), "most": nbytes(most)}, ("overview", "memory")),)
+
+
+def several_processes(names: Sequence[str]) -> tuple[Note, ...]:
+    """The processes of a file from which only the first one is measured."""
+    return (Note("several-processes", {"count": count(len(names)), "name": text(names[0])}),)

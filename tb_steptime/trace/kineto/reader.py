@@ -11,22 +11,26 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.allocator import give_back_large_blocks
-from tb_steptime.trace.kineto.categories import accelerator_of, leaves_kernels_out
+from tb_steptime.trace.kineto.categories import LEFT_OUT, accelerator_of, leaves_kernels_out
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
-from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals
+from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals, several_processes
 from tb_steptime.trace.kineto.parts.sink import Damaged, EventSink, ReadEvents
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
+from tb_steptime.trace.kineto.processes import Processes
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.mangled.demangling import demangled_names
-from tb_steptime.trace.model import Trace
+from tb_steptime.trace.model import Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
-from tb_steptime.trace.table import StringTable
+from tb_steptime.trace.table import Bool, Kind, StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
+_RECORD_IT = "Record with torch.profiler.profile, and call export_chrome_trace of that profiler."
 _RECORD_AGAIN = "Was it still being written, or did its job end while it wrote? Record it again."
+_WHOSE = "The file holds several processes, and does not show which GPU is of which process"
+_ONE_BY_ONE = "Open the file of each process, from which this one was merged."
 _SCHEDULE = "Was a step active while it was recorded? Check the profiler's schedule."
 
 
@@ -127,6 +131,9 @@ class TraceBuilder(msgspec.Struct):
         on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
+        several = tables.processes
+        if several is not None:
+            memory = memory.where(self._first_of(several)[memory.thread])
         names, events = demangled_names(strings, tables.events())
         names, events = with_fewer_kernels(possible_names(names, tables.impossible), events, tables.impossible)
         trace = Trace(
@@ -147,19 +154,30 @@ class TraceBuilder(msgspec.Struct):
             annotations=tables.annotations(),
             annotation_texts=annotation_texts,
             dependencies=columns.flows.table(events, tables.origin_ns),
-            counters=columns.counters.table(tables.origin_ns, int(events.end_ns.max(initial=0))),
+            counters=columns.counters.table(tables.origin_ns, int(events.end_ns.max(initial=0)))
+            if several is None
+            else no_counters(),  # a counter names its device by number alone
             counter_names=columns.counters.names.table(),
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
             job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories)),
-            notes=(*notes_of(self._whole_damage(tables, strings)), *refusals(columns.memory.refused)),
+            notes=(
+                *notes_of(self._whole_damage(tables, strings)),
+                *refusals(columns.memory.refused),
+                *(several_processes(several.names) if several else ()),
+            ),
             file_bytes=self.extent.total_bytes,
             json_bytes=self.extent.text_bytes,
             event_count=self.events.event_count,
         )
         trace = repaired(trace) if self.every_event else trace
         return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
+
+    def _first_of(self, several: Processes) -> Bool:
+        if several.first is None:
+            raise TraceError(_WHOSE, self.extent.path, _ONE_BY_ONE)
+        return several.first
 
     def _whole_damage(self, tables: Tables, strings: StringTable) -> Damage:
         damage = self.events.damage
@@ -189,8 +207,11 @@ class TraceBuilder(msgspec.Struct):
         if not outline.is_json:
             is_named_so = ".pftrace" in source.path.name
             return "The file is no Perfetto trace" if is_named_so else "The file is not JSON", _EXPORT
-        if len(self.events.columns) or not self.every_event:
+        if not self.every_event:
             return None
+        if len(self.events.columns):
+            unread = set(self.events.columns.labels.kinds) <= {Kind.OTHER, LEFT_OUT}
+            return ("No event is of a kind that torch.profiler writes", _RECORD_IT) if unread else None
         if not outline.has_events and outline.whole:
             return "The file has no traceEvents", f"It is no profiler trace. {_EXPORT}"
         if not outline.whole:

@@ -25,9 +25,11 @@ from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
 from tb_steptime.trace.kineto.limits import LAUNCHES, PossibleColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
+from tb_steptime.trace.kineto.processes import several_processes
 from tb_steptime.trace.model import AnnotationTable, GraphNodeTable
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
+    CALL_KINDS,
     DEVICE_KINDS,
     Bool,
     CollectiveTable,
@@ -82,6 +84,7 @@ class Tables:
     """Makes sorted tables out of columns, and empties the columns so that nothing is in memory twice for long.
 
     origin_ns is what was subtracted from all times; the counts are of events that were repaired or left out.
+    processes: those of a file that holds several; the tables are of the first one, unless the file does not show it.
     """
 
     def __init__(self, of_file: Columns, on_disk: ColumnsOnDisk | None = None) -> None:
@@ -111,6 +114,15 @@ class Tables:
         del order, label
         self._of |= keep(_spread(columns, _DEVICE_COLUMNS, place.take(columns.take("on_device")), len(place)))
         self._of |= keep(_spread(columns, _INPUT_COLUMNS, place.take(columns.take("with_inputs")), len(place)))
+        self._of["correlation"] = _with_launch_numbers(self._of["kind"], self._of["correlation"], self._of["external"])
+        self.processes = several_processes(
+            self._of["kind"], self._of["thread"], self._of["correlation"], labels.thread_numbers
+        )
+        of_first = self.processes.first if self.processes else None
+        if of_first is not None:
+            far = far | ~of_first[self._of["thread"]]
+            self._of["correlation"] = np.where(far, UNKNOWN, self._of["correlation"])
+            self._of["device"] = _of_tracks(self._of["device"], self._of["thread"], len(of_first))
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
         self._stacks = _some(columns, _STACK_COLUMNS, place[columns.take("stacked")])
@@ -119,6 +131,10 @@ class Tables:
         self._graph_nodes = _nodes(columns, place[columns.take("graphed")])
         self._annotations = _some(columns, tuple(_ANNOTATION_COLUMNS), place[columns.take("annotated")])
         self._drop(far)
+        if of_first is not None:
+            begin = int(self._of["start"][0])
+            self.origin_ns += begin
+            self._of["start"] = self._of["start"] - begin
         self.duplicate_count = self._drop_duplicates()
         self.impossible = columns.impossible
 
@@ -222,6 +238,39 @@ class Tables:
             for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives,
                           self._graph_nodes, self._annotations):  # fmt: skip
                 _drop(table, kept)
+
+
+def _with_launch_numbers(
+    kind: npt.NDArray[Any], correlation: npt.NDArray[Any], external: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Takes external ids for the numbers of launches if no device row has such a number. An external id is that of an
+    op, which may launch more than once: a call has the number only if no other call and one device row has this id."""
+    work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
+    if not len(work) or (correlation[work] != UNKNOWN).any() or (external[work] == UNKNOWN).all():
+        return correlation
+    calls = np.flatnonzero(is_in(kind, CALL_KINDS))
+    numbers = np.where(is_in(kind, CALL_KINDS), UNKNOWN, correlation).astype(external.dtype)
+    numbers[work] = external[work]
+    tied = calls[_once(external[calls], external[calls]) & _once(external[calls], external[work])]
+    numbers[tied] = external[tied]
+    return numbers
+
+
+def _once(ids: npt.NDArray[Any], among: npt.NDArray[Any]) -> Bool:
+    """Which of these ids are known and occur once among those."""
+    distinct, count = np.unique(among, return_counts=True)
+    place = np.minimum(np.searchsorted(distinct, ids), len(distinct) - 1)
+    once: Bool = (ids != UNKNOWN) & (distinct[place] == ids) & (count[place] == 1)
+    return once
+
+
+def _of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
+    """Takes the missing device of a row from other rows of its track. Rows without a number of their own have that of
+    their process, which is a text such as "[TP00] 0" where files were merged."""
+    of_thread = np.full(threads, UNKNOWN, device.dtype)
+    known = np.flatnonzero(device != UNKNOWN)
+    of_thread[thread[known]] = device[known]
+    return np.where(device == UNKNOWN, of_thread[thread], device)
 
 
 def _as_it_is(columns: T) -> T:

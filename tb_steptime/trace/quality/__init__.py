@@ -20,6 +20,7 @@ from tb_steptime.trace.quality.recording import is_cpu_unrecorded as is_cpu_unre
 from tb_steptime.trace.quality.recording import recording_findings as recording_findings
 from tb_steptime.trace.quality.unrecorded_device import ASKS as ASKS
 from tb_steptime.trace.quality.unrecorded_device import accelerator as accelerator
+from tb_steptime.trace.quality.unrecorded_device import may_hide_device as may_hide_device
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
 from tb_steptime.trace.quality.unrecorded_waits import with_waits
 

@@ -19,7 +19,7 @@ from tb_steptime.text import Done, Finding, Trust, code, count, fraction
 from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, find_launches, is_cut_short, rows_named, shared
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL, KERNEL_CALL
+from tb_steptime.trace.ops import BEGINS_CAPTURE, ENDS_CAPTURE, GRAPH_CALL, KERNEL_CALL, op_at
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, is_in
 
 #: Minimum share of all launches: with fewer lost ones the figures are those of a complete recording.
@@ -28,6 +28,9 @@ LEAST_FRACTION = 0.01
 END_FRACTION = 0.9
 #: Share of lost launches from which means say little.
 MUCH_FRACTION = 0.1
+
+#: Minimum share of launches outside of captures whose ops are captured, too, for a job that captures its graphs.
+CAPTURED_FRACTION = 0.5
 
 #: An empty graph is launched once in a while. This many graph launches in a row without work have lost it.
 LEAST_GRAPHS_LOST = 3
@@ -53,8 +56,7 @@ def kernel_launches(trace: Trace) -> KernelLaunches:
     if launched[calls].all():
         return KernelLaunches(calls, calls[:0])
     calls = calls[parent_places(trace, calls) < 0]
-    start = trace.events.start_ns[calls]
-    calls = calls[_captures(trace).overlap_ns(start, start + 1) == 0]
+    calls = calls[~in_captures(trace, calls)]
     graphs = is_in(calls, rows_named(trace, CALL_KINDS, _launches_graph))
     if _may_be_empty(launched[calls[graphs]]):
         calls = calls[~graphs | launched[calls]]
@@ -78,7 +80,15 @@ def _may_be_empty(has_work: Bool) -> bool:
     return bool(((between > 0) & (between < LEAST_GRAPHS_LOST)).any())
 
 
-def _captures(trace: Trace) -> Intervals:
+def in_captures(trace: Trace, calls: Int64) -> Bool:
+    """Which of these calls begin while a thread captures: they run nothing."""
+    start = trace.events.start_ns[calls]
+    inside: Bool = captures(trace).overlap_ns(start, start + 1) > 0
+    return inside
+
+
+@shared
+def captures(trace: Trace) -> Intervals:
     """When any thread captures: from the begin of the capture, or of the recording, to the capture's end."""
     events = trace.events
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
@@ -126,6 +136,40 @@ def lost_at_end_ns(trace: Trace) -> int:
     return lost * whole_ns // max(1, len(launches.rows) - len(launches.lost))
 
 
+def _untied_findings(trace: Trace, launches: KernelLaunches) -> list[Finding]:
+    """A finding if launches and work are recorded, and the work has no numbers that tie it to its launches."""
+    activity = find_launches(trace).activity
+    if not len(launches.rows) or not len(activity) or (trace.events.correlation_id[activity] >= 0).any():
+        return []
+    values = {"count": count(len(launches.rows)), "work": count(len(activity))}
+    return [Finding("launches_untied", "said", ("launches",), "low", len(launches.rows), 1.0, values)]
+
+
+@shared
+def captured_share(trace: Trace) -> float:
+    """The share of launches outside of captures whose op launches in a capture, too."""
+    calls = rows_named(trace, CALL_KINDS, KERNEL_CALL.match)
+    inside = in_captures(trace, calls)
+    if not inside.any() or inside.all():
+        return 0.0
+    op = op_at(trace, calls)
+    name = np.where(op >= 0, trace.events.name[op], -1)
+    return float((is_in(name, name[inside]) & (name >= 0))[~inside].mean())
+
+
+def capture_findings(trace: Trace) -> list[Finding]:
+    """A finding if most of what is launched is captured into graphs here: its launches need no graph."""
+    share = captured_share(trace)
+    if share < CAPTURED_FRACTION:
+        return []
+    number = int(in_captures(trace, rows_named(trace, CALL_KINDS, KERNEL_CALL.match)).sum())
+    return [
+        Finding(
+            "graphs_captured", "said", (), "high", number, share, {"count": count(number), "share": fraction(share)}
+        )
+    ]
+
+
 def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[int, int], ...]:
     """Ranges from the first to the last of lost launches that follow one another, with no successful launch in
     between."""
@@ -136,9 +180,11 @@ def _runs(trace: Trace, launches: KernelLaunches, lost: Int64) -> tuple[tuple[in
 
 
 def lost_findings(trace: Trace) -> list[Finding]:
-    """Findings at the end, and before it. If no launch has its work, `unrecorded_device` explains it."""
+    """Findings at the end, and before it. If no work is recorded, `unrecorded_device` explains it."""
     launches = kernel_launches(trace)
-    if is_cut_short(trace) or not (find_launches(trace).call >= 0).any():
+    if not (find_launches(trace).call >= 0).any():
+        return _untied_findings(trace, launches)
+    if is_cut_short(trace):
         return []
     ends = _at_end(launches)
     holes = launches.lost[: len(launches.lost) - len(ends)]

@@ -8,9 +8,9 @@ from tb_steptime.text import Finding, count, ns, text
 from tb_steptime.trace.intervals import Intervals, longest_ranges
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.quality.graph_holes import graph_findings
-from tb_steptime.trace.quality.lost_launches import lost_findings
+from tb_steptime.trace.quality.lost_launches import capture_findings, lost_findings
 from tb_steptime.trace.quality.memory_calls import memory_findings
-from tb_steptime.trace.quality.unrecorded_device import device_findings
+from tb_steptime.trace.quality.unrecorded_device import device_findings, unread_findings
 from tb_steptime.trace.step_marks import all_marks, step_marks
 from tb_steptime.trace.table import DEVICE_KINDS, Kind, distinct_in
 
@@ -34,8 +34,10 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
         *trace.repaired,
         *_marks(trace),
         *lost_findings(trace),
+        *capture_findings(trace),
         *graph_findings(trace),
         *device_findings(trace),
+        *unread_findings(trace),
         *memory_findings(trace),
         *_unnamed_device(trace),
     ]

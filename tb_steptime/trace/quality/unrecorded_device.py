@@ -1,7 +1,8 @@
 """Detects a device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
 
 arrows from ops to kernels                            exports of the autograd profiler leave the kernels out
-calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it
+calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it; or all of
+                                                      them were captured into graphs, and none of these was launched
 memory rows of another device than the CPU            the tensors live there
 an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
 ops that only Metal has (MPS)                         the profiler records no work there, whatever is asked for
@@ -22,7 +23,8 @@ from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
 from tb_steptime.trace.ops import SYNC_DEVICE_CALL
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, is_in
+from tb_steptime.trace.quality.lost_launches import in_captures
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
 #: Ops that only tensors of Metal Performance Shaders have.
 _METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
@@ -42,9 +44,11 @@ TOO_MANY_BYTES = 2.0**50
 _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c10::bfloat16": 2}
 #: Numbers of torch's device types that are no unseen device: unknown, CPU, and meta, whose tensors have no memory.
 _NO_DEVICE = {-1, 0, 14}
+#: From this share of all rows on, rows of kinds that are not read may hold most of what happened.
+LARGE_SHARE = 0.25
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
-Sign = Literal["arrows", "launches", "memory", "rate", "mps", "waits"]
+Sign = Literal["arrows", "launches", "captures", "memory", "rate", "mps", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
@@ -108,7 +112,11 @@ def accelerator(trace: Trace) -> str:
 
 def _launches(trace: Trace) -> UnseenDevice | None:
     calls = rows_named(trace, CALL_KINDS, lambda name: "Launch" in name or "Memcpy" in name)
-    return UnseenDevice("launches", len(calls), _name(trace, calls)) if len(calls) else None
+    captured = in_captures(trace, calls)
+    run = calls[~captured]
+    if not len(run) and len(calls):
+        return UnseenDevice("captures", len(calls), _name(trace, calls))
+    return UnseenDevice("launches", len(run), _name(trace, run)) if len(run) else None
 
 
 def _memory(trace: Trace) -> UnseenDevice | None:
@@ -172,6 +180,43 @@ def _longest_wait(trace: Trace) -> int:
     return int(trace.events.dur_ns[_long_reads(trace)].max(initial=0))
 
 
+def unread_share(trace: Trace) -> float:
+    """The share of all rows that are of kinds that are not read."""
+    return len(trace.events.rows(Kind.OTHER)) / max(1, len(trace.events))
+
+
+@shared
+def may_hide_device(trace: Trace) -> bool:
+    """Whether many rows are of kinds that are not read, in processes without any other row. Ascend's profiler, for one,
+    writes the rows of its devices so. No other recorded device, and no op of a CPU's library, says where the job
+    runs."""
+    rows = trace.events.rows(Kind.OTHER)
+    if unread_share(trace) < LARGE_SHARE or len(trace.events.rows(*DEVICE_KINDS)):
+        return False
+    if len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
+        return False
+    read = np.flatnonzero(trace.events.kind != Kind.OTHER)
+    processes = {trace.threads[thread].pid for thread in distinct_in(trace.events.thread[read]).tolist()}
+    alone = [number for number, thread in enumerate(trace.threads) if thread.pid not in processes]
+    return int(is_in(trace.events.thread[rows], alone).sum()) >= LARGE_SHARE * len(trace.events)
+
+
+def unread_findings(trace: Trace) -> list[Finding]:
+    """A finding about rows of kinds that are not read: they are in no figure. Where they are many, nothing can be said
+    to be missing."""
+    rows = trace.events.rows(Kind.OTHER)
+    if not len(rows):
+        return []
+    number, share = np.bincount(trace.events.name[rows]), unread_share(trace)
+    names = [trace.strings[name] for name in np.argsort(-number, kind="stable")[:2].tolist() if number[name]]
+    values = {"count": count(len(rows)), "all": count(len(trace.events)), "share": fraction(share)}
+    values["names"] = text(" and ".join(names))
+    id = "mostly_unread" if share >= LARGE_SHARE else "rows_unread"
+    if not may_hide_device(trace):
+        return [Finding(id, "said", (), "high", len(rows), share, values)]
+    return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", len(rows), share, values)]
+
+
 def _name(trace: Trace, rows: Int64) -> str:
     return trace.name_of(rows[0]) if len(rows) else ""
 
@@ -197,5 +242,7 @@ def device_findings(trace: Trace) -> list[Finding]:
                 values | {"share": share},
             )
         ]
+    if found.by == "captures":
+        return [Finding("only_captures", "said", ("gpu_time", "launches"), "none", found.count, 1.0, values)]
     id = "work_on_mps" if found.by == "mps" else f"device_unseen_by_{found.by}"
     return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", found.count, None, values)]

@@ -32,7 +32,7 @@ from tb_steptime.trace.frames import source_frames
 from tb_steptime.trace.model import Trace, are_named, find_launches, shared
 from tb_steptime.trace.ops import SYNC_DEVICE_CALL
 from tb_steptime.trace.steps.calls import StepCalls, batch_calls, loop_calls, step_calls
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: Minimum number of steps; fewer may be similar by chance.
 FEWEST_STEPS = 3
@@ -234,7 +234,7 @@ class Extent(msgspec.Struct, frozen=True):
 
 @shared
 def recorded_extent(trace: Trace) -> Extent:
-    """The extent by ops, ranges and calls; by all events if the host is not recorded; 0, 0 without events."""
+    """The extent by ops, ranges and calls; by all events if these are not recorded; 0, 0 without events."""
     rows = _of_launching_processes(
         trace, np.concatenate((trace.events.rows(Kind.CPU_OP, Kind.USER), _calls_of_the_job(trace)))
     )
@@ -273,12 +273,15 @@ def _with_functions(trace: Trace, found: Extent) -> Extent:
 
 
 def _calls_of_the_job(trace: Trace) -> Int64:
-    """Calls of the threads that compute or launch, without synchronizes of an idle device."""
+    """Calls of the threads that compute or launch, without synchronizes of an idle device. None where they are all that
+    is recorded of the host, and launched none of the recorded work: that may run long before and after them."""
     events, calls = trace.events, trace.events.rows(*CALL_KINDS)
     if not len(calls):
         return calls
     launching = find_launches(trace).call
     working = np.concatenate((events.rows(Kind.CPU_OP, Kind.USER), launching[launching >= 0]))
+    if not len(working) and len(events.rows(*DEVICE_KINDS)):
+        return calls[:0]
     threads = distinct_in(events.thread[working]) if len(working) else distinct_in(events.thread[calls])
     waits = are_named(trace, calls, SYNC_DEVICE_CALL.match)
     idle = waits & (events.dur_ns[calls] < IDLE_SYNCHRONIZE_NS)

@@ -217,6 +217,28 @@ def test_without_a_gpu_the_verdict_says_so():
     assert judgement.sidebar["tensor_cores"].share is None
 
 
+@pytest.mark.parametrize("where", ["", "9"])
+@pytest.mark.parametrize(
+    ("drawing", "unread", "claims"),
+    [
+        ("step | 1111122222 |\nop | a....a.... |", "s.........", True),  # a fifth of all rows
+        ("step | 1111122222 |\nop | a....a.... |", "s.s.......", False),
+        ("step | 666....... |", "..........", True),
+        ("step | 666....... |", "s.........", False),
+    ],
+)
+def test_beside_many_rows_that_are_not_read_nothing_is_said_to_be_missing(
+    drawing: str, unread: str, claims: bool, where: str
+):
+    trace = timeline(f"{drawing}\nunread {where} | {unread} |")
+    judgement = judged(trace)
+    headline = judgement.headlines["overview"]
+    says_missing = ["no op is" in plain(headline.verdict).lower(), bool(judgement.insights)]
+    says_missing.append(headline.action is not None and "Record" in plain(headline.action))
+    says_missing.append(bool({note.id for note in notes(trace)} & {"cpu_job", "cpu_only"}))
+    assert (says_missing[0], says_missing[3], any(says_missing)) == (claims, claims, claims)
+
+
 @pytest.mark.parametrize(
     ("drawing", "empty"),
     [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.analyses.quality import notes
 from tb_steptime.insights.base import Confidence, Insight, Severity
@@ -10,6 +12,7 @@ from tb_steptime.insights.facts import ONLY_LAUNCHES
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.table import Kind
 from tests.drawn.cards import judged
 from tests.drawn.timeline import timeline
 
@@ -63,3 +66,18 @@ def test_late_launches_of_the_only_step_may_come_once(op: str, severity: Severit
     assert found is not None
     assert (found.severity, found.confidence) == (severity, Confidence.LOW)
     assert plain(found.why_confidence).startswith(sure)
+
+
+@pytest.mark.parametrize("numbers", ["none", "others"])
+def test_launches_that_are_recorded_are_not_to_be_recorded(numbers: str):
+    """Kernels without numbers cannot be tied to the launches beside them; those with others had other launches."""
+    recorded = late("ooooooooo.")
+    events = recorded.events
+    kernels = events.kind == Kind.KERNEL
+    ids = np.where(kernels, -1 if numbers == "none" else events.correlation_id + 1_000, events.correlation_id)
+    trace = replace(recorded, events=replace(events, correlation_id=ids), memo={})
+    judgement, untied = judged(trace), numbers == "none"
+    assert judgement.verdict.bound is Bound.UNKNOWN
+    assert (card(trace, "trace_quality") is None) is untied
+    assert ("not in this trace" in plain(judgement.verdict.text)) is not untied
+    assert ("missing in this trace" in plain(judgement.verdict.why_confidence)) is not untied

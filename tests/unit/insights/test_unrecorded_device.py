@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Trace
@@ -78,3 +79,15 @@ def test_a_job_without_the_caching_allocator_is_told_what_to_unset():
     assert plain(card.title) == "Turn the caching allocator on again"
     assert card.how == "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
     assert said(card).endswith("nothing is kept for the next allocation.")
+
+
+@pytest.mark.parametrize("captured", [True, False])
+def test_a_recording_of_captures_alone_lost_no_work(captured: bool):
+    """Two launches, and the whole of it in a capture or not."""
+    edges = ("Begin", "End") if captured else ("Is", "Is")
+    calls = {letter: f"cudaStream{edge}Capture" for letter, edge in zip("be", edges, strict=True)}
+    step = f"step | {'1' * 20}{'2' * 20} |\nop | .aaaaaaaaaaaaaaaaaa.{'a' * 20} |\nruntime | b..k...k..........e"
+    trace = timeline(f"{step} |", calls=calls | {"k": "cudaLaunchKernel"}, cell_ns=MS)
+    assert ("`prof.stop()`" in advice(trace)) is not captured
+    assert "Record the GPU, too" not in advice(trace)
+    assert [note.id for note in notes(trace) if note.id.startswith("cpu_")] == []

@@ -11,7 +11,8 @@ from tb_steptime.replay.graph import build_graph
 from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import sure
+from tb_steptime.trace.quality import recording_findings
+from tests.drawn.cards import judged, sure
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Section, Training
 from tests.truth.simulate.demo import simulate
@@ -157,6 +158,26 @@ def test_graphs_that_are_captured_again_are_not_launched_faster(work: str, gains
     found = what_if(trace, ["launch_graphs", "between_graphs"])
     assert found is not None
     assert [each.gain_ns for each in found.changes] == gains
+
+
+@pytest.mark.parametrize(("captured", "saves"), [("aten::mm", False), ("aten::add", True)])
+def test_a_job_that_captures_its_graphs_need_not_be_told_to(captured: str, saves: bool):
+    """Four steps of ten launches, after three that are captured: of the same op, or of another."""
+    trace = timeline(
+        f"""
+        step     | ..........{"".join(str(step) * 40 for step in range(4))} |
+        op       | .ww.ww.ww.{"mmmm" * 40} |
+        runtime  | b.x..y..ze{".k.." * 40} |
+        kernel 7 | ..........{"..k." * 40} |""",
+        calls={"b": "cudaStreamBeginCapture", "e": "cudaStreamEndCapture"} | dict.fromkeys("xyz", "cudaLaunchKernel"),
+        names={"m": "aten::mm", "w": captured},
+        cell_ns=10_000,
+    )
+    assert ("graphs_captured" in [each.id for each in recording_findings(trace)]) is not saves
+    found = what_if(trace, ["launch_graphs"])
+    assert found is not None
+    assert [bool(each.gain_ns) for each in found.changes] == [saves]
+    assert ("launch_graphs" in [card.id for card in judged(trace).insights]) is saves
 
 
 def exchanging(waits: int, steps: int = 1) -> Trace:

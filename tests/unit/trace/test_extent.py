@@ -50,6 +50,24 @@ def test_calls_and_ranges_before_the_first_op_and_after_the_last_one_are_in_it()
     assert window(trace) == (0, 180_000)
 
 
+@pytest.mark.parametrize(
+    ("host", "expected", "outside"),
+    [
+        ("runtime | .........ss |", (1, 11), []),  # the stop's wait for work that was launched before the recording
+        ("runtime | ......c.... |", (1, 9), []),
+        ("runtime | ......c..ss |\nop | .....oo.... |", (5, 11), ["outside_steps"]),
+        ("runtime | k........ss |", (3, 11), ["outside_steps"]),
+    ],
+)
+def test_calls_that_launch_nothing_do_not_bound_the_recorded_work(
+    host: str, expected: tuple[int, int], outside: list[str]
+):
+    calls = {"s": "cudaDeviceSynchronize", "c": "cudaMalloc"}
+    trace = timeline(f"{host}\nkernel 7 | .aa.kk.bb.. |", calls=calls, cell_ns=1_000_000)
+    assert window(trace) == (expected[0] * 1_000_000, expected[1] * 1_000_000)
+    assert [note.id for note in find_steps(trace).notes] == ["no_steps", *outside]
+
+
 @pytest.mark.parametrize(("kernel", "expected"), [(".kk......", (3_000, 9_000)), (".........", (0, 16_000))])
 def test_another_process_that_launches_nothing_is_not_the_job(kernel, expected):
     """Tools merge the files of processes; without a known launch, none of them is more the job than another."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from tb_steptime.timeline.detail import event_detail
 from tb_steptime.timeline.event_file import EventFile
 from tb_steptime.trace.kineto import further, read_trace
 from tb_steptime.trace.kineto.tables import Shapes, mended
-from tb_steptime.trace.model import Device, Trace, find_launches
+from tb_steptime.trace.model import Device, Trace, find_launches, launched_before
 from tb_steptime.trace.ops import kernel_origins
 from tb_steptime.trace.quality import recording_findings
 from tb_steptime.trace.table import Kind
@@ -306,3 +308,50 @@ def test_addresses_of_streams_tell_them_apart() -> None:
     assert 0 <= first == same != other
     assert none == -1
     assert noted(trace) == {}
+
+
+def numbered(folder: Path, calls: list[int], kernels: list[int], *, correlation: int | None = None) -> Trace:
+    """Launches and kernels with these external ids; with a correlation, the last kernel has it, too."""
+
+    def row(cat: str, at: int, id: int) -> dict[str, Any]:
+        track = {"pid": 0, "tid": 7} if cat == "kernel" else {"pid": 1, "tid": 1}
+        where = {"device": 0, "stream": 7} if cat == "kernel" else {}
+        name = "gemm" if cat == "kernel" else "cudaLaunchKernel"
+        return {"ph": "X", "cat": cat, "name": name, "ts": at, "dur": 2, **track, "args": {"External id": id} | where}
+
+    rows = [row("cuda_runtime", 10 * place, id) for place, id in enumerate(calls)]
+    rows += [row("kernel", 10 * place + 5, id) for place, id in enumerate(kernels)]
+    if correlation is not None:
+        rows[-1]["args"]["correlation"] = correlation
+    path = folder / "numbered.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    return read_trace(path)
+
+
+@pytest.mark.parametrize(
+    ("calls", "kernels", "launched_by"),
+    [
+        ([3, 5, 9], [3, 5, 9], [0, 1, 2]),
+        ([3, 5, 9], [9, 3, 5], [2, 0, 1]),
+        ([3, 5, 9], [3, 5, 5], [0, None, None]),  # an op may launch several kernels
+        ([3, 5, 5], [3, 5, 9], [0, None, None]),  # or have several calls
+        ([3, 5, 9], [4, 6, 8], [None, None, None]),
+    ],
+)
+def test_launches_without_correlations_are_joined_by_the_id_of_their_op(
+    tmp_path: Path, calls: list[int], kernels: list[int], launched_by: list[int | None]
+) -> None:
+    trace = numbered(tmp_path, calls, kernels)
+    launches, start = find_launches(trace), trace.events.start_ns
+    assert [start[call] // 10_000 if call >= 0 else None for call in launches.call.tolist()] == launched_by
+    assert launched_before(trace, launches.activity.astype(np.int64)).tolist() == [False] * 3
+
+
+def test_one_kernel_with_a_correlation_shows_that_the_ids_of_ops_are_not_those_of_launches(tmp_path: Path) -> None:
+    assert find_launches(numbered(tmp_path, [3, 5, 9], [3, 5, 9], correlation=7)).call.tolist() == [-1] * 3
+
+
+@pytest.mark.parametrize(("kernel", "found"), [(-1, ["launches_untied"]), (4, [])])
+def test_launches_that_nothing_ties_to_their_work_are_a_finding(tmp_path: Path, kernel: int, found: list[str]) -> None:
+    """A kernel with a number may have been launched before the recording."""
+    assert [each.id for each in recording_findings(numbered(tmp_path, [3], [kernel]))] == found

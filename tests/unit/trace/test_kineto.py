@@ -828,3 +828,16 @@ def test_a_size_that_no_memory_has_is_no_size(tmp_path: Path) -> None:
     sizes = ", ".join(event % size for size in (2**62, 8, -(10**30)))
     (tmp_path / "sizes.json").write_text(f'{{"traceEvents": [{op}, {sizes}]}}')
     assert read_trace(tmp_path / "sizes.json").memory.bytes.tolist() == [8]
+
+
+@pytest.mark.parametrize("category", ["kernel", "Cpu"])
+def test_a_file_of_unknown_kinds_alone_is_refused(tmp_path: Path, category: str) -> None:
+    rows = [{"ph": "X", "cat": each, "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 2} for each in ("Cpu", category)]
+    rows += [{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": 5, "dur": 2}, rows[0] | {"cat": "Trace"}]
+    path = tmp_path / "foreign.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    if category == "Cpu":
+        with pytest.raises(TraceError, match=r"No event is of a kind that torch\.profiler writes"):
+            read_trace(path)
+    else:
+        assert len(read_trace(path).events) == 3

@@ -34,7 +34,7 @@ def cpu_outside(facts: Facts) -> Insight | None:
     """
     if facts.job.device != "cpu" or facts.host.device is not None or facts.host.with_stack:
         return None
-    if not outside_leads(facts):
+    if facts.unread_share is not None or not outside_leads(facts):
         return None
     outside_ns, found = outside_ops_ns(facts), facts.host.outside_range
     values = {"outside": ns(outside_ns), "share": fraction(facts.share(outside_ns))}

@@ -39,7 +39,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
 
     Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
     other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
-    with it: `anomaly_detection` comes first.
+    with it: `anomaly_detection` comes first. A job that captures the same ops in this recording has its graphs.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -54,7 +54,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
     """
     late = model_late(facts.host)
-    if not late.short or in_graphs(facts) or facts.host.anomaly is not None:
+    if not late.short or in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
         return None
     advice = _advice(facts, late.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)

@@ -39,7 +39,7 @@ def trace_quality(facts: Facts) -> Insight | None:
     Left out: everything: the other figures become certain.
     """
     idle = facts.idle
-    if idle is None or facts.share(idle.unknown) < WARNING_FRACTION:
+    if idle is None or facts.has_finding("launches_untied") or facts.share(idle.unknown) < WARNING_FRACTION:
         return None
     launches = facts.host.launches is not None and facts.host.launches.calls > 0
     return Insight(

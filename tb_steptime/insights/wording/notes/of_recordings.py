@@ -94,6 +94,11 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (name of a kernel is|names of kernels are) more than any program has.",
         "These kernels share one name here.",
     ),
+    "several-processes": NoteWords(
+        "The file holds the recordings of {count} processes.",
+        "The figures are of process {name} alone.",
+        more="The file was merged from one file for each process. Open those files to see the others.",
+    ),
     "cut-to-next": NoteWords(
         "[{count}] (activity ends|activities end) in the very moment when the next one of (its|their) lane begins.",
         "Sums of kernel times are lower than in the JSON of the same recording.",
@@ -217,6 +222,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} launches (has|have) no kernel.",
         "(Its|Their) GPU work was dropped, so GPU time is too short and idle time too long.",
     ),
+    "launches_untied": NoteWords(
+        "[{count}] (launch|launches) and {work} kernels and copies are recorded, but not which launched which.",
+        "Their rows have no numbers in common, so causes of idle time are not known.",
+    ),
     "replays_incomplete": NoteWords(
         "[{replays}] of {all} graph launches (lacks|lack) work.",
         "Other launches of the same graph have {count} more kernels and copies: they were dropped, so GPU time is too "
@@ -230,6 +239,15 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The GPU's work is missing.",
         "Work is launched by [{count}] (call|calls), and none of it is recorded: another profiler held the GPU, or the "
         "recording ended before the work ran.",
+    ),
+    "only_captures": NoteWords(
+        "No work runs on the GPU in this recording.",
+        "[{count}] (launch or copy is|launches and copies are) captured into graphs, and no graph is launched.",
+    ),
+    "graphs_captured": NoteWords(
+        "[{count}] (launch is|launches are) captured into graphs.",
+        "(It runs|They run) nothing here. {share} of the other launches are of the same ops, so no card says to launch "
+        "them as graphs.",
     ),
     "work_on_mps": NoteWords(
         "The GPU's work is not recorded.",
@@ -260,6 +278,13 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "The CPU waits for a device that is not recorded.",
         "Reading a single number takes up to {longest}, and 1 ms or more [{count}] (time|times). Such ops are waits, "
         "which is no CPU work.",
+    ),
+    **dict.fromkeys(
+        ("rows_unread", "mostly_unread"),
+        NoteWords(
+            "[{count}] of {all} events (is of a kind that is|are of kinds that are) not read.",
+            "(It is|They are) in no figure. Most frequent: {names}.",
+        ),
     ),
     "memory_short": NoteWords(
         "GPU memory ran short [{count}] (time|times).",

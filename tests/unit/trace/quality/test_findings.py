@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import analyse as analyse_overview
+from tb_steptime.metrics.job import where_it_runs
 from tb_steptime.trace.model import Device, Trace, find_launches
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.quality import recording_findings, repaired
@@ -429,10 +430,55 @@ class TestMemoryCalls:
         assert found(trace) == []
 
 
+class TestUnread:
+    """Four ops of 3 us and rows of a kind that is not read; from a quarter of all rows on they are many."""
+
+    OPS = "op | aaabbbcccddd |"
+
+    @pytest.mark.parametrize(
+        ("unread", "id", "share"),
+        [("s...........", "rows_unread", 1 / 5), ("s.t.........", "mostly_unread", 1 / 3)],
+    )
+    def test_rows_beside_ops_change_no_figure(self, unread: str, id: str, share: float) -> None:
+        trace = timeline(f"{self.OPS}\nunread | {unread} |")
+        (finding,) = recording_findings(trace)
+        assert (finding.id, finding.share, finding.affects, finding.trust) == (id, share, (), "high")
+        assert where_it_runs(trace).device == "cpu"
+
+    def test_rows_in_a_process_of_their_own_may_be_a_device(self) -> None:
+        trace = timeline(f"{self.OPS}\nunread 7 | s.t.t....... |\nunread | u........... |")
+        (finding,) = recording_findings(trace)
+        assert (finding.id, finding.count, finding.trust) == ("mostly_unread", 4, "none")
+        assert finding.affects == ("gpu_time", "launches", "host_time")
+        assert [str(finding.values[key].value) for key in ("all", "names")] == ["8", "t and s"]
+        assert where_it_runs(trace).device == "unknown"
+
+    @pytest.mark.parametrize("shown", ["aten::mkldnn_convolution", "a kernel"])
+    def test_where_another_row_shows_the_device(self, shown: str) -> None:
+        kernel = "\nkernel 7 | kkk......... |" if shown == "a kernel" else ""
+        trace = timeline(f"{self.OPS}\nunread 9 | s.t.t....... |{kernel}", names={"a": shown})
+        assert [(each.id, each.trust) for each in recording_findings(trace)] == [("mostly_unread", "high")]
+
+
 class TestUnrecordedDevice:
     def test_launch_calls_without_any_work(self) -> None:
         trace = timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaLaunchKernel"})
         assert found(trace) == [("work_not_recorded", "said", 1)]
+
+    @pytest.mark.parametrize(
+        ("runtime", "id", "number"),
+        [
+            ("sabc.e....", "only_captures", 3),
+            ("sabc......", "only_captures", 3),  # the recording ends in the capture
+            ("sab.e..c..", "work_not_recorded", 1),
+            ("sab.e..g..", "work_not_recorded", 1),
+            ("...sabc..e", "only_captures", 3),
+        ],
+    )
+    def test_launches_that_are_captured_run_nothing(self, runtime: str, id: str, number: int) -> None:
+        calls = {"s": "hipStreamBeginCapture", "e": "hipStreamEndCapture", "g": "hipGraphLaunch", "c": "hipMemcpyAsync"}
+        trace = timeline(f"runtime | {runtime} |", calls=calls | dict.fromkeys("ab", "hipModuleLaunchKernel"))
+        assert found(trace) == [(id, "said", number)]
 
     def test_calls_that_launch_nothing(self) -> None:
         assert found(timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaGetDeviceCount"})) == []

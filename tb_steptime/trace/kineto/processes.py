@@ -1,0 +1,75 @@
+"""Files that hold the recordings of several processes, one after the other: which rows are of the first process.
+
+SGLang's ProfileMerger and TraceLens' TraceFuse write such files, for Perfetto. Each process numbers its launches from
+the same beginning, so that a number alone does not say whose launch a kernel is; and no figure of a step means anything
+over two hosts. A device does not say either which process drives it. The order of the file does:
+
+    track     [TP00] 506  [TP00] 0   [TP01] 507  [TP01] 1        in order of first appearance
+              launches    a device   launches    a device   ->   [TP00] 0 is of [TP00] 506, [TP01] 1 of [TP01] 507
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, distinct_in, is_in
+
+#: A process with fewer launches, or with less than this share of those of another one, is none: the process of a call
+#: may be a damaged value.
+LEAST_LAUNCHES, LEAST_FRACTION = 2, 0.01
+
+
+class Processes(msgspec.Struct, frozen=True, eq=False):
+    """The processes of a file that launch work, at least two.
+
+    names    as the file names them, in its order
+    first    for each thread of the file, whether it is of the first one, or of a device that this drives; None if the
+             file does not show which device is of which process, and their launches have the same numbers
+    """
+
+    names: list[str]
+    first: Bool | None
+
+
+def several_processes(
+    kind: npt.NDArray[np.uint8],
+    thread: npt.NDArray[np.integer[Any]],
+    correlation: npt.NDArray[np.integer[Any]],
+    threads: Iterable[tuple[str, str]],
+) -> Processes | None:
+    """None if at most one process launches work, or if what each launches is told apart without the order of the file.
+
+    kind, thread, correlation   columns of the events;  threads: pid and tid of each thread, in the order of the file
+    """
+    calls = np.flatnonzero(is_in(kind, CALL_KINDS) & (correlation >= 0))
+    numbers: dict[str, int] = {}
+    process = np.array([numbers.setdefault(pid, len(numbers)) for pid, _ in threads], np.int64)
+    if len(distinct_in(process[distinct_in(thread[calls])])) < 2:
+        return None
+    work = np.flatnonzero(is_in(kind, DEVICE_KINDS))
+    calls = calls[is_in(correlation[calls], correlation[work])]
+    number, launcher = _distinct_pairs(correlation[calls], process[thread[calls]])
+    launches = np.bincount(launcher)
+    hosts = np.flatnonzero(launches >= max(LEAST_LAUNCHES, LEAST_FRACTION * launches.max(initial=0)))
+    if len(hosts) < 2:
+        return None
+    owner = np.maximum(np.searchsorted(hosts, process, side="right") - 1, 0)
+    names = [name for name, place in numbers.items() if place in hosts.tolist()]
+    if len(distinct_in(owner[thread[work]])) == len(hosts):
+        return Processes(names, owner == 0)
+    number = number[is_in(launcher, hosts)]
+    return Processes(names, None) if (number[1:] == number[:-1]).any() else None
+
+
+def _distinct_pairs(number: npt.NDArray[np.integer[Any]], process: Int64) -> tuple[npt.NDArray[Any], Int64]:
+    """The launch numbers of each process, each pair once, by number."""
+    order = np.lexsort((process, number))
+    number, process = number[order], process[order]
+    new = np.ones(len(order), bool)
+    new[1:] = (number[1:] != number[:-1]) | (process[1:] != process[:-1])
+    return number[new], process[new]

@@ -1,0 +1,115 @@
+"""Files into which the recordings of several processes were merged: only the first process is read, and never a kernel
+of one as the work of another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tb_steptime.errors import TraceError
+from tb_steptime.text import Note, count, text
+from tb_steptime.trace.kineto import read_trace
+from tb_steptime.trace.model import Trace, find_launches
+from tb_steptime.trace.table import Kind
+from tests.drawn.event_columns import drawn
+from tests.drawn.same_trace import differences
+from tests.drawn.small_trace import small_trace, with_allocations
+
+Event = dict[str, Any]
+
+#: What a trace has of the whole file.
+OF_FILE = ("notes", "file_bytes", "json_bytes", "event_count", "threads", "strings")
+
+
+def rank(number: int, *, steps: int = 3, later_us: float = 0, more: int = 0) -> list[Event]:
+    """A rank's events: with the numbers of launches of every other rank, or greater ones. It has memory, and a range on
+    its GPU without a device of its own."""
+    events = with_allocations(small_trace(steps))["traceEvents"]
+    events.append({"ph": "X", "cat": "gpu_user_annotation", "name": "f", "pid": 0, "tid": 7, "ts": 40, "dur": 60})
+    return [_of_rank(each, number, later_us, more) for each in events if each["ph"] != "M"]
+
+
+def _of_rank(event: Event, number: int, later_us: float, more: int) -> Event:
+    args = dict(event.get("args", {}))
+    if "device" in args:
+        args["device"] = number
+    if "correlation" in args:
+        args["correlation"] += more
+    return event | {"pid": f"[TP0{number}] {event['pid']}", "ts": event["ts"] + later_us, "args": args}
+
+
+def as_written(ranks: Sequence[list[Event]]) -> list[Event]:
+    return [event for each in ranks for event in each]
+
+
+def by_time(ranks: Sequence[list[Event]]) -> list[Event]:
+    return sorted(as_written(ranks), key=lambda event: (event["ts"], "kernel" in str(event.get("cat"))))
+
+
+def read(folder: Path, events: list[Event]) -> Trace:
+    path = folder / "merged.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    return read_trace(path)
+
+
+@pytest.mark.parametrize("later_us", [-30.0, 0.0, 30.0, 1e6])
+@pytest.mark.parametrize("more", [0, 1, 100])
+def test_only_the_first_process_is_read(tmp_path: Path, later_us: float, more: int):
+    alone = read(tmp_path, rank(0))
+    merged = read(tmp_path, as_written([rank(0), rank(1, steps=5, later_us=later_us, more=more)]))
+    assert merged.notes == (Note("several-processes", {"count": count(2), "name": text("[TP00] 10")}),)
+    assert alone.events.device[alone.events.kind == Kind.GPU_USER].tolist() == [-1]
+    assert merged.events.device[merged.events.kind == Kind.GPU_USER].tolist() == [0]
+    assert merged.strings.strings[: len(alone.strings)] == alone.strings.strings
+    of_file = {name: getattr(merged, name) for name in OF_FILE}
+    same = replace(alone, **of_file, events=replace(alone.events, device=merged.events.device))
+    assert differences(same, merged) == []
+
+
+def test_a_process_that_was_merged_in_last_is_as_well_told_apart(tmp_path: Path):
+    last = read(tmp_path, as_written([rank(1, steps=2), rank(2, steps=4), rank(0)]))
+    first = read(tmp_path, rank(1, steps=2))
+    assert [line.replace("0/7 stream", "0/7 gpu 1 stream") for line in drawn(first)] == drawn(last)
+    assert last.notes[0].values == {"count": count(3), "name": text("[TP01] 10")}
+
+
+def test_where_the_order_says_nothing_equal_numbers_are_not_joined(tmp_path: Path):
+    with pytest.raises(TraceError, match="does not show which GPU is of which process"):
+        read(tmp_path, by_time([rank(0), rank(1, later_us=3)]))
+
+
+def test_where_the_order_says_nothing_other_numbers_say_it(tmp_path: Path):
+    trace = read(tmp_path, by_time([rank(0), rank(1, later_us=3, more=100)]))
+    launches, track = find_launches(trace), [thread.pid[:6] for thread in trace.threads]
+    tracks = [[track[trace.events.thread[row]] for row in rows] for rows in (launches.activity, launches.call)]
+    assert tracks == [["[TP00]", "[TP01]"] * 3] * 2
+    assert trace.notes == ()
+
+
+def test_a_call_with_the_process_of_nobody_does_not_make_it_a_file_of_two(tmp_path: Path):
+    events = rank(0)
+    call = next(event for event in events if event.get("cat") == "cuda_runtime")
+    trace = read(tmp_path, [*events, call | {"pid": "nobody", "cat": "cuda_driver", "name": "cuLaunchKernel"}])
+    assert (len(trace.events), trace.notes) == (len(read(tmp_path, events).events) + 1, ())
+
+
+def _without_launches(events: list[Event]) -> list[Event]:
+    return [event for event in events if event.get("cat") != "cuda_runtime"]
+
+
+def _on_gpus_of_one_process(events: list[Event]) -> list[Event]:
+    return [event | {"pid": event["pid"].replace("[TP01] 10", "[TP00] 10")} for event in events]
+
+
+@pytest.mark.parametrize("change", [_without_launches, _on_gpus_of_one_process])
+def test_a_process_that_launches_nothing_and_a_second_gpu_of_one_change_nothing(
+    tmp_path: Path, change: Callable[[list[Event]], list[Event]]
+):
+    events = as_written([rank(0), change(rank(1, later_us=1, more=100))])
+    trace = read(tmp_path, events)
+    assert (len(trace.events), trace.notes) == (sum(event["ph"] == "X" for event in events), ())
