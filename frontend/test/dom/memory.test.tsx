@@ -137,7 +137,7 @@ test("what fills the peak, and the settings that change it", () => {
     "before the recording|2.0 MB|2.0 MB|0 kB",
   ]);
   expect(rowsOf("Settings")).toEqual([
-    "As recorded|10 MB|10 µs|–|–|319\u202f992",
+    "As recorded|10 MB|10 µs|–|–|320\u202f000",
     "Checkpoint every Block|6.0 MB|12 µs|–|–|400\u202f000",
     "SGD|9.0 MB|–|–|–|–",
     "Activations on the CPU|5.0 MB|18 µs|8.0 MB|8 µs|480\u202f000",
