@@ -200,9 +200,11 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
                 </span>
               </span>
               {group.work !== null && (
-                <button class="link push" onClick={() => compareGroup(group)}>
-                  Compare
-                </button>
+                <span role="cell" class="push">
+                  <button class="link" onClick={() => compareGroup(group)}>
+                    Compare
+                  </button>
+                </span>
               )}
             </div>
           ) : (
