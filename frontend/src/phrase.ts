@@ -17,6 +17,7 @@ export function segmentsOf(phrase: Phrase, style: Style = "prose"): Segment[] {
   const parts = phrase.template.split(/(\{\w+\}|\[|\])/);
   parts.forEach((part, at) => {
     if (part === "[" || part === "]") strong = part === "[";
+    else if (/^[^`]*(`[^`]+`[^`]*)+$/.test(part)) found.push(...typed(part).map((each) => ({ ...each, strong })));
     else if (part !== "")
       found.push({ ...(paired(parts, at, phrase, style) ?? filled(part, phrase, style, last(found))), strong });
   });
@@ -32,6 +33,13 @@ export function sentence(phrase: Phrase, style: Style = "prose"): string {
 
 /** A title that other sentences follow gets a full stop; a question keeps its mark. */
 export const closed = (title: string): string => (/[.?!]$/.test(title) ? title : `${title}.`);
+
+/** "Use `no_grad` where …": of a template's own words, those in backticks are code. */
+const typed = (words: string): { text: string; code: boolean }[] =>
+  words
+    .split("`")
+    .map((text, at) => ({ text, code: at % 2 === 1 }))
+    .filter(({ text }) => text !== "");
 
 function filled(part: string, phrase: Phrase, style: Style, before: string): { text: string; code: boolean } {
   const key = /^\{(\w+)\}$/.exec(part)?.[1];
@@ -60,7 +68,7 @@ function paired(
   return { text: next ? scale.number(own.value) : scale.text(own.value), code: false };
 }
 
-const PAIR = /^ (?:to|and|less|of|\/) $/;
+const PAIR = /^ (?:to|and|less|of|\/) \+?$/;
 
 /** A figure that is a smaller part of the other one keeps its own unit. */
 const SAME_UNIT_FROM = 0.01;

@@ -11,6 +11,10 @@ test.each(["of", "to", "and", "less"])("two figures joined by “%s” have one 
   expect(times(`{a} ${word} {b} is known.`, 300e3, 2e6)).toBe(`0.3 ${word} 2.0 ms is known.`);
 });
 
+test("so have two with signs", () => {
+  expect(times("(+{a} to +{b})", 902e3, 1.4e6)).toBe("(+0.9 to +1.4 ms)");
+});
+
 test("a figure of less than a hundredth of the other one keeps its own unit", () => {
   expect([times("{a} less {b}", 603.2e6, 52e3), times("{a} of {b}", 0, 2e6)]).toEqual([
     "603.2 ms less 52 µs",

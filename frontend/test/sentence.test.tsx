@@ -19,6 +19,13 @@ test("a long name is shortened in the middle and whole on hover", () => {
   expect(html.replace(/<[^>]*>/g, "").slice(16, 64)).toMatch(/^sm80_xmma\w*…\w*tilesize128x128x16$/);
 });
 
+test("what a sentence's own words have in backticks is code", () => {
+  const phrase = { template: "Use `no_grad` [where `eval` runs].", values: {} };
+  expect(render(h(Sentence, { phrase }))).toBe(
+    "Use <code>no_grad</code> <b>where </b><b><code>eval</code></b><b> runs</b>.",
+  );
+});
+
 test("names that fit stand as they are", () => {
   expect(drawn("volta_sgemm_64x64_nt")).toBe("Kernels such as volta_sgemm_64x64_nt fill little.");
 });

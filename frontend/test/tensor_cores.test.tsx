@@ -311,8 +311,8 @@ describe("how fast matrix work is", () => {
     ]);
   });
 
-  test("names the best rate of the trace and the peak; its CSV holds whole figures", () => {
-    expect(bestOf(RATES)).toBe(", best Half 200 of 312 TFLOP/s");
+  test("names the rate that products are compared with and the peak; its CSV holds whole figures", () => {
+    expect(bestOf(RATES)).toBe("; compared with Half 200 (peak 312) TFLOP/s");
     expect(bestOf({ rows: [], best_tflops: {}, peak_tflops: {} })).toBe("");
     expect(csv(tableData(fileColumns(rateColumns(RATES.rows, MEANINGS)), RATES.rows.slice(1))).split("\r\n")[1]).toBe(
       'aten::bmm,"[[8,64,33],[8,33,64]]","[""c10::Half"",""c10::Half""]",Attention,,gemm_align1,,2,10000000,200,,',

@@ -180,3 +180,19 @@ test("borders lie behind the boxes", () => {
   const box = drawn.indexOf(rectsAt(drawn, AXIS_PX + 22)[0]!);
   expect([border >= 0, border < box]).toEqual([true, true]);
 });
+
+test("no label of the axis is cut off at an end of the picture", () => {
+  const of = boxes("thread | aaaaaaaaaa");
+  const { pen: to, drawn } = pen();
+  const shown = scene(of);
+  paintScene(to, {
+    ...shown,
+    visible: { from: 0, to: 100 },
+    time: timeScale({ from: 0, to: 100 }, GUTTER_PX, shown.width),
+  });
+  const labels = drawn.map((each) => /^text (\d+).* ([\d.]+) 11$/.exec(each)).filter((each) => each !== null);
+  expect(labels.length).toBeGreaterThan(1);
+  for (const [, text, x] of labels) {
+    expect(Number(x) + 3 * text!.length).toBeLessThanOrEqual(shown.width);
+  }
+});

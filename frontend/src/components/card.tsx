@@ -132,7 +132,7 @@ const thenText = ({ saves_ns, after_others }: Tick) => `${after_others ? "then "
 
 function TickBox({ title, tick: { ticked, toggle } }: { title: string; tick: Tick }) {
   return (
-    <label {...hint(TICK_MEANING)}>
+    <label data-hint={TICK_MEANING}>
       <input type="checkbox" checked={ticked} onChange={toggle} aria-label={`Try: ${title}`} />
     </label>
   );

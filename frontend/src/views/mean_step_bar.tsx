@@ -36,7 +36,7 @@ interface MeanStepBarProps {
   apart?: boolean;
   /** The step as it could be, where nothing is compared. */
   couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
-  /** The texts above the bar, each as wide as its part of the bar. */
+  /** The texts above the bar, each as wide as its part of the bar; the length of the whole stands at its end. */
   braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
   off: ReadonlySet<string>;
   children?: ComponentChildren;
@@ -79,8 +79,13 @@ export function MeanStepBar(props: MeanStepBarProps) {
         value: scale.of(length),
         label: (
           <span {...hint(meaning)}>
-            {words} <b>{whole ? ns(length) : scale.text(length)}</b>
-            {!whole && `, ${share(step.ns ? length / step.ns : null)}`}
+            {words}
+            {!whole && (
+              <>
+                {" "}
+                <b>{scale.text(length)}</b>, {share(step.ns ? length / step.ns : null)}
+              </>
+            )}
           </span>
         ),
       }))}

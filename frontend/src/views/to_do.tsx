@@ -63,20 +63,22 @@ export function ToDo(props: ToDoProps) {
           )}
         </p>
       )}
-      <ol class={all ? "cards" : "cards few"} aria-label="Most important first">
-        {ordered.map((insight) => (
-          <Evident
-            key={insight.id}
-            {...{ insight, here, tab, tries }}
-            head={of_job.includes(insight) ? undefined : head}
-            fold={
-              ordered.length > 1
-                ? { folded: insight.id !== open, toggle: () => choose(insight.id === open ? null : insight.id) }
-                : undefined
-            }
-          />
-        ))}
-      </ol>
+      {ordered.length > 0 && (
+        <ol class={all ? "cards" : "cards few"} aria-label="Most important first">
+          {ordered.map((insight) => (
+            <Evident
+              key={insight.id}
+              {...{ insight, here, tab, tries }}
+              head={of_job.includes(insight) ? undefined : head}
+              fold={
+                ordered.length > 1
+                  ? { folded: insight.id !== open, toggle: () => choose(insight.id === open ? null : insight.id) }
+                  : undefined
+              }
+            />
+          ))}
+        </ol>
+      )}
       {!all && (
         <button class="link" onClick={() => showAll(true)}>
           Show all {ordered.length}

@@ -22,13 +22,13 @@ const LINES = [
   line("amp_eager", 4, 1, 8, { ...FIX, gain_fraction: 0.4, machine: plain("A100"), agreement: plain("2 of 3 spans") }),
 ];
 
-async function openRuns(address = "all=runs") {
+async function openRuns(address = "all=runs", lines = LINES) {
   const server = says();
   const names = [...LINES.map(({ run }) => run), "new"];
   const spans = names.map((_, at) => span(at + 1, at === 4 ? "unread" : "ready"));
   server.index = { kind: "ready", value: index(names.map((name, at) => run(name, [spans[at]!]))) };
   const headline = plain("In 2 of 4 runs something other than the GPU sets the pace.");
-  const runs = async () => ({ kind: "ready" as const, value: { headline, lines: LINES, left: 0 } });
+  const runs = async () => ({ kind: "ready" as const, value: { headline, lines, left: 0 } });
   await openTab(address, server, { runs });
   if (address === "all=runs") await screen.findByRole("table", { name: "Runs" });
 }
@@ -51,6 +51,22 @@ test("runs of the same work stand together, the largest share first; those alone
   expect(others).toEqual([expect.stringMatching(/^graphed and 2.processes of other work/)]);
 });
 
+test("a row says where it ran only where the title of its group does not", async () => {
+  const there = LINES.map((each) => ({ ...each, job: plain("training · T4") }));
+  await openRuns("all=runs", there);
+  const machines = screen
+    .getAllByRole("row")
+    .map((row) => [row.querySelector("a")?.textContent, within(row).queryByText(/^(T4|A100)$/)?.textContent]);
+  expect(machines.filter(([name]) => name && name !== "new")).toEqual([
+    ...[
+      ["amp_eager", "A100"],
+      ["eager", undefined],
+      ["graphed", undefined],
+    ],
+    ["alone", "T4"],
+  ]);
+});
+
 test("heads sort within groups, words and filters narrow, and the address keeps them", async () => {
   await openRuns();
   fireEvent.click(screen.getByRole("button", { name: "Step" }));
@@ -68,7 +84,9 @@ test("heads sort within groups, words and filters narrow, and the address keeps 
 
 test("a group compares its fastest with its slowest, marked rows each other", async () => {
   await openRuns();
-  fireEvent.click(within(screen.getByRole("table", { name: "Runs" })).getByRole("button", { name: "Compare" }));
+  const button = within(screen.getByRole("table", { name: "Runs" })).getByRole("button", { name: "Compare" });
+  expect(button.parentElement!.getAttribute("role")).toBe("cell"); // a row has nothing but cells
+  fireEvent.click(button);
   expect(keys()).toMatchObject({ view: "compare", run: "graphed", with: "eager/worker0/2" });
 });
 

@@ -194,7 +194,23 @@ describe("experiments", () => {
       ...["69.0 ms", "-1.0 ms", "not distinguishable"],
     ]);
     expect(screen.getByRole("slider", { name: /^s 80/ })).toBeTruthy();
-    expect(screen.getByRole("heading", { name: "Gains of simulated experiments" })).toBeTruthy();
+    expect(screen.getByRole("heading", { name: "Mean steps of simulated experiments" })).toBeTruthy();
+  });
+
+  test("the table that chooses two stands first, its choices beside the names, until two are chosen", async () => {
+    const order = () => screen.getAllByRole("heading", { level: 2 }).map(({ textContent }) => textContent);
+    await openTab("view=compare&run=a", server());
+    await columns();
+    expect(order()[0]).toBe("Which two are compared?");
+    const table = screen.getByRole("grid", { name: "Experiments" });
+    expect(
+      within(table)
+        .getAllByRole("columnheader")
+        .slice(0, 5)
+        .map(({ textContent }) => textContent),
+    ).toEqual([...["Experiment", "Mean step", "Steps", "Base", "Candidate"]]);
+    press("b as base");
+    await waitFor(() => expect(order()[0]).not.toBe("Which two are compared?"));
   });
 
   test("a press compares one with the one before it, where nothing is compared yet", async () => {
@@ -252,9 +268,9 @@ describe("experiments", () => {
     ];
     await openTab("view=compare&run=a", server({ chain: { kind: "ready", value: { links } } }));
     await columns();
-    expect(screen.getAllByRole("heading", { name: /^Gains/ }).map(({ textContent }) => textContent)).toEqual([
-      "Gains since b",
-      "Gains since d",
+    expect(screen.getAllByRole("heading", { name: /^Mean steps/ }).map(({ textContent }) => textContent)).toEqual([
+      "Mean steps since b",
+      "Mean steps since d",
     ]);
     const pictures = screen.getAllByRole("slider").map((each) => each.getAttribute("aria-label"));
     expect(pictures.map((label) => label!.replace(/\s/g, " "))).toEqual([

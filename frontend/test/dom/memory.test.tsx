@@ -137,7 +137,7 @@ test("what fills the peak, and the settings that change it", () => {
     "before the recording|2.0 MB|2.0 MB|0 kB",
   ]);
   expect(rowsOf("Settings")).toEqual([
-    "As recorded|10 MB|10 µs|–|–|319\u202f992",
+    "As recorded|10 MB|10 µs|–|–|320\u202f000",
     "Checkpoint every Block|6.0 MB|12 µs|–|–|400\u202f000",
     "SGD|9.0 MB|–|–|–|–",
     "Activations on the CPU|5.0 MB|18 µs|8.0 MB|8 µs|480\u202f000",
@@ -163,7 +163,7 @@ const SNAPSHOTS = [entry("x"), entry("y", { step: 20 }), entry("z", { run: "b" }
 /** Draws a snapshot. Returns the changes of the address, and the tab. */
 function showSnapshot(state: Address = {}, page: SnapshotPage = snapshotPage()) {
   const changed: Changes[] = [];
-  const known = { ...TAB.index, snapshots: SNAPSHOTS };
+  const known = { ...TAB.index, runs: [...TAB.index.runs, run("b", [span(9)])], snapshots: SNAPSHOTS };
   const tab = { ...TAB, state, index: known, update: (keys: Changes) => changed.push(keys) };
   render(<Snapshot page={page} entry={SNAPSHOTS[0]!} tab={tab} />);
   return { changed, tab };
@@ -229,13 +229,22 @@ test("without a history it says how to record one", () => {
 });
 
 test("the Memory view of a recording leads to the snapshots of its run, in a report to none", () => {
-  const known = index([run("a", [span(1)])], { snapshots: SNAPSHOTS });
+  const known = index([run("a", [span(1)]), run("b", [span(2)])], { snapshots: SNAPSHOTS });
   const page = memoryPage();
   const ofRun = { ...page, head: { ...page.head, run: "a" } };
   const { rerender } = render(<Memory page={ofRun} tab={{ ...TAB, index: known }} compared={null} />);
   expect(pressed("Recording or memory snapshot")).toEqual(["Recording *", "step 10, rank 3", "step 20, rank 3"]);
   rerender(<Memory page={ofRun} tab={{ ...TAB, index: known, written_ms: 1 }} compared={null} />);
   expect(screen.queryByRole("group", { name: "Recording or memory snapshot" })).toBeNull();
+});
+
+test("snapshots of a folder without a recording stand beside those of each run, with their folder", () => {
+  const apart = entry("w", { run: "dumps", name: "oom", rank: null, step: null });
+  const known = index([run("a", [span(1)]), run("b", [span(2)])], { snapshots: [entry("x"), apart, SNAPSHOTS[2]!] });
+  const page = memoryPage();
+  const ofRun = { ...page, head: { ...page.head, run: "a" } };
+  render(<Memory page={ofRun} tab={{ ...TAB, index: known }} compared={null} />);
+  expect(pressed("Recording or memory snapshot")).toEqual(["Recording *", "step 10, rank 3", "dumps: oom"]);
 });
 
 test("a snapshot stands in the Memory view alone, and in place of all views where nothing was recorded", () => {

@@ -1,6 +1,6 @@
 /** The place of a card's evidence: what is drawn of it, and when its events are requested. */
 
-import { act, fireEvent, render, screen, waitFor } from "@testing-library/preact";
+import { act, cleanup, fireEvent, render, screen, waitFor } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openUrlStore } from "../../src/address/url";
 import type { SpanHead } from "../../src/api.gen";
@@ -145,4 +145,17 @@ test("of a large recording they are asked for on a press", async () => {
 test("a report without the events keeps no place for them", () => {
   show({}, { held: () => null });
   expect(document.querySelector(".evidence-place")).toBeNull();
+});
+
+test("the framed event is named with what it is; a frame that is the source line is not named twice", async () => {
+  const asIn = (short_name: string) => ({ ...DETAIL, short_name, facts: [SOURCE], gap_start_ns: null, why_gap: null });
+  show({}, { event: async () => ready(asIn("aten::conv2d")) });
+  appear();
+  await screen.findByText(/conv2d/);
+  expect(document.querySelector(".place-line")!.textContent).toBe("train.py:48 stepFramed: aten::conv2d");
+  cleanup();
+  show({}, { event: async () => ready(asIn("train.py(48): step")) });
+  appear();
+  await screen.findByRole("button", { name: "train.py:48 step" });
+  expect(document.querySelector(".place-line")!.textContent).toBe("train.py:48 step");
 });

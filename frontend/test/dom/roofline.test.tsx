@@ -1,10 +1,13 @@
 /** The roofline: its dots can be chosen by keyboard and pointer, and lead to their kernel. */
 
-import { fireEvent, render } from "@testing-library/preact";
+import { cleanup, fireEvent, render, screen } from "@testing-library/preact";
 import type { ComponentProps } from "preact";
 import { expect, test, vi } from "vitest";
+import type { RooflineDot } from "../../src/api.gen";
 import { type RooflineMark, RooflinePlot } from "../../src/views/gpu/charts/roofline";
 import { memoryLabel, roofLine, roofName, scalesOf } from "../../src/views/gpu/charts/roofline_layout";
+import { GpuRoofline } from "../../src/views/gpu/roofline";
+import { plain, TAB } from "../fixtures/pages";
 
 const FRAME = { left: 0, right: 300, top: 0, foot: 200 };
 const ROOFS = [{ name: "BF16", tflops: 100 }];
@@ -108,4 +111,21 @@ test("a group that is hidden is passed over, and the axes stay", () => {
   fireEvent.keyDown(slider, { key: "ArrowRight" });
   expect(slider.getAttribute("aria-valuetext")).toContain("small");
   expect(slider.getAttribute("aria-valuemax")).toBe("2");
+});
+
+test("without a limit of the GPU no picture is drawn, and the menu has the table", () => {
+  const dot: RooflineDot = {
+    ...{ op: "aten::mm", shapes: "[[4,4],[4,4]]", dtype: "float", kernel: "gemm", short: "gemm", kernel_count: 1 },
+    ...{ calls: 1, total_ns: 1000, flops: 128, bytes: 192, tensor_cores: false, roof_tflops: null, efficiency: null },
+    ...{ above: null, bound: null, gain_ns: 0 },
+  };
+  const roofline = { memory_gbs: null, roofs: [], dots: [dot], more_dots: 0, more_ns: 0, unknown_ns: 0 };
+  const shown = { kernelNs: 1000, title: plain("How far is it?"), opened: null, open: () => {}, tab: TAB, name: "a" };
+  render(<GpuRoofline roofline={roofline} {...shown} />);
+  expect(screen.queryByRole("slider")).toBeNull();
+  expect(screen.queryByText("not known")).toBeNull();
+  expect(screen.getByRole("button", { name: /^Show as table/ })).toBeTruthy();
+  cleanup();
+  render(<GpuRoofline roofline={{ ...roofline, memory_gbs: 1000 }} {...shown} />);
+  expect(screen.getByRole("slider")).toBeTruthy();
 });

@@ -175,3 +175,11 @@ test("against another run each line has its change, in the table and in the text
   expect(table().map((row) => row[6])).toEqual(["+3.0 ms", "0 ms", "only here", undefined]);
   expect((await shown())[2]).toEqual(["3", "4.0 ms", "0.5 ms", "2.0 ms", "+3.0 ms", "def forward(x):"]);
 });
+
+test("two files of one name are told apart by their folders", () => {
+  const rows = [line("moe/layer.py(3): forward", 8, 4), line("attention/layer.py(1): step", 2, 6), ROWS[1]!];
+  const part = { result: resultOf(rows), titles: {}, tab: TAB, name: "a", compared: null } as unknown as OperatorPart;
+  render(<Lines part={part} span="id-1" />);
+  const files = within(screen.getByRole("list", { name: /^Files/ })).getAllByRole("button");
+  expect(files.map(({ textContent }) => textContent)).toEqual(["moe/layer.py", "attention/layer.py", "train.py"]);
+});

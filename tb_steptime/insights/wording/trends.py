@@ -27,13 +27,14 @@ TrendFacts = tuple[str, str, int, TrendsResult]
 
 class Means(msgspec.Struct, frozen=True):
     """Step times of some spans. mean, median: without what verdicts leave out of a step; recorded: the median with it,
-    as pictures draw steps."""
+    as pictures draw steps. whole: whether nothing is left out, as far as the mean shows."""
 
     name: str
     mean: float
     median: float
     recorded: float
     slow_count: int
+    whole: bool
 
 
 def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple[Headline, dict[str, Phrase]]:
@@ -80,9 +81,11 @@ def _means(name: str, results: list[TrendsResult]) -> Means:
     steps = [step.judged_ns for result in results for step in result.steps]
     from statistics import median  # slow to import; several spans alone are compared
 
-    recorded = median(step.end_ns - step.start_ns for result in results for step in result.steps)
+    lengths = [step.end_ns - step.start_ns for result in results for step in result.steps]
     slow = sum(len(result.slow_steps) for result in results)
-    return Means(name, sum(steps) / len(steps), median(steps), recorded, slow)
+    mean, drawn = sum(steps) / len(steps), sum(lengths) / len(lengths)
+    whole = quantity(ns(mean)) == quantity(ns(drawn))
+    return Means(name, mean, median(steps), median(lengths), slow, whole)
 
 
 def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
@@ -90,12 +93,23 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
     if len(groups) > COMPARED_GROUPS and several_runs:
         return _range(groups)
     first, last = groups[0], groups[-1]
+    kind = _kind(groups)
     values = {"a": ns(first.mean), "b": ns(last.mean), "first": text(first.name), "last": text(last.name)}
     if len(groups) == 1:
         return _one_span(first, [result for *_, result in spans])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
-        return Phrase(_ALIKE if several_runs else _STEADY, values)
-    return Phrase(_OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES, values)
+        words = _ALIKE if several_runs or kind == _STEADY_STEP else _STEADY
+    else:
+        words = _OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES
+    return Phrase(words.replace("step", kind, 1), values)
+
+
+_STEADY_STEP = "steady step"
+
+
+def _kind(groups: list[Means]) -> str:
+    """Pictures draw steps as recorded: where the headline is about less of them, it says so."""
+    return "step" if all(group.whole for group in groups) else _STEADY_STEP
 
 
 _STEADY = "The mean step is steady: {a} in {first}, {b} in {last}."
@@ -110,7 +124,7 @@ def _range(groups: list[Means]) -> Phrase:
     """Many runs have no first and last: the shortest and the longest mean step."""
     short, long = min(groups, key=lambda group: group.mean), max(groups, key=lambda group: group.mean)
     return phrase(
-        "The mean step of {number} runs is between {a} in {short} and {b} in {long}.",
+        f"The mean {_kind(groups)} of {{number}} runs is between {{a}} in {{short}} and {{b}} in {{long}}.",
         number=count(len(groups)),
         a=ns(short.mean),
         b=ns(long.mean),
@@ -122,9 +136,10 @@ def _range(groups: list[Means]) -> Phrase:
 def _one_span(group: Means, results: list[TrendsResult]) -> Phrase:
     steps = [step.judged_ns for result in results for step in result.steps]
     if len(steps) == 1:
-        return phrase("One step was recorded; it takes {a}.", a=ns(steps[0]))
+        words = "One step was recorded; it takes {whole}" + ("." if group.whole else ", a steady one {a}.")
+        return phrase(words, whole=ns(group.recorded), a=ns(steps[0]))
     return phrase(
-        "A step takes between {low} and {high}, {mean} on average.",
+        f"A {_kind([group])} takes between {{low}} and {{high}}, {{mean}} on average.",
         low=ns(min(steps)),
         high=ns(max(steps)),
         mean=ns(group.mean),

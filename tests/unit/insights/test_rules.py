@@ -310,6 +310,32 @@ def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
     assert alike == "The mean step takes about as long: {a} in {first}, {b} in {last}."
 
 
+def test_a_headline_that_leaves_something_out_of_its_steps_says_so():
+    """Pictures draw the whole steps."""
+    longer, shorter = [left_out(trend(*lengths), 4) for lengths in ((12, 12), (8, 8))]
+    said = {
+        "one": [left_out(trend(10), 4)],
+        "some": [left_out(trend(10, 12), 4)],
+        "spans": [longer, shorter],
+        "alike": [longer, longer],
+    }
+    verdicts = {
+        name: plain(judge_trends([("a", "w", number, each) for number, each in enumerate(spans, 1)])[0].verdict)
+        for name, spans in said.items()
+    }
+    assert verdicts == {
+        "one": "One step was recorded; it takes 10 µs, a steady one 6 µs.",
+        "some": "A steady step takes between 6 µs and 8 µs, 7 µs on average.",
+        "spans": "The mean steady step falls from 8 µs in span 1 to 4 µs in span 2.",
+        "alike": "The mean steady step takes about as long: 8 µs in span 1, 8 µs in span 2.",
+    }
+
+
+def left_out(found: TrendsResult, us: int) -> TrendsResult:
+    """The same steps, of each of which so much is one-time work."""
+    return replace(found, steps=[replace(step, left_out_ns=1_000 * us) for step in found.steps])
+
+
 def test_workers_of_one_span_are_no_spans():
     headline, titles = judge_trends([("a", "rank0", 1, trend(10)), ("a", "rank1", 1, trend(14))])
     assert plain(headline.verdict) == "A step takes between 10 µs and 14 µs, 12 µs on average."

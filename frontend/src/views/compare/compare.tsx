@@ -5,7 +5,7 @@ import type { Contribution, FigureChange, Prediction, Unit } from "../../api.gen
 import { Sentence } from "../../components/sentence";
 import { type Column, Table } from "../../components/table";
 import { hint } from "../../dom/hint";
-import { change, DASH, ns, type Scale, text } from "../../format";
+import { change, DASH, ns, type Scale, shortened, text } from "../../format";
 import { sentence } from "../../phrase";
 import { scaleOf } from "../../scale";
 import { hiddenParts, readingOf, sorting } from "../choices";
@@ -14,7 +14,7 @@ import type { Pair, PairViewProps, Tab } from "../props";
 import { More } from "../tiles";
 import { ChangeTables, isChanged } from "./change_tables";
 import { Experiments } from "./experiments";
-import { StepWaterfall } from "./step_waterfall";
+import { NAME_LETTERS, StepWaterfall } from "./step_waterfall";
 
 export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewProps) {
   const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here refers to a mean step
@@ -173,13 +173,13 @@ function Promises({ pair, tab }: { pair: Pair; tab: Tab }) {
   return (
     <section class="devices">
       <div class="head">
-        <h2>What did the advice for {name} gain?</h2>
+        <h2>What did the advice for {shortened(name, NAME_LETTERS)} gain?</h2>
         {predictions.length > 0 && <span class="sub">a step; predicted: at most</span>}
       </div>
       <p class="quiet small">
         {found.comparison.changes.length === 0
           ? nothingOf(found.comparison.same_work, own)
-          : `Changed in ${own}, as far as the traces show: `}
+          : `Changed in ${shortened(own, NAME_LETTERS)}, as far as the traces show: `}
         {found.comparison.changes.map((change, at) => (
           <>
             {at > 0 && "; "}
@@ -223,7 +223,8 @@ function gainColumns({ found, name, own }: Pair, { meanings }: Tab, scale: Scale
   return [
     {
       id: "change",
-      label: `What ${own} does`,
+      label: "Change",
+      meaning: `What ${own} does, and ${name} does not.`,
       order: ({ change }) => found.changes[change] ?? change,
       cell: (row) => (
         <span {...hint(meanings.card(row.insight)?.fires)}>{found.changes[row.change] ?? row.change}</span>

@@ -1,4 +1,4 @@
-/** The chain of experiments: what each gained against the previous one and the first. A click compares one. */
+/** The chain of experiments: how each changed against the previous one and the first. A click compares one. */
 
 import { useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
@@ -44,8 +44,10 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
   const concerned = (group: readonly Experiment[]) => base === null || group.some(({ role }) => role !== "");
   const canMove = tab.written_ms === undefined; // a report contains only the changes between neighbours
   const drawn = groups.filter((group) => group.length > 1 && concerned(group));
+  const table = <ExperimentTable all={all} {...actions} tab={tab} />;
   return (
     <>
+      {base === null && table}
       {groups.every((group) => group.length < 2) && (
         <p class="quiet">No two runs here compute the same, so none gained against another one.</p>
       )}
@@ -64,7 +66,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
           ),
       )}
       {canMove && drawn.length > 0 && <Order order={order} own={tab.state.order !== undefined} />}
-      <ExperimentTable all={all} {...actions} tab={tab} />
+      {base !== null && table}
     </>
   );
 }
@@ -114,10 +116,12 @@ function groupsOf(all: readonly Experiment[], chosen: Selection): readonly (read
 }
 
 function titleOf(drawn: readonly (readonly Experiment[])[], group: readonly Experiment[]): string {
-  if (drawn.length < 2) return "Gains of the experiments";
+  if (drawn.length < 2) return "Mean steps of the experiments";
   const { simulated } = group[0]!.link;
   const alone = drawn.filter(([first]) => first!.link.simulated === simulated).length < 2;
-  return alone ? `Gains of ${simulated ? "simulated" : "recorded"} experiments` : `Gains since ${group[0]!.name}`;
+  return alone
+    ? `Mean steps of ${simulated ? "simulated" : "recorded"} experiments`
+    : `Mean steps since ${group[0]!.name}`;
 }
 
 function TooFew({ found }: { found: number }) {
@@ -224,6 +228,7 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
     {
       id: "run",
       label: "Experiment",
+      least: "150px",
       cell: ({ name, of, link }) => <span {...hint(of.run)}>{link.simulated ? `${name} (simulated)` : name}</span>,
       order: ({ name }) => name,
     },
@@ -233,10 +238,10 @@ function columnsOf(actions: Actions, scales: StepScales): Column<Experiment>[] {
       cell: ({ link }) => scales.of(link.step_ns).text(link.step_ns),
     },
     { ...{ id: "steps", label: "Steps", width: "64px" }, figures: { of: ({ link }) => link.steps, unit: "count" } },
-    change("from_previous", "From the one before", "Change of the mean step and its 95 % interval."),
-    change("from_first", "From the first", "Change of the mean step and its 95 % interval."),
     choice("base", "Base"),
     choice("candidate", "Candidate"),
+    change("from_previous", "From the one before", "Change of the mean step and its 95 % interval."),
+    change("from_first", "From the first", "Change of the mean step and its 95 % interval."),
   ];
 }
 

@@ -55,11 +55,15 @@ export function StepWaterfall({ pair, tab }: { pair: Pair; tab: Tab }) {
   );
 }
 
+/** A title has room for this much of the name of a run. */
+export const NAME_LETTERS = 36;
+
 function titleOf({ found, own }: Pair, scale: Scale): string {
   const { base_ns, candidate_ns, distinguishable } = found.comparison.step;
   const moved = scale.text(Math.abs(candidate_ns - base_ns));
   if (candidate_ns === base_ns || distinguishable === false) return "What is a step made of in both?";
-  return `What makes a step of ${own} ${moved} ${candidate_ns < base_ns ? "shorter" : "longer"}?`;
+  const name = shortened(own, NAME_LETTERS);
+  return `What makes a step of ${name} ${moved} ${candidate_ns < base_ns ? "shorter" : "longer"}?`;
 }
 
 /** What the picture does not show. split: whether kernels are known on both sides. */

@@ -97,6 +97,7 @@ export function columnsOf(
     {
       id: "name",
       label: isOfKernels(grouping) ? "Kernel" : grouping.label,
+      least: "150px",
       order: shortOf,
       cell: (row) => <Name row={row} grouping={grouping} most={Math.max(NAME, room) - GAP} />,
       file: [
@@ -105,7 +106,7 @@ export function columnsOf(
         ...fileFields<KernelGroup>({ module: "Module", source: meanings.metric("source").label }),
       ],
     },
-    ...(beside === undefined ? [] : [{ ...BESIDE_COLUMNS[beside](meanings), file: [] }]),
+    ...(beside === undefined ? [] : [{ ...BESIDE_COLUMNS[beside](meanings), file: [], extra: width < BESIDE_FROM_PX }]),
     {
       ...about("tensor_core"),
       width: `${CORES}px`,
@@ -216,6 +217,9 @@ function Occupancy({ row, meanings }: { row: KernelGroup; meanings: Meanings }) 
 
 /** The column beside a name in the kernel table: the op, the module or the line from which its launches come. */
 const BESIDE_PX = 170;
+
+/** In less space the column is shown only where the reader chooses it: the totals would be out of sight. */
+const BESIDE_FROM_PX = 700;
 
 const BESIDE_COLUMNS: Readonly<Record<NonNullable<Grouping["beside"]>, (meanings: Meanings) => Column<KernelGroup>>> = {
   op: () => ({

@@ -55,9 +55,12 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
     if (dot) open(dot.kernel);
   };
   if (roofline.dots.length === 0) return <NoPicture title={title} why={NO_DOTS} />;
+  // Without a limit the dots say nothing: they are in the table.
+  const limited = drawn.length > 0 && (roofs.length > 0 || roofline.memory_gbs !== null);
   return (
     <Picture
       title={title}
+      drawn={limited}
       details={[
         DETAILS,
         roofline.memory_gbs === null && sentence(meanings.explain({ code: "peaks_not_known", values: {} })),
@@ -69,7 +72,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
       name={`roofline ${name}`}
       table={() => tableData(fileColumns(columnsOf(roofline.dots, tab.meanings)), roofline.dots)}
     >
-      {drawn.length > 0 && (
+      {limited && (
         <RooflinePlot
           label={`${sentence(title)}. ${counted(drawn.length, "op")} by FLOP per byte and TFLOP per second.`}
           points={points}
@@ -81,7 +84,7 @@ export function GpuRoofline({ roofline, kernelNs, title, tab, name, opened, open
           choose={choose}
         />
       )}
-      <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />
+      {limited && <Keys label="What bounds the ops" keys={keysOf(drawn, meanings)} off={off} choose={hide} />}
       {hidden.length > 0 && <p class="quiet small aside">{hiddenOf(hidden, kernelNs)}</p>}
     </Picture>
   );

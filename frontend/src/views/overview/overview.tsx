@@ -359,8 +359,8 @@ export function LargestPieces({ found, tab }: { found: Largest; tab: Tab }) {
       <table>
         <thead>
           <tr>
-            <th />
-            <th />
+            <td />
+            <td />
             <th class="num">a step</th>
             <th class="num">
               <Sentence phrase={found.shares_of} />

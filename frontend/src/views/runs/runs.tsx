@@ -11,6 +11,7 @@ import { followed } from "../../dom/keys";
 import { useRowWindow } from "../../dom/rows";
 import { bytesOf, count, counted, ns, percent } from "../../format";
 import type { Tab } from "../props";
+import { Middle } from "../table_picture";
 import {
   bestText,
   extremes,
@@ -199,15 +200,18 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
                 </span>
               </span>
               {group.work !== null && (
-                <button class="link push" onClick={() => compareGroup(group)}>
-                  Compare
-                </button>
+                <span role="cell" class="push">
+                  <button class="link" onClick={() => compareGroup(group)}>
+                    Compare
+                  </button>
+                </span>
               )}
             </div>
           ) : (
             <Line
               key={run.name}
               {...{ run, tab }}
+              machine={group.title.includes(machineOf(run)) ? "" : machineOf(run)}
               marked={marked.includes(run.name)}
               typed={(event) => typed(event, run.name)}
             />
@@ -224,12 +228,14 @@ const OTHERS = "The figures of this row are those of its first process.";
 
 interface LineProps {
   run: Run;
+  /** Empty where the title of its group says it. */
+  machine: string;
   tab: Tab;
   marked: boolean;
   typed(event: KeyboardEvent): void;
 }
 
-function Line({ run, tab, marked, typed }: LineProps) {
+function Line({ run, machine, tab, marked, typed }: LineProps) {
   const { line } = run;
   const place = (line && placeOf(tab.index, line)) ?? selections({ ...tab.index, runs: [run.entry] })[0];
   const to = { ...(place && keysOf(place)), all: null };
@@ -237,7 +243,7 @@ function Line({ run, tab, marked, typed }: LineProps) {
     <div class={marked ? "line marked" : "line"} role="row" onClick={followed(() => tab.update(to))} onKeyDown={typed}>
       <span role="cell" class="clip">
         <a href={tab.address(to)} {...hint(run.name)}>
-          {run.name}
+          <Middle name={run.name} />
         </a>
         {line && line.others > 0 && (
           <span class="quiet" {...hint(OTHERS)}>
@@ -246,7 +252,7 @@ function Line({ run, tab, marked, typed }: LineProps) {
           </span>
         )}
       </span>
-      {line ? <Read line={line} tab={tab} machine={machineOf(run)} /> : <Unread run={run} />}
+      {line ? <Read {...{ line, tab, machine }} /> : <Unread run={run} />}
     </div>
   );
 }

@@ -51,12 +51,12 @@ const difference = (rows: readonly ProductRate[], steps: number, other: OtherSpl
     steps: [steps, other?.device.steps.length ?? 1],
   });
 
-/** ", best BFloat16 751 of 989 TFLOP/s", with the peak of the data sheet; empty where no product has a known rate. */
+/** "; compared with BFloat16 751 (peak 989) TFLOP/s": the best rate of longer calls, and the data sheet's; or empty. */
 export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
   const said = Object.entries(best_tflops).map(
-    ([type, best]) => `${type.replace(/^c10::/, "")} ${number(best)} of ${number(peak_tflops[type] ?? null)}`,
+    ([type, best]) => `${type.replace(/^c10::/, "")} ${number(best)} (peak ${number(peak_tflops[type] ?? null)})`,
   );
-  return said.length === 0 ? "" : `, best ${said.join(", ")} TFLOP/s`;
+  return said.length === 0 ? "" : `; compared with ${said.join(", ")} TFLOP/s`;
 }
 
 const number = (value: number | null): string => text(value, "number");

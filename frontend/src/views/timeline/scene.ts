@@ -44,6 +44,8 @@ export interface Scene {
   pointer_ns: number | null;
   chosen: EventDetail | null;
   range: TimeRange | null;
+  /** The length of the range is rounded, as in sentences. */
+  brief?: boolean;
   band: TimeRange | null;
 }
 

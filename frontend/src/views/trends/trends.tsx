@@ -220,7 +220,7 @@ function Changes({ changes, tab }: { changes: readonly Change[]; tab: Tab }) {
   return (
     <Picture
       title="Changes from span to span"
-      details="The median step before and after; the largest change is first."
+      sub="medians of the steps, the largest change first"
       name="changes"
       table={() => tableOf(changes)}
       drawn={false}

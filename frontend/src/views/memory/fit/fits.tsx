@@ -160,6 +160,9 @@ function Reasons({ fit, meanings }: { fit: DeviceFit; meanings: Meanings }) {
   );
 }
 
+/** An estimate of a batch has no more digits than the title. */
+const SURE = 3;
+
 function settingColumns(meanings: Meanings): Column<FitSetting>[] {
   const figure = figuresOf<FitSetting>(meanings);
   return [
@@ -168,6 +171,6 @@ function settingColumns(meanings: Meanings): Column<FitSetting>[] {
     figure("step", "memory_setting_step", 72, (row) => row.step_ns),
     figure("copied", "memory_setting_copied", 72, (row) => row.copied_bytes),
     figure("copies", "memory_setting_copies", 80, (row) => row.copy_ns),
-    figure("largest", "memory_setting_largest", 88, (row) => row.largest),
+    figure("largest", "memory_setting_largest", 88, (row) => row.largest && Number(row.largest.toPrecision(SURE))),
   ];
 }

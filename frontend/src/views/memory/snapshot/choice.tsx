@@ -16,7 +16,7 @@ export const nameOf = ({ name, rank, step }: SnapshotEntry): string =>
   [step === null ? [] : `step ${step}`, rank === null ? [] : `rank ${rank}`].flat().join(", ") || name;
 
 interface SnapshotChoiceProps {
-  /** Null: snapshots of all runs. */
+  /** Null: snapshots of all runs; else of this one, and of folders without a recording. */
   run: string | null;
   /** Null: the recording. */
   chosen: string | null;
@@ -26,7 +26,11 @@ interface SnapshotChoiceProps {
 
 /** Renders nothing in a report, or where there are no snapshots. */
 export function SnapshotChoice({ run, chosen, tab, children }: SnapshotChoiceProps) {
-  const snapshots = tab.index.snapshots.filter((each) => run === null || each.run === run);
+  const { runs, spans_total, snapshots: all } = tab.index;
+  // a folder without a recording is no run that could be chosen: its snapshots stand beside those of each run
+  const snapshots = all.filter(
+    (each) => run === null || each.run === run || !runs.some(({ name }) => name === each.run),
+  );
   if (snapshots.length === 0 || tab.written_ms !== undefined) return null;
   const recording = { id: RECORDING, label: "Recording", meaning: "What the profiler recorded." };
   return (
@@ -37,10 +41,10 @@ export function SnapshotChoice({ run, chosen, tab, children }: SnapshotChoicePro
         chosen={chosen ?? RECORDING}
         choose={(id) => tab.update({ ...ANEW, snapshot: id === RECORDING ? null : id })}
         options={[
-          ...(tab.index.spans_total > 0 ? [recording] : []),
+          ...(spans_total > 0 ? [recording] : []),
           ...snapshots.map((each) => ({
             id: each.id,
-            label: run === null && each.run !== "." ? `${each.run}: ${nameOf(each)}` : nameOf(each),
+            label: each.run !== run && each.run !== "." ? `${each.run}: ${nameOf(each)}` : nameOf(each),
             meaning: `${each.file}, ${bytes(each.file_bytes)}`,
           })),
         ]}

@@ -8,6 +8,7 @@ import { Swatch } from "../../../colour";
 import { toggled } from "../../../components/legend";
 import { hint } from "../../../dom/hint";
 import { scrollToRow, useRowWindow } from "../../../dom/rows";
+import { shortName, sourceLine } from "../source/rows";
 import { COLOUR_OF } from "./paint";
 import { ownOf, pathTo, type Tree } from "./tree";
 
@@ -65,30 +66,37 @@ export function CallTree({ tree, zoomed, zoom, text, line }: CallTreeProps) {
     event.stopPropagation();
   };
   return (
-    <div
-      class="call-tree"
-      role="tree"
-      aria-label="Call tree"
-      tabIndex={0}
-      aria-activedescendant={view.first <= place && place < view.end ? `${id}-${place}` : undefined}
-      ref={box}
-      onKeyDown={typed}
-    >
-      <div role="presentation" style={{ height: `${view.above_px}px` }} />
-      {rows.slice(view.first, view.end).map((row, nth) => (
-        <TreeRow
-          key={row.at}
-          id={`${id}-${view.first + nth}`}
-          {...{ row, tree, text }}
-          own={own[row.at]!}
-          active={view.first + nth === place}
-          chosen={row.at === zoomed}
-          ofLine={line !== undefined && tree.names[tree.label[row.at]!] === line}
-          fold={() => fold(row)}
-          choose={() => zoom(row.at)}
-        />
-      ))}
-      <div role="presentation" style={{ height: `${view.below_px}px` }} />
+    <div>
+      <div class="tree-row tree-heads" aria-hidden="true">
+        <span />
+        <span>Self</span>
+        <span>Total</span>
+      </div>
+      <div
+        class="call-tree"
+        role="tree"
+        aria-label="Call tree"
+        tabIndex={0}
+        aria-activedescendant={view.first <= place && place < view.end ? `${id}-${place}` : undefined}
+        ref={box}
+        onKeyDown={typed}
+      >
+        <div role="presentation" style={{ height: `${view.above_px}px` }} />
+        {rows.slice(view.first, view.end).map((row, nth) => (
+          <TreeRow
+            key={row.at}
+            id={`${id}-${view.first + nth}`}
+            {...{ row, tree, text }}
+            own={own[row.at]!}
+            active={view.first + nth === place}
+            chosen={row.at === zoomed}
+            ofLine={line !== undefined && tree.names[tree.label[row.at]!] === line}
+            fold={() => fold(row)}
+            choose={() => zoom(row.at)}
+          />
+        ))}
+        <div role="presentation" style={{ height: `${view.below_px}px` }} />
+      </div>
     </div>
   );
 }
@@ -118,7 +126,7 @@ function TreeRow(props: TreeRowProps) {
       aria-level={depth + 1}
       aria-expanded={open ?? undefined}
       aria-selected={chosen}
-      class={[active && "active", ofLine && "of-line"].filter(Boolean).join(" ") || undefined}
+      class={["tree-row", active && "active", ofLine && "of-line"].filter(Boolean).join(" ")}
       onClick={choose}
     >
       <span style={{ paddingLeft: `${INDENT_PX * Math.min(depth, MOST_INDENTS)}px` }}>
@@ -134,7 +142,7 @@ function TreeRow(props: TreeRowProps) {
         </i>
         <Swatch colour={COLOUR_OF[tree.kinds[tree.label[at]!]!]!} />
         <span class="clip" {...hint(name)} tabIndex={-1}>
-          {name}
+          {sourceLine(name) ? shortName(name) : name}
         </span>
       </span>
       <span class="small">{own > 0 ? text(own) : ""}</span>

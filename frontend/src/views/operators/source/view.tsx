@@ -142,13 +142,19 @@ interface FilesProps {
 }
 
 function Files({ files, file, open }: FilesProps) {
+  const baseOf = (name: string) => name.replace(/^.*\//, "");
+  /** Two files of one name are told apart by their folders. */
+  const shown = (name: string) =>
+    files.some((other) => other.name !== name && baseOf(other.name) === baseOf(name))
+      ? name.replace(/^.*\/(?=[^/]*\/)/, "")
+      : baseOf(name);
   const most = Math.max(1, ...files.map(({ heat }) => heat));
   return (
     <ul class="source-files" aria-label="Files, the hottest first">
       {files.map(({ name, heat }) => (
         <li key={name}>
           <button aria-pressed={name === file} data-hint={name} onClick={() => open(name)}>
-            <span class="clip">{name.replace(/^.*\//, "")}</span>
+            <span class="clip">{shown(name)}</span>
             <InlineBar segments={[{ share: heat / most, colour: "cpu" }]} />
           </button>
         </li>

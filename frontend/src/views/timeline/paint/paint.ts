@@ -7,7 +7,7 @@ import type { TimelineStep } from "../../../api.gen";
 import { thinned, ticks, zeroAxis } from "../../../charts/axes";
 import { haloed, type Pen } from "../../../charts/canvas/canvas";
 import { textWidth } from "../../../dom/text_width";
-import { count, fine, tick } from "../../../format";
+import { count, fine, ns, tick } from "../../../format";
 import { lengthOf, type TimeScale, touches } from "../../../time_range";
 import type { Layer } from "../data/pages";
 import type { Placed } from "../layout";
@@ -174,7 +174,7 @@ function paintRange(pen: Pen, scene: Scene): void {
     [range.to, right],
   ] as const)
     if (ns >= visible.from && ns <= visible.to) pen.fillRect(x, 0, 1, height);
-  paintLength(pen, fine(lengthOf(range)), (left + right) / 2, scene);
+  paintLength(pen, (scene.brief ? ns : fine)(lengthOf(range)), (left + right) / 2, scene);
 }
 
 function paintLength(pen: Pen, text: string, middle: number, scene: Scene): void {
@@ -216,7 +216,8 @@ function paintAxis(pen: Pen, scene: Scene): void {
   pen.textAlign = "center";
   pen.fillStyle = palette.third;
   for (const { x, text } of thinned(marks)) {
-    pen.fillText(text, Math.max(GUTTER_PX + textWidth(text) / 2, x), 11);
+    const half = textWidth(text) / 2;
+    pen.fillText(text, Math.max(GUTTER_PX + half, Math.min(width - half, x)), 11);
   }
   pen.textAlign = "left";
 }

@@ -102,7 +102,7 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
             <code>{line.whole}</code>
           </button>
         )}
-        {scene.chosen && <Said detail={scene.chosen} />}
+        {scene.chosen && wholeLine(scene.chosen.short_name) !== line?.whole && <Said detail={scene.chosen} />}
       </p>
     </>
   );
@@ -139,7 +139,7 @@ function useScene(
   const scene: Scene = {
     ...{ width, height: HEIGHT_PX, scroll: 0, visible, time, layout, layers, palette, range, chosen },
     ...{ steps: [], step: counted, scale: scaleFor(lengthOf(visible), "ns") },
-    ...{ matches: null, off: NO_COLOURS, pointed: null, head: null, pointer_ns: null, band: null },
+    ...{ matches: null, off: NO_COLOURS, pointed: null, head: null, pointer_ns: null, band: null, brief: true },
   };
   return { scene, boxes, stream };
 }
@@ -152,16 +152,20 @@ function sourceOf({ facts }: EventDetail): { whole: string; name: string } | nul
   const fact = facts.find(({ label }) => SOURCE_LINES.includes(label));
   if (!fact) return null;
   const name = String(fact.value.value);
-  const [, path, line, within] = /^(.*)\((\d+)\): (.*)$/.exec(fact.copied ?? name) ?? [];
-  return { whole: path ? `${path}:${line} ${within}` : name, name };
+  return { whole: wholeLine(fact.copied ?? name), name };
 }
 
-/** Which event it is, how long the device waited for it, and why, for who asks. */
+const wholeLine = (frame: string): string => frame.replace(/^(.+)\((\d+)\): (.*)$/, "$1:$2 $3");
+
+/** Which event is framed, how long the device waited for it, and why, for who asks. */
 function Said({ detail: { short_name, gap_start_ns, start_ns, why_gap } }: { detail: EventDetail }) {
   const why = why_gap ? ` ${sentence(why_gap)}` : "";
   return (
     <>
-      <span class="clip">{short_name}</span>
+      <span class="clip">
+        {gap_start_ns === null ? "Framed: " : "After the wait: "}
+        {short_name}
+      </span>
       {gap_start_ns !== null && <Details text={`It begins after ${ns(start_ns - gap_start_ns)} of waiting.${why}`} />}
     </>
   );
