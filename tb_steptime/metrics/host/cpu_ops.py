@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import work_of
 from tb_steptime.metrics.gpu.utilization import collective_names
-from tb_steptime.metrics.host.dimensions import DIMENSIONS
+from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
@@ -191,6 +191,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer
+    channels_last     oneDNN's convolutions spend most of their time on images whose channels come last
     """
 
     ops: list[CpuOpRow]
@@ -207,6 +208,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
+    channels_last: bool = False
 
 
 def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
@@ -253,6 +255,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         table_fill_ns=_table_fill_ns(trace, rows, own_ns),
         slow_half=_slow_half(trace, rows, own_ns),
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
+        channels_last=channels_last(trace, rows),
     )
 
 

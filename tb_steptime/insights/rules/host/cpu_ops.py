@@ -64,8 +64,8 @@ def cpu_ops(facts: Facts) -> Insight | None:
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
     reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
     gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one
-    dimension has no other layout. Where products of 16 bits are slow, the CPU has no instructions for them: the card
-    does not advise 16 bits.
+    dimension has no other layout, and images whose channels come last already, as oneDNN's convolutions show, have it.
+    Where products of 16 bits are slow, the CPU has no instructions for them: the card does not advise 16 bits.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -377,20 +377,22 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
         return None
     dtype, lines = _dtype(work, group), list[str]()
     if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
-        return _layout(group)
+        return _layout(work, group)
     if dtype == "double":
         return _FLOAT
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
-    if group.id == "convolution" and (layout := _layout(group)) is not None:
+    if group.id == "convolution" and (layout := _layout(work, group)) is not None:
         lines.append(layout)
     if (dtype is None or dtype in _WIDE) and work.slow_half is None:
         lines.append(_AUTOCAST)
     return "\n".join(lines) or None
 
 
-def _layout(group: CpuGroup) -> str | None:
-    """Returns the code of the layout for images; None if most of the time is not spent on images."""
+def _layout(work: CpuWork, group: CpuGroup) -> str | None:
+    """Returns the code of the layout for images; None if most of the time is not spent on images, or they have it."""
+    if work.channels_last:
+        return None
     if group.dimensions is None:
         return _CHANNELS_LAST + _IF_IMAGES
     return _CHANNELS_LAST if group.dimensions == _IMAGE_DIMENSIONS else None

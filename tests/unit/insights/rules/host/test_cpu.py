@@ -162,6 +162,25 @@ def test_only_settings_that_can_apply_to_the_inputs_of_convolutions_are_named(na
 
 
 @pytest.mark.parametrize(
+    ("ops", "inside", "expected"),
+    [
+        ("ddddccm...", "ar........", ["channels_last", "autocast"]),
+        ("ddddccm...", "..........", ["channels_last", "autocast"]),  # not known
+        ("ddddccm...", "r.........", ["autocast"]),
+        ("ddpppppm..", "a.........", ["channels_last"]),
+        ("ddpppppm..", "r.........", None),
+    ],
+)
+def test_images_whose_channels_are_last_already_need_no_other_layout(ops: str, inside: str, expected: list[str] | None):
+    """With the channels first, oneDNN's convolution describes its result by as_strided_."""
+    steps = "".join(str(number) * 10 for number in range(4))
+    names = {"d": "aten::mkldnn_convolution", "c": "aten::convolution_backward", "m": "aten::addmm"}
+    names |= {"p": "aten::max_pool2d", "r": "aten::resize_", "a": "aten::as_strided_"}
+    found = cards(judged(timeline(f"step | {steps} |\nop | {ops * 4} |\nop | {inside * 4} |", names=names)))
+    assert (settings(found["cpu_ops"]) if "cpu_ops" in found else None) == expected
+
+
+@pytest.mark.parametrize(
     ("ops", "how"),
     [
         ("mmeecccc..", "channels_last"),
