@@ -79,11 +79,14 @@ LEAST_FLOPS = 4_000_000
 #: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
 #: are twice as many bytes.
 _LEAST_SIDE = 32
-#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them: one
-#: core with AVX2 reaches 2 to 3. In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
-WITHOUT_INSTRUCTIONS = 4.0
-#: Rate in FP32 where the recording has no such product; one core with AVX2 exceeds it.
-FP32_RATE = 8.0
+#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them. One core
+#: with AVX2 reaches 14 to 17 where the second matrix is transposed, as in a linear layer, 18 to 31 and in FP16 5 where
+#: the first one is, as for gradients of weights, and 1 to 3 otherwise. In FP32 it reaches 50 to 70. With AVX-512 BF16
+#: or AMX a core exceeds 100.
+WITHOUT_INSTRUCTIONS = 20.0
+#: Rate in FP32 where the recording has no such product: at least this many times that of 16 bits, 4 times or more as
+#: measured, and at least this rate, which one core with AVX2 exceeds.
+FP32_TIMES, FP32_RATE = 3.0, 8.0
 #: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
 #: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
 _OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
@@ -164,7 +167,7 @@ class SlowHalf(msgspec.Struct, frozen=True):
 
     usual_ns    their time in a step in which each op takes its lower median time
     rate        operations per ns of that time
-    fp32_rate   the same of the recording's products in FP32, or else one that each CPU reaches
+    fp32_rate   the same of the recording's products in FP32, or else one that such a CPU reaches
     """
 
     dtype: str
@@ -276,7 +279,8 @@ def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
     at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
     if rate > WITHOUT_INSTRUCTIONS:
         return None
-    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else FP32_RATE
+    known = "float" in by_type
+    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if known else max(FP32_RATE, FP32_TIMES * rate)
     return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate < fp32_rate else None
 
 

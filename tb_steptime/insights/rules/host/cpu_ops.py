@@ -236,17 +236,17 @@ def slow_half(facts: Facts) -> Insight | None:
     the CPU has no instructions for them.
 
     Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count.
-    Products of few rows, which wait for their weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is ten
-    times as fast. Another process that takes the core: each op counts with its lower median over the steps.
+    Products of few rows, which wait for their weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is
+    several times as fast. Another process that takes the core: each op counts with its lower median over the steps.
     Convolutions, of which the library computes some in FP32: they do not count.
 
     Needs: shapes and types of the inputs (record_shapes=True).
 
     Jobs: training and inference on the CPU.
 
-    Gain: time of these products less what they take at the rate of the recording's products in FP32, or at 8 GFLOP/s,
-    which one core with AVX2 exceeds. Where the recorder timed steps without the profiler, the same share of such a
-    step.
+    Gain: time of these products less what they take at the rate of the recording's products in FP32, or else at three
+    times their own rate, and at least at 8 GFLOP/s, which one core with AVX2 exceeds. Where the recorder timed steps
+    without the profiler, the same share of such a step.
 
     Left out: conversions between types, which FP32 does not need; that weights of 32 bits need twice the memory.
     """

@@ -430,7 +430,10 @@ _ONE_ROW = "[[1,8192],[8192,8192]]"  # 134 MFLOP, and as many bytes of weights
         ("hhhhhhee..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 134_217_728 / 8),
         ("hhhhhhee..", _MM, "c10::Half", 10 * MS, 60 * MS - 134_217_728 / 8),
         ("hhhhhhss..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 20 * MS),  # at the rate of FP32 in this recording
+        ("hhhhhhhe..", _MM, "c10::BFloat16", MS, (7 - 7 / 3) * MS),  # 19 GFLOP/s
         ("hhhhhhee..", _MM, "c10::BFloat16", MS, None),  # 22 GFLOP/s
+        ("hhhhhhhss.", _MM, "c10::BFloat16", MS, (7 - 2) * MS),
+        ("hhhhhhhsssssssss..", _MM, "c10::BFloat16", MS, None),  # FP32 is no faster
         ("hhhhhhee..", _MM, "float", 10 * MS, None),
         ("hhhhhhee..", _SMALL, "c10::BFloat16", 10 * MS, None),
         ("hhhhhhee..", _ONE_ROW, "c10::BFloat16", 10 * MS, None),
