@@ -68,6 +68,13 @@ _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 #: The op with which Adam and Adagrad, not fused, write each parameter.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
+#: By optimizer, the names that all ops of an update have if it takes sparse gradients as well. SGD with momentum adds
+#: the indices of each step to those before, so each step takes longer; weight decay, by `add`, and fused forms refuse
+#: sparse gradients, and so do all other optimizers for dense ones.
+_SPARSE_UPDATES = {
+    "SGD": expression(r"aten::(_foreach_)?add_$"),
+    "Adagrad": expression(r"(?!aten::(_foreach_)?add$|.*_fused_)"),
+}
 #: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
 _RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
 #: Products that run no op inside them.
@@ -79,10 +86,10 @@ LEAST_FLOPS = 4_000_000
 #: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
 #: are twice as many bytes.
 _LEAST_SIDE = 32
-#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them. One core
-#: with AVX2 reaches 14 to 17 where the second matrix is transposed, as in a linear layer, 18 to 31 and in FP16 5 where
-#: the first one is, as for gradients of weights, and 1 to 3 otherwise. In FP32 it reaches 50 to 70. With AVX-512 BF16
-#: or AMX a core exceeds 100.
+#: Maximum rate, in operations per ns, of products of 16 bits that a CPU computes without instructions for them. One
+#: core with AVX2 reaches 14 to 17 where the second matrix is transposed, as in a linear layer, 18 to 31 and in FP16 5
+#: where the first one is, as for gradients of weights, and 1 to 3 otherwise. In FP32 it reaches 50 to 70. With AVX-512
+#: BF16 or AMX a core exceeds 100.
 WITHOUT_INSTRUCTIONS = 20.0
 #: Rate in FP32 where the recording has no such product: at least this many times that of 16 bits, 4 times or more as
 #: measured, and at least this rate, which one core with AVX2 exceeds.
@@ -151,6 +158,7 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
     between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
     fused        one op does the whole update of a parameter
+    sparse       the update takes sparse gradients as well
     """
 
     name: str
@@ -160,6 +168,7 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     between_ns: int
     calls: float
     fused: bool
+    sparse: bool = False
 
 
 class SlowHalf(msgspec.Struct, frozen=True):
@@ -389,15 +398,18 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
     names, windows = trace.events.name[rows], find_steps(trace)
     steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
     different = distinct_in(names).tolist()
-    writes = [name for name in different if trace.strings[name] == _WRITES]
+    writes = [each for each in different if trace.strings[each] == _WRITES]
+    name = optimizer_class(trace) or ""
+    takes = _SPARSE_UPDATES.get(name)
     return CpuOptimizer(
-        optimizer_class(trace) or "",
+        name,
         int(own_ns.sum()) // steps,
         usual_ns,
         sum(_usual_by_name(trace, rows, own_ns, writes).values()),
         _between_ns(trace, rows, left_out),
         len(names) / steps,
-        any(_FUSED.search(trace.strings[name]) for name in different),
+        any(_FUSED.search(trace.strings[each]) for each in different),
+        takes is not None and all(takes.match(trace.strings[each]) for each in different),
     )
 
 

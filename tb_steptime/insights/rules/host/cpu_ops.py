@@ -288,7 +288,7 @@ def slow_half(facts: Facts) -> Insight | None:
 
 
 _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
-torch.optim.SparseAdam(embeddings.parameters())  # SGD and Adagrad take sparse gradients, too; weight decay does not"""
+# SGD without momentum, Adagrad and SparseAdam take sparse gradients; weight decay and fused forms do not"""
 
 
 def sparse_gradients(facts: Facts) -> Insight | None:
@@ -297,22 +297,25 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
     node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
     counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
-    outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have, and Adam,
-    whose moments need all rows: no card. Whether a batch holds few rows of a table is not known: a minor card.
+    outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have; momentum,
+    which gathers the rows of all steps, weight decay, and optimizers whose moments need all rows, such as Adam: no
+    card. Whether a batch holds few rows of a table is not known: a minor card.
 
     Needs: the CPU ops of the backward pass.
 
     Jobs: training on the CPU, eager.
 
-    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps. Where the
-    recorder timed steps without the profiler, the same share of such a step.
+    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps; with SGD also
+    as much of its time as it takes at least to go through as many rows. Where the recorder timed steps without the
+    profiler, the same share of such a step.
 
-    Left out: the optimizer, which goes through all rows of a dense gradient, and through few of a sparse one.
+    Left out: the memory that is mapped anew for each gradient, and ops that add up the gradients of the same row.
     """
     work = on_cpu(facts)
-    gain_ns = round(work.table_fill_ns / facts.slowed) if work else 0
-    if work is None or facts.share(gain_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
+    fill_ns = round(work.table_fill_ns / facts.slowed) if work else 0
+    if work is None or facts.share(fill_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
         return None
+    gain_ns = fill_ns + round(_update_of_tables_ns(work) / facts.slowed)
     sure, why = confidence(
         facts, Confidence.LOW, phrase("The time is measured; how many rows of the tables a batch needs is not.")
     )
@@ -323,14 +326,15 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         why=phrase(
             "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
             "({share}). Sparse ones hold the rows of the batch.",
-            time=ns(gain_ns),
-            share=fraction(facts.share(gain_ns)),
+            time=ns(fill_ns),
+            share=fraction(facts.share(fill_ns)),
         ),
         how=_SPARSE,
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
         gain_formula=phrase(
-            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps."
+            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with "
+            "SGD up to twice as much for its pass over them."
         ),
         confidence=sure,
         why_confidence=why,
@@ -344,10 +348,21 @@ def sparse_gradients(facts: Facts) -> Insight | None:
 _NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
 
 
+#: SGD reads the weights and the gradient and writes the weights: its pass takes at least twice as long as filling.
+SGD_PASS = 2
+
+
 def _needs_all_rows(work: CpuWork) -> bool:
     """Whether the job does with gradients what it cannot do with sparse ones."""
-    adam = work.optimizer is not None and "Adam" in work.optimizer.name
-    return adam or any(row.op in _NORMS for row in work.ops)
+    refused = work.optimizer is not None and not work.optimizer.sparse
+    return refused or any(row.op in _NORMS for row in work.ops)
+
+
+def _update_of_tables_ns(work: CpuWork) -> int:
+    """Returns the time that the optimizer saves with sparse gradients. Other optimizers than SGD first add up the
+    gradients of each row, which may take as long."""
+    of = work.optimizer
+    return min(of.usual_ns, SGD_PASS * work.table_fill_ns) if of is not None and of.name == "SGD" else 0
 
 
 def _title(group: CpuGroup, *, first: bool) -> Phrase:

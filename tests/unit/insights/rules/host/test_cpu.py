@@ -590,23 +590,48 @@ def test_zeros_that_fill_the_gradient_of_a_table_are_to_be_left_out(node: str, i
     assert [each.gain_ns for each in found] == ([gain_ns] if gain_ns else [])
 
 
-@pytest.mark.parametrize(("op", "optimizer"), [("aten::linalg_vector_norm", "SGD"), ("aten::mul_", "AdamW")])
-def test_what_needs_all_rows_of_a_table_takes_no_sparse_gradients(op: str, optimizer: str):
+@pytest.mark.parametrize(
+    ("between", "optimizer", "updates", "gain_ns"),
+    [
+        ("aten::mul", "SGD", ["aten::add_", "aten::add_"], 2_000 + 2_000),
+        ("aten::mul", "SGD", ["aten::_foreach_add_", "aten::_foreach_add_"], 2_000 + 2_000),
+        ("aten::linalg_vector_norm", "SGD", ["aten::add_", "aten::add_"], None),
+        ("aten::mul", "SGD", ["aten::mul_", "aten::add_"], None),  # momentum
+        ("aten::mul", "SGD", ["aten::add", "aten::add_"], None),  # weight decay
+        ("aten::mul", "SGD", ["aten::_fused_sgd_", "aten::_fused_sgd_"], None),
+        ("aten::mul", "Adagrad", ["aten::addcmul_", "aten::addcdiv_"], 2_000),
+        ("aten::mul", "Adagrad", ["aten::add", "aten::addcdiv_"], None),
+        ("aten::mul", "AdamW", ["aten::mul_", "aten::addcdiv_"], None),
+        ("aten::mul", "RMSprop", ["aten::mul_", "aten::addcdiv_"], None),
+    ],
+)
+def test_what_needs_all_rows_of_a_table_takes_no_sparse_gradients(between, optimizer, updates, gain_ns):
+    names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "f": "aten::fill_", "m": "aten::addmm"}
     trace = timeline(
         f"""
         step | {"".join(str(step) * 10 for step in range(4))} |
         user Optimizer.step#{optimizer}.step | {".......oo." * 4} |
-        op   | {"mmnnnncuu." * 4} |
+        op   | {"mmnnnncuv." * 4} |
         op   | {"..ff......" * 4} |""",
-        names=NAMES
-        | {
-            "n": "autograd::engine::evaluate_function: EmbeddingBackward0",
-            "f": "aten::fill_",
-            "c": op,
-            "u": "aten::addcdiv_",
-        },
+        names=names | {"c": between, "u": updates[0], "v": updates[1]},
     )
-    assert "sparse_gradients" not in cards(judged(trace))
+    found = [each.gain_ns for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert found == ([gain_ns] if gain_ns else [])
+
+
+def test_the_pass_of_the_optimizer_over_tables_takes_twice_what_filling_takes():
+    """The rest of the update is that of other parameters."""
+    names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "f": "aten::fill_", "a": "aten::add_"}
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        user Optimizer.step#SGD.step | {"....ooooo." * 4} |
+        op   | {"nnn.aaaaa." * 4} |
+        op   | {".f........" * 4} |""",
+        names=NAMES | names,
+    )
+    found = [each.gain_ns for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert found == [1_000 + 2 * 1_000]
 
 
 def test_the_closure_of_an_optimizer_is_no_update():
