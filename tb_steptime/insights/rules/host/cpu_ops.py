@@ -159,8 +159,8 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     )
 
 
-#: Maximum mean own time of an op for its fixed cost to be most of it: calling an op takes 1 to 5 us, and recording it
-#: about 1 us more.
+#: Maximum mean own time of the ops of a kind for their fixed cost to be most of it: calling an op takes 1 to 5 us, and
+#: recording it about 1 us more.
 SMALL_OP_NS = 5_000
 #: Minimum number of ops a step. Fewer are a loop that does little, whatever its ops take.
 MANY_OPS = 100
@@ -176,11 +176,12 @@ torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one mo
 
 
 def small_ops(facts: Facts) -> Insight | None:
-    """Fires when a step of a job on the CPU has a hundred ops or more besides those of the optimizer that usually take
-    5 us or less on average, and these and the gaps of 20 us or less between them take half of the step without
-    interruptions of ops, and three tenths of the recorded step.
+    """Fires when a step of a job on the CPU has a hundred ops or more besides those of the optimizer that are of kinds
+    that usually take 5 us or less on average, and these and the gaps of 20 us or less between them take half of the
+    step without interruptions of ops, and three tenths of the recorded step.
 
-    Similar pattern: a few large ops among many small ones: their mean is larger. Ops that torch.compile can fuse:
+    Similar pattern: matrix products among many small ops, as in layers of middle size: they are a kind of their own,
+    which takes longer. Ops that torch.compile can fuse:
     `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes
     no ops: it is one long gap, or `python_loop` names it. The ops of an optimizer: `cpu_optimizer`.
 
@@ -195,10 +196,11 @@ def small_ops(facts: Facts) -> Insight | None:
     work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
     if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
         return None
-    calls, usual_ns = sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
-    if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls:
+    small = [each for each in work.groups if each.usual_ns <= SMALL_OP_NS * each.calls]
+    calls, small_ns = sum(each.calls for each in small), sum(each.usual_ns for each in small)
+    if calls < MANY_OPS:
         return None
-    spent_ns = usual_ns + work.short_gaps_ns
+    spent_ns, usual_ns = small_ns + work.short_gaps_ns, sum(each.usual_ns for each in work.groups)
     undisturbed_ns = usual_ns + (work.optimizer.usual_ns if work.optimizer else 0) + outside_ops_ns(facts)
     if spent_ns < SMALL_OPS_FRACTION * undisturbed_ns or facts.share(spent_ns) < LEADING_OPS_FRACTION:
         return None
@@ -210,10 +212,10 @@ def small_ops(facts: Facts) -> Insight | None:
         id="small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
-            "The model calls {calls} ops a step, which usually take {mean} each: calling them, and the Python between "
-            "them, takes more than computing.",
+            "The model calls {calls} small ops a step, which usually take {mean} each: calling them, and the Python "
+            "between them, takes more than computing.",
             calls=count(round(calls)),
-            mean=ns(usual_ns / calls),
+            mean=ns(small_ns / calls),
         ),
         how=_BATCHED if calls >= LOOP_OPS else _FEWER,
         gain_formula=phrase("Not computed: how many ops another form of the loop needs is not known."),

@@ -364,6 +364,8 @@ def test_of_kinds_without_a_setting_the_next_one_counts():
         (("eqr" + "." * 20) * 34, True),  # Python that calls the next op
         (("eqr" + "." * 21) * 34, False),  # Python that does something of its own
         ("e.b.v." * 100, False),  # to be compiled
+        ("e.r" * 51 + "qqqqqq." * 25, True),  # ops of 6 us take 150 of 328 us
+        ("e.r" * 51 + "qqqqqq." * 40, False),  # 240 of 433 us
     ],
 )
 def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
