@@ -41,9 +41,12 @@ _KINDS: dict[CpuGroupId, tuple[str, str]] = {
 }
 #: Input types that a setting changes, by their names in torch. All other types have 16 or 8 bits already.
 _WIDE = {"float": "FP32", "double": "FP64"}
-#: Minimum number of other ops for each value that Python reads. Compiled code ends at each such read, so with fewer ops
-#: it would end before it gains much.
+#: Minimum number of other ops for each value that Python reads, and for each result whose size depends on values.
+#: Compiled code ends at each of these, so with fewer ops it would end before it gains much.
 OPS_BETWEEN_READS = 50
+#: Ops whose result's size depends on values: `x[mask]` calls nonzero. So does `x[mask] = y`, by the last of these ops,
+#: but that has no such result.
+_SIZED, _WRITES_BY_MASK = ("aten::nonzero", "aten::masked_select", "aten::_unique2"), "aten::_index_put_impl_"
 #: Maximum share of the time of elementwise and other ops that a single one of them takes. Above it there is little to
 #: fuse that op with, and a compiler gains little.
 SINGLE_OP_FRACTION = 0.5
@@ -62,10 +65,11 @@ def cpu_ops(facts: Facts) -> Insight | None:
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: each op counts with its lower median over the steps. Products of 16
     bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
-    reads, at each of which compiled code ends; a single op, such as argmax, with nothing to fuse it with; gradients of
-    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one
-    dimension has no other layout, and images whose channels come last already, as oneDNN's convolutions show, have it.
-    Where products of 16 bits are slow, the CPU has no instructions for them: the card does not advise 16 bits.
+    reads, or between results whose size depends on values, at each of which compiled code ends; a single op, such as
+    argmax, with nothing to fuse it with; gradients of gradients, which compiled code refuses; ops of recurrent layers,
+    which stay as they are: no card. Pooling along one dimension has no other layout, and images whose channels come
+    last already, as oneDNN's convolutions show, have it. Where products of 16 bits are slow, the CPU has no
+    instructions for them: the card does not advise 16 bits.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -377,9 +381,11 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
 
 def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
-    values between them, and gradients, which are not differentiated through compiled code, are not. Recurrent layers
-    stay as they are."""
+    values or their number between them, and gradients, which are not differentiated through compiled code, are not.
+    Recurrent layers stay as they are."""
+    calls = {row.op: row.calls for row in work.ops}
     reads = sum(each.calls for each in work.groups if each.id == "reading")
+    reads += max(0.0, sum(calls.get(op, 0.0) for op in _SIZED) - calls.get(_WRITES_BY_MASK, 0.0))
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
     left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
     return not alone and not left and reads * OPS_BETWEEN_READS <= group.calls

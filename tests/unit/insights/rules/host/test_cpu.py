@@ -209,6 +209,17 @@ def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str,
 
 
 @pytest.mark.parametrize(
+    ("indexes", "fires"), [("aten::_index_put_impl_", True), ("aten::index", False), ("aten::select", False)]
+)
+def test_compiled_code_ends_where_a_size_depends_on_values(indexes: str, fires: bool):
+    """`x[mask] = y` calls nonzero as well, but no size depends on it."""
+    names = {"e": "aten::mul", "s": "aten::sub", "b": "aten::add", "w": indexes, "i": "aten::nonzero"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nop | {'esbwwesbww' * 4} |\nop | {'....i....i' * 4} |"
+    assert ("cpu_ops" in cards(judged(timeline(drawn, names=names)))) is fires
+
+
+@pytest.mark.parametrize(
     ("ops", "names", "inputs"),
     [
         ("mmmmmmmme.", {}, {"m": ("[[1]]", '["c10::BFloat16"]')}),  # 16 bits already
