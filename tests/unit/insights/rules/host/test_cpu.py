@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.cpu_outside import outside_ops_ns
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Device, Job, Trace
@@ -645,6 +647,18 @@ def test_the_pass_of_the_optimizer_over_tables_takes_twice_what_filling_takes():
     )
     found = [each.gain_ns for each in judged(trace).insights if each.id == "sparse_gradients"]
     assert found == [1_000 + 2 * 1_000]
+
+
+@pytest.mark.parametrize("left_out_us", [0, 1, 4])
+def test_one_time_work_between_ops_is_no_time_outside_of_ops(left_out_us: int):
+    """Five of ten us of a step are outside of ops; this many are left out of the judged step."""
+    trace = timeline(
+        f"step | {'0' * 10}{'1' * 10} |\nuser r | {'.rrrr.....' * 2} |\nop | {'m.....mmmm' * 2} |", names=NAMES
+    )
+    results = {each.id: each.analyse(trace) for each in ANALYSES}
+    cpu = results["host"].cpu
+    results["host"] = replace(results["host"], cpu=replace(cpu, step_ns=cpu.step_ns - left_out_us * 1_000))
+    assert outside_ops_ns(Facts(results)) == 5_000 - left_out_us * 1_000
 
 
 def test_the_closure_of_an_optimizer_is_no_update():
