@@ -315,7 +315,7 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     as much of its time as it takes at least to go through as many rows. Where the recorder timed steps without the
     profiler, the same share of such a step.
 
-    Left out: the memory that is mapped anew for each gradient, and ops that add up the gradients of the same row.
+    Left out: allocating the gradients, and adding up those of the same row.
     """
     work = on_cpu(facts)
     fill_ns = round(work.table_fill_ns / facts.slowed) if work else 0
