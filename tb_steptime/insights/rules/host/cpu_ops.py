@@ -305,7 +305,7 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
     outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have; momentum,
     which gathers the rows of all steps, weight decay, and optimizers whose moments need all rows, such as Adam: no
-    card. Whether a batch holds few rows of a table is not known: a minor card.
+    card. Whether a batch holds few rows of a table is not known: a warning at most.
 
     Needs: the CPU ops of the backward pass.
 
