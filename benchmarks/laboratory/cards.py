@@ -22,9 +22,11 @@ class Card:
     gain_ns: int
 
     @classmethod
-    def of(cls, insight: Insight) -> Card:
+    def of(cls, insight: Insight, share: float = 1.0) -> Card:
+        """share: that of a core which the recording had. Without other jobs its steps, and the gain that is a part of
+        them, would take as much less."""
         severity, confidence = insight.severity.value, insight.confidence.value
-        return cls(insight.id, plain(insight.title), severity, confidence, insight.gain_ns)
+        return cls(insight.id, plain(insight.title), severity, confidence, round(share * insight.gain_ns))
 
 
 def summary(remarks: Iterable[str]) -> str:

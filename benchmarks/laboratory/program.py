@@ -43,7 +43,9 @@ class Program:
     changes: by card, the program's own change that follows the card, or "" if the card's line of code is followed. Each
     of these cards names the cause. A program without changes is healthy, and every card above minor is wrong on it.
     measures_only: constants are never set by looking at this program. stacks, shapes: record with call
-    stacks, with the shapes of inputs. ranks: the number of processes that train together, over gloo.
+    stacks, with the shapes of inputs. ranks: the number of processes that train together, over gloo. alone: one thread
+    of one process that only computes, so its CPU time is its time without other jobs on the machine. unfit: a pattern
+    that no card's name or code may match on it, not even that of a minor card.
     """
 
     name: str
@@ -53,6 +55,8 @@ class Program:
     stacks: bool = False
     shapes: bool = False
     ranks: int = 1
+    alone: bool = False
+    unfit: str | None = None
 
     @property
     def is_healthy(self) -> bool:
@@ -70,13 +74,15 @@ def program(
     shapes: bool = False,
     taught: bool = False,
     ranks: int = 1,
+    alone: bool = False,
+    unfit: str | None = None,
 ) -> Callable[[Body], Body]:
     """Add a program to the list. Every second program only measures, except those that taught a rule something."""
 
     def add(body: Body) -> Body:
         assert name not in PROGRAMS, name
         only = len(PROGRAMS) % 2 == 1 and not taught
-        PROGRAMS[name] = Program(name, body, changes or {}, only, stacks, shapes, ranks)
+        PROGRAMS[name] = Program(name, body, changes or {}, only, stacks, shapes, ranks, alone, unfit)
         return body
 
     return add

@@ -22,7 +22,8 @@ CHANCE = 2
 @dataclass
 class Trial:
     """The result of a program. cards: of its last span, in order; earlier: the first card of each earlier span.
-    followed: the change that follows the first card. before, after: the step in ns of each timed run."""
+    followed: the change that follows the first card. before, after: the step in ns of each timed run. unfit: the cards
+    that match `Program.unfit`."""
 
     name: str
     verdict: str
@@ -31,6 +32,7 @@ class Trial:
     followed: dict[str, Any] = field(default_factory=dict)
     before: list[float] = field(default_factory=list)
     after: list[float] = field(default_factory=list)
+    unfit: list[str] = field(default_factory=list)
 
     @property
     def program(self) -> Program:
@@ -59,7 +61,7 @@ class Trial:
         """What the first card was worth, in the words of the table."""
         first, program = self.first, self.program
         if program.is_healthy:
-            wrong = [card.id for card in self.cards if card.severity != "minor"]
+            wrong = [card.id for card in self.cards if card.severity != "minor" or card.id in self.unfit]
             return f"**false: {', '.join(wrong)}**" if wrong else "healthy"
         if first is None:
             return "no card"
@@ -120,8 +122,11 @@ Small real trainings on the CPU with one known cause each, and others in which n
 benchmarks.laboratory`, torch 2.13, on a 2-core x86-64 machine). Each is recorded as the README says. The first card is
 followed: what its line of code sets is set, or the program's own change for that card is made. Then the training is
 timed without a profiler, as it was and as it became, by turns, three to six times each. *Promised* is the card's gain,
-of which it says "up to"; *gained* stands with two standard errors, or 2 % of the step if that is more. No rule
-was written or changed by looking at the programs that are *measured only*.
+of which it says "up to"; *gained* stands with two standard errors, or 2 % of the step if that is more. Programs that
+only compute, and on one core, are timed by CPU time; other jobs may have taken the core during their recording, so
+their promise is multiplied by the share of the core that they had. No rule was written or changed by looking at the
+programs that are *measured only*. A healthy program that looks like one with a cause must not get that card, not even
+a minor one.
 
 This page is written from the raw results (`python -m benchmarks.laboratory --page docs/laboratory.md`)."""
 

@@ -394,9 +394,11 @@ def _outside_ops(facts: Facts) -> Phrase:
     if found is None:
         words = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
         return phrase(words, step=step, other=other)
+    values = {"step": step, "other": other, "function": text(brief(placed(found.name), PLACE_LENGTH))}
+    if found.in_ns > found.outside_ns:  # its calls run ops, too: how long they run none is not known
+        return Phrase("No op is recorded for {other} of a step of {step}, mostly in {function}.", values)
     words = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
-    values = {"step": step, "other": other, "time": ns(found.in_ns), "which": text(found.step)}
-    values |= {"function": text(brief(placed(found.name), PLACE_LENGTH))}
+    values |= {"time": ns(found.in_ns), "which": text(found.step)}
     if found.busiest is not None:
         words += ", {most} of it in {busiest}"
         values |= {"most": ns(found.busiest_ns), "busiest": text(brief(frame_function(found.busiest), CALL_LENGTH))}

@@ -9,10 +9,9 @@ import pytest
 pytest.importorskip("torch", reason="The laboratory's programs need torch.")
 
 import benchmarks.laboratory.programs  # noqa: F401
-from benchmarks.laboratory.child import in_a_job, record
 from benchmarks.laboratory.program import PROGRAMS, Program
 from benchmarks.laboratory.results import Card, Trial, followed, keep, kept, page
-from benchmarks.laboratory.trial import judged_spans
+from benchmarks.laboratory.trial import judged_spans, recorded, unfit
 from tb_steptime.insights.followed import FOLLOWED
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "laboratory.md"
@@ -23,8 +22,8 @@ SLOW, HEALTHY = "slow collate", "healthy: convolutions"
 @pytest.mark.laboratory
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_no_card_above_minor_is_of_another_cause(program: Program, tmp_path: Path):
-    in_a_job(program.ranks, record, program.name, str(tmp_path))
-    _, cards = judged_spans(tmp_path)[-1]
+    _, cards = judged_spans(recorded(program, tmp_path)[0])[-1]
+    assert unfit(program, cards) == []
     assert [card.id for card in cards[:1] if card.severity.value != "minor" and card.id not in program.changes] == []
 
 
@@ -53,6 +52,12 @@ def trial(name: str = SLOW, severity: str = "major", promised: int = 4, before: 
 )
 def test_what_a_card_was_worth(tried: Trial, remark: str):
     assert tried.remark == remark
+
+
+def test_a_card_that_a_program_must_not_get_is_false_however_minor_it_is():
+    minor = trial(HEALTHY, severity="minor")
+    minor.unfit = ["no_workers"]
+    assert minor.remark == "**false: no_workers**"
 
 
 def test_a_difference_that_runs_do_not_show_is_none():

@@ -92,7 +92,11 @@ def penalty(run: Run) -> Iterator[None]:
         yield
 
 
-@program("large embedding with a dense gradient", {"cpu_ops": "sparse", "cpu_optimizer": "sparse"})
+#: Cards about gradients that are mostly zeros.
+SPARSE = {"sparse_gradients": "sparse", "cpu_ops": "sparse", "cpu_optimizer": "sparse"}
+
+
+@program("large embedding with a dense gradient", SPARSE, alone=True, taught=True)
 def embedding(run: Run) -> Iterator[None]:
     words, head = nn.Embedding(100_000, 64, sparse=bool(run.change)), nn.Linear(64, 8)
     optimizer = torch.optim.SGD([*words.parameters(), *head.parameters()], lr=1e-3)

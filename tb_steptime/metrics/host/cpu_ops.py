@@ -17,7 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.flops.op_flops import work_of
 from tb_steptime.metrics.gpu.utilization import collective_names
-from tb_steptime.metrics.host.dimensions import DIMENSIONS
+from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
@@ -68,6 +68,13 @@ _OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 #: The op with which Adam and Adagrad, not fused, write each parameter.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
+#: By optimizer, the names that all ops of an update have if it takes sparse gradients as well. SGD with momentum adds
+#: the indices of each step to those before, so each step takes longer; weight decay, by `add`, and fused forms refuse
+#: sparse gradients, and so do all other optimizers for dense ones.
+_SPARSE_UPDATES = {
+    "SGD": expression(r"aten::(_foreach_)?add_$"),
+    "Adagrad": expression(r"(?!aten::(_foreach_)?add$|.*_fused_)"),
+}
 #: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
 _RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
 #: Products that run no op inside them.
@@ -80,16 +87,19 @@ LEAST_FLOPS = 4_000_000
 #: are twice as many bytes.
 _LEAST_SIDE = 32
 #: Maximum rate of products of 16 bits that a CPU computes without instructions for them, as a share of that of the
-#: recording's products in FP32: with AVX2 they reach a fourteenth to a quarter of it, and with AVX-512 BF16 or AMX more
-#: than all of it. Both rates are of the same cores under the same load.
-_FAR_BELOW_FP32 = 0.25
+#: recording's products in FP32. One core with AVX2 reaches 50 to 70 operations per ns in FP32; in 16 bits 10 to 17
+#: where the second matrix is transposed, as in a linear layer, 18 to 31 and in FP16 5 where the first one is, as for
+#: gradients of weights, and 1 to 3 otherwise. With AVX-512 BF16 or AMX 16 bits are faster than FP32. Both rates are of
+#: the same cores under the same load.
+_FAR_BELOW_FP32 = 0.5
 #: Minimum time of such a product, so that calling it and waking threads, some 20 us, is little of it.
 _LONG_PRODUCT_NS = 100_000
-#: The same rate, in operations per ns, where the recording has no products in FP32: one core with AVX2 reaches 2 to 3.
-#: In FP32 one core reaches 20 and more, and with AVX-512 BF16 or AMX above 50.
-WITHOUT_INSTRUCTIONS = 4.0
-#: Rate in FP32 where the recording has no such product; one core with AVX2 exceeds it.
-FP32_RATE = 8.0
+#: Maximum rate, in operations per ns, where the recording has no products in FP32: with AVX-512 BF16 or AMX a core
+#: exceeds 100.
+WITHOUT_INSTRUCTIONS = 20.0
+#: Rate in FP32 where the recording has no such product: at least this many times that of 16 bits, 4 times or more as
+#: measured, and at least this rate, which one core with AVX2 exceeds.
+FP32_TIMES, FP32_RATE = 3.0, 8.0
 #: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
 #: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
 _OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
@@ -154,6 +164,7 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
     between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
     fused        one op does the whole update of a parameter
+    sparse       the update takes sparse gradients as well
     """
 
     name: str
@@ -163,6 +174,7 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     between_ns: int
     calls: float
     fused: bool
+    sparse: bool = False
 
 
 class SlowHalf(msgspec.Struct, frozen=True):
@@ -170,7 +182,7 @@ class SlowHalf(msgspec.Struct, frozen=True):
 
     usual_ns    their time in a step in which each op takes its lower median time
     rate        operations per ns of that time
-    fp32_rate   the same of the recording's products in FP32, or else one that each CPU reaches
+    fp32_rate   the same of the recording's products in FP32, or else one that such a CPU reaches
     """
 
     dtype: str
@@ -197,6 +209,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer
+    channels_last     oneDNN's convolutions spend most of their time on images whose channels come last
     """
 
     ops: list[CpuOpRow]
@@ -213,6 +226,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
+    channels_last: bool = False
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """The time of ops in the mean step if they had the share of it that they have of a step in which no op is
@@ -267,6 +281,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         table_fill_ns=_table_fill_ns(trace, rows, own_ns),
         slow_half=_slow_half(trace, rows, own_ns),
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
+        channels_last=channels_last(trace, rows),
     )
 
 
@@ -285,9 +300,10 @@ def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
     if half is None:
         return None
     at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
-    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1] if "float" in by_type else None
-    if fp32_rate is None:
-        return SlowHalf(_HALF[half], at, rate, FP32_RATE) if rate <= WITHOUT_INSTRUCTIONS else None
+    if "float" not in by_type:
+        fp32_rate = max(FP32_RATE, FP32_TIMES * rate)
+        return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate <= WITHOUT_INSTRUCTIONS else None
+    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1]
     calls = int((by_type[half] > 0).sum()) / len(find_steps(trace).steps)
     slow = rate <= _FAR_BELOW_FP32 * fp32_rate and at >= _LONG_PRODUCT_NS * calls
     return SlowHalf(_HALF[half], at, rate, fp32_rate) if slow else None
@@ -397,15 +413,18 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
     names, windows = trace.events.name[rows], find_steps(trace)
     steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
     different = distinct_in(names).tolist()
-    writes = [name for name in different if trace.strings[name] == _WRITES]
+    writes = [each for each in different if trace.strings[each] == _WRITES]
+    name = optimizer_class(trace) or ""
+    takes = _SPARSE_UPDATES.get(name)
     return CpuOptimizer(
-        optimizer_class(trace) or "",
+        name,
         int(own_ns.sum()) // steps,
         usual_ns,
         sum(_usual_by_name(trace, rows, own_ns, writes).values()),
         _between_ns(trace, rows, left_out),
         len(names) / steps,
-        any(_FUSED.search(trace.strings[name]) for name in different),
+        any(_FUSED.search(trace.strings[each]) for each in different),
+        takes is not None and all(takes.match(trace.strings[each]) for each in different),
     )
 
 

@@ -1,4 +1,5 @@
-"""Along how many dimensions the filters of convolutions and the windows of pooling move: 2 for images."""
+"""Along how many dimensions the filters of convolutions and the windows of pooling move, 2 for images; and whether the
+channels of images come last."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from tb_steptime.metrics.flops.op_flops import shapes_of
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost, self_times
-from tb_steptime.trace.table import Int64, Kind, distinct_in
+from tb_steptime.trace.table import Int64, Kind, distinct_in, is_in
 
 #: Functions of torch that convolve; the number is that of the dimensions that the filter moves along.
 _CONVOLVES = expression(r"aten::conv(?:_transpose)?(?P<dimensions>[123])d$")
@@ -18,6 +19,24 @@ _POOLS_ALONG_ONE = expression(r"aten::(?:max|avg)_pool1d")
 _POOLS_IMAGES = expression(r"aten::(?:max|avg)_pool2d$")
 #: The dimensions that they move along, which are the last ones. Images of a batch have two more.
 _SPATIAL = 2
+#: oneDNN's convolution. With the channels first, it describes its result to torch by as_strided_; with the channels
+#: last, oneDNN writes into a tensor that torch has resized to its size.
+_OF_ONEDNN = expression(r"aten::mkldnn_convolution$")
+_DESCRIBES, _RESIZES = (expression(rf"aten::{name}_$") for name in ("as_strided", "resize"))
+
+
+def channels_last(trace: Trace, rows: Int64) -> bool:
+    """Whether oneDNN's convolutions among these ops spend most of their time on images whose channels come last."""
+    events = trace.events
+    mine = rows[are_named(trace, rows, _OF_ONEDNN.match)]
+    if not len(mine):
+        return False
+    described, resized = (
+        is_in(mine, innermost(trace, mine, rows_named(trace, (Kind.CPU_OP,), inside.match)))
+        for inside in (_DESCRIBES, _RESIZES)
+    )
+    last = resized & ~described
+    return bool(2 * events.dur_ns[mine[last]].sum() > events.dur_ns[mine].sum())
 
 
 def _dimensions(trace: Trace, rows: Int64) -> int | None:

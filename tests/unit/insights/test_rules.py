@@ -282,6 +282,14 @@ def test_without_a_gpu_the_verdict_names_the_function_outside_of_ops_and_its_bus
     )
 
 
+@pytest.mark.parametrize(("ops", "timed"), [("...oo.......", True), ("...oooo.....", False)])
+def test_a_function_longer_than_the_time_outside_of_ops_is_named_without_its_own(ops: str, timed: bool):
+    """10 us of a step are in the function, and 10 or 8 us outside of ops."""
+    drawing = f"step | {'0' * 12}{'1' * 12} |\npython | {'.pppppppppp.' * 2} |\nop | {ops * 2} |"
+    verdict = judged(drawing, names={"p": "train.py(4): closure", "o": "aten::sub"}).headlines["overview"].verdict
+    assert set(verdict.values) == {"step", "other", "function"} | ({"time", "which"} if timed else set())
+
+
 def trend(*lengths_us: int, busy: float = 0.5) -> TrendsResult:
     """A span whose steps have these lengths and whose GPU works for this share of each."""
     marks = "".join(str(i % 10) * length for i, length in enumerate(lengths_us))

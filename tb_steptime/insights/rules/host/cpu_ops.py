@@ -41,9 +41,12 @@ _KINDS: dict[CpuGroupId, tuple[str, str]] = {
 }
 #: Input types that a setting changes, by their names in torch. All other types have 16 or 8 bits already.
 _WIDE = {"float": "FP32", "double": "FP64"}
-#: Minimum number of other ops for each value that Python reads. Compiled code ends at each such read, so with fewer ops
-#: it would end before it gains much.
+#: Minimum number of other ops for each value that Python reads, and for each result whose size depends on values.
+#: Compiled code ends at each of these, so with fewer ops it would end before it gains much.
 OPS_BETWEEN_READS = 50
+#: Ops whose result's size depends on values: `x[mask]` calls nonzero. So does `x[mask] = y`, by the last of these ops,
+#: but that has no such result.
+_SIZED, _WRITES_BY_MASK = ("aten::nonzero", "aten::masked_select", "aten::_unique2"), "aten::_index_put_impl_"
 #: Maximum share of the time of elementwise and other ops that a single one of them takes. Above it there is little to
 #: fuse that op with, and a compiler gains little.
 SINGLE_OP_FRACTION = 0.5
@@ -61,13 +64,13 @@ def cpu_ops(facts: Facts) -> Insight | None:
 
     Similar pattern: ops of a GPU job, which only launch: their kernels, or calls of the runtime, show a GPU. Another
     process that takes the core from single ops: a kind counts with its share of a step in which each op takes its
-    lower median time. Products of 16
-    bits already; lookups by an index and the like, which no compiler fuses; small ops between values that Python
-    reads, at each of which compiled code ends; thousands of small ops, as of a Python loop, which a compiler unrolls:
-    `small_ops` is about these; a single op, such as argmax, with nothing to fuse it with; gradients of
-    gradients, which compiled code refuses; ops of recurrent layers, which stay as they are: no card. Pooling along one
-    dimension has no other layout. Where products of 16 bits are slow, the CPU has no instructions for them: the card
-    does not advise 16 bits.
+    lower median time. Products of 16 bits already; lookups by an index and the like, which no compiler fuses; small ops
+    between values that Python reads, or between results whose size depends on values, at each of which compiled code
+    ends; thousands of small ops, as of a Python loop, which a compiler unrolls: `small_ops` is about these; a single
+    op, such as argmax, with nothing to fuse it with; gradients of gradients, which compiled code refuses; ops of
+    recurrent layers, which stay as they are: no card. Pooling along one dimension has no other layout, and images whose
+    channels come last already, as oneDNN's convolutions show, have it. Where products of 16 bits are slow, the CPU has
+    no instructions for them: the card does not advise 16 bits.
 
     Needs: the CPU ops. The type of the inputs is known where record_shapes=True was set.
 
@@ -161,8 +164,8 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     )
 
 
-#: Maximum mean own time of an op for its fixed cost to be most of it: calling an op takes 1 to 5 us, and recording it
-#: about 1 us more.
+#: Maximum mean own time of the ops of a kind for their fixed cost to be most of it: calling an op takes 1 to 5 us, and
+#: recording it about 1 us more.
 SMALL_OP_NS = 5_000
 #: Minimum number of ops a step. Fewer are a loop that does little, whatever its ops take.
 MANY_OPS = 100
@@ -178,11 +181,12 @@ torch.vmap(function)(inputs)  # or write the loop as ops on a tensor with one mo
 
 
 def small_ops(facts: Facts) -> Insight | None:
-    """Fires when a step of a job on the CPU has a hundred ops or more besides those of the optimizer that usually take
-    5 us or less on average, and these and the gaps of 20 us or less between them take half of the step without
-    interruptions of ops, and three tenths of the recorded step.
+    """Fires when a step of a job on the CPU has a hundred ops or more besides those of the optimizer that are of kinds
+    that usually take 5 us or less on average, and these and the gaps of 20 us or less between them take half of the
+    step without interruptions of ops, and three tenths of the recorded step.
 
-    Similar pattern: a few large ops among many small ones: their mean is larger. Ops that torch.compile can fuse:
+    Similar pattern: matrix products among many small ops, as in layers of middle size: they are a kind of their own,
+    which takes longer. Ops that torch.compile can fuse:
     `cpu_ops` says so, and this card is not shown. Compiled code. A slow function of the loop, or a wait, that computes
     no ops: it is one long gap, or `python_loop` names it. The ops of an optimizer: `cpu_optimizer`.
 
@@ -197,10 +201,11 @@ def small_ops(facts: Facts) -> Insight | None:
     work = facts.host.cpu if facts.job.device == "cpu" and facts.host.device is None else None
     if work is None or facts.job.execution == "compiled" or facts.host.bound not in (Bound.CPU, Bound.UNKNOWN):
         return None
-    calls, usual_ns = _all_ops(work)
-    if calls < MANY_OPS or usual_ns > SMALL_OP_NS * calls:
+    small = [each for each in work.groups if each.usual_ns <= SMALL_OP_NS * each.calls]
+    calls, small_ns = sum(each.calls for each in small), sum(each.usual_ns for each in small)
+    if calls < MANY_OPS:
         return None
-    spent_ns = usual_ns + work.short_gaps_ns
+    spent_ns, usual_ns = small_ns + work.short_gaps_ns, sum(each.usual_ns for each in work.groups)
     undisturbed_ns = usual_ns + (work.optimizer.usual_ns if work.optimizer else 0) + outside_ops_ns(facts)
     if spent_ns < SMALL_OPS_FRACTION * undisturbed_ns or facts.share(spent_ns) < LEADING_OPS_FRACTION:
         return None
@@ -212,10 +217,10 @@ def small_ops(facts: Facts) -> Insight | None:
         id="small_ops",
         title=phrase("Compute more in each op"),
         why=phrase(
-            "The model calls {calls} ops a step, which usually take {mean} each: calling them, and the Python between "
-            "them, takes more than computing.",
+            "The model calls {calls} small ops a step, which usually take {mean} each: calling them, and the Python "
+            "between them, takes more than computing.",
             calls=count(round(calls)),
-            mean=ns(usual_ns / calls),
+            mean=ns(small_ns / calls),
         ),
         how=_BATCHED if calls >= LOOP_OPS else _FEWER,
         gain_formula=phrase("Not computed: how many ops another form of the loop needs is not known."),
@@ -239,22 +244,22 @@ _FULL = """model.float()  # and no torch.autocast("cpu")
 
 
 def slow_half(facts: Facts) -> Insight | None:
-    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at a quarter of the rate of
-    its products in FP32 or less, or without these at 4 GFLOP/s or less: the CPU has no instructions for them.
+    """Fires when a job on the CPU spends a tenth of its step in matrix products of 16 bits, at half the rate of its
+    products in FP32 or less, or without these at 20 GFLOP/s or less: the CPU has no instructions for them.
 
     Similar pattern: small products, whose calls take longer than their operations: only those of 4 MFLOP or more count,
-    and they are compared with others only where they take 0.1 ms on average.
-    Products of few rows, which wait for their weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is ten
-    times as fast. Another process that takes the core: each op counts with its lower median over the steps.
+    and they are compared with others only where they take 0.1 ms on average. Products of few rows, which wait for their
+    weights: each side has at least 32. A CPU with AVX-512 BF16 or AMX is several times as fast. Another process that
+    takes the core: each op counts with its lower median over the steps.
     Convolutions, of which the library computes some in FP32: they do not count.
 
     Needs: shapes and types of the inputs (record_shapes=True).
 
     Jobs: training and inference on the CPU.
 
-    Gain: time of these products less what they take at the rate of the recording's products in FP32, or at 8 GFLOP/s,
-    which one core with AVX2 exceeds. Where the recorder timed steps without the profiler, the same share of such a
-    step.
+    Gain: time of these products less what they take at the rate of the recording's products in FP32, or else at three
+    times their own rate, and at least at 8 GFLOP/s, which one core with AVX2 exceeds. Where the recorder timed steps
+    without the profiler, the same share of such a step.
 
     Left out: conversions between types, which FP32 does not need; that weights of 32 bits need twice the memory.
     """
@@ -296,7 +301,7 @@ def slow_half(facts: Facts) -> Insight | None:
 
 
 _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
-torch.optim.SparseAdam(embeddings.parameters())  # SGD and Adagrad take sparse gradients, too; weight decay does not"""
+# SGD without momentum, Adagrad and SparseAdam take sparse gradients; weight decay and fused forms do not"""
 
 
 def sparse_gradients(facts: Facts) -> Insight | None:
@@ -305,22 +310,25 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
     node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
     counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
-    outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have, and Adam,
-    whose moments need all rows: no card. Whether a batch holds few rows of a table is not known: a minor card.
+    outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have; momentum,
+    which gathers the rows of all steps, weight decay, and optimizers whose moments need all rows, such as Adam: no
+    card. Whether a batch holds few rows of a table is not known: a warning at most.
 
     Needs: the CPU ops of the backward pass.
 
     Jobs: training on the CPU, eager.
 
-    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps. Where the
-    recorder timed steps without the profiler, the same share of such a step.
+    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps; with SGD also
+    as much of its time as it takes at least to go through as many rows. Where the recorder timed steps without the
+    profiler, the same share of such a step.
 
-    Left out: the optimizer, which goes through all rows of a dense gradient, and through few of a sparse one.
+    Left out: allocating the gradients, and adding up those of the same row.
     """
     work = on_cpu(facts)
-    gain_ns = round(work.table_fill_ns / facts.slowed) if work else 0
-    if work is None or facts.share(gain_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
+    fill_ns = round(work.table_fill_ns / facts.slowed) if work else 0
+    if work is None or facts.share(fill_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
         return None
+    gain_ns = fill_ns + round(_update_of_tables_ns(work) / facts.slowed)
     sure, why = confidence(
         facts, Confidence.LOW, phrase("The time is measured; how many rows of the tables a batch needs is not.")
     )
@@ -331,14 +339,15 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         why=phrase(
             "Gradients of embeddings are filled with zeros for all rows of their tables, which takes {time} a step "
             "({share}). Sparse ones hold the rows of the batch.",
-            time=ns(gain_ns),
-            share=fraction(facts.share(gain_ns)),
+            time=ns(fill_ns),
+            share=fraction(facts.share(fill_ns)),
         ),
         how=_SPARSE,
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
         gain_formula=phrase(
-            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps."
+            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with "
+            "SGD up to twice as much for its pass over them."
         ),
         confidence=sure,
         why_confidence=why,
@@ -352,10 +361,21 @@ def sparse_gradients(facts: Facts) -> Insight | None:
 _NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
 
 
+#: SGD reads the weights and the gradient and writes the weights: its pass takes at least twice as long as filling.
+SGD_PASS = 2
+
+
 def _needs_all_rows(work: CpuWork) -> bool:
     """Whether the job does with gradients what it cannot do with sparse ones."""
-    adam = work.optimizer is not None and "Adam" in work.optimizer.name
-    return adam or any(row.op in _NORMS for row in work.ops)
+    refused = work.optimizer is not None and not work.optimizer.sparse
+    return refused or any(row.op in _NORMS for row in work.ops)
+
+
+def _update_of_tables_ns(work: CpuWork) -> int:
+    """Returns the time that the optimizer saves with sparse gradients. Other optimizers than SGD first add up the
+    gradients of each row, which may take as long."""
+    of = work.optimizer
+    return min(of.usual_ns, SGD_PASS * work.table_fill_ns) if of is not None and of.name == "SGD" else 0
 
 
 def _title(group: CpuGroup, *, first: bool) -> Phrase:
@@ -368,9 +388,11 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
 
 def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
-    values between them, and gradients, which are not differentiated through compiled code, are not. Recurrent layers
-    stay as they are, and a loop is unrolled, so that compiling takes long."""
+    values or their number between them, and gradients, which are not differentiated through compiled code, are not.
+    Recurrent layers stay as they are, and a loop is unrolled, so that compiling takes long."""
+    by_op = {row.op: row.calls for row in work.ops}
     reads = sum(each.calls for each in work.groups if each.id == "reading")
+    reads += max(0.0, sum(by_op.get(op, 0.0) for op in _SIZED) - by_op.get(_WRITES_BY_MASK, 0.0))
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
     left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
     calls, usual_ns = _all_ops(work)
@@ -387,20 +409,22 @@ def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
         return None
     dtype, lines = _dtype(work, group), list[str]()
     if group.id == "pooling":  # reads images pixel by pixel, and in this layout all channels of a pixel at once
-        return _layout(group)
+        return _layout(work, group)
     if dtype == "double":
         return _FLOAT
     if _WITHOUT_ONEDNN in group.op:
         lines += [_ONEDNN] if dtype else [_SHAPES, _ONEDNN]
-    if group.id == "convolution" and (layout := _layout(group)) is not None:
+    if group.id == "convolution" and (layout := _layout(work, group)) is not None:
         lines.append(layout)
     if (dtype is None or dtype in _WIDE) and work.slow_half is None:
         lines.append(_AUTOCAST)
     return "\n".join(lines) or None
 
 
-def _layout(group: CpuGroup) -> str | None:
-    """Returns the code of the layout for images; None if most of the time is not spent on images."""
+def _layout(work: CpuWork, group: CpuGroup) -> str | None:
+    """Returns the code of the layout for images; None if most of the time is not spent on images, or they have it."""
+    if work.channels_last:
+        return None
     if group.dimensions is None:
         return _CHANNELS_LAST + _IF_IMAGES
     return _CHANNELS_LAST if group.dimensions == _IMAGE_DIMENSIONS else None

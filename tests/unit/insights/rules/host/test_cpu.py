@@ -8,6 +8,8 @@ from msgspec.structs import replace
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
 from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.insights.facts import Facts
+from tb_steptime.insights.rules.host.cpu_outside import outside_ops_ns
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Device, Job, Trace
@@ -162,6 +164,25 @@ def test_only_settings_that_can_apply_to_the_inputs_of_convolutions_are_named(na
 
 
 @pytest.mark.parametrize(
+    ("ops", "inside", "expected"),
+    [
+        ("ddddccm...", "ar........", ["channels_last", "autocast"]),
+        ("ddddccm...", "..........", ["channels_last", "autocast"]),  # not known
+        ("ddddccm...", "r.........", ["autocast"]),
+        ("ddpppppm..", "a.........", ["channels_last"]),
+        ("ddpppppm..", "r.........", None),
+    ],
+)
+def test_images_whose_channels_are_last_already_need_no_other_layout(ops: str, inside: str, expected: list[str] | None):
+    """With the channels first, oneDNN's convolution describes its result by as_strided_."""
+    steps = "".join(str(number) * 10 for number in range(4))
+    names = {"d": "aten::mkldnn_convolution", "c": "aten::convolution_backward", "m": "aten::addmm"}
+    names |= {"p": "aten::max_pool2d", "r": "aten::resize_", "a": "aten::as_strided_"}
+    found = cards(judged(timeline(f"step | {steps} |\nop | {ops * 4} |\nop | {inside * 4} |", names=names)))
+    assert (settings(found["cpu_ops"]) if "cpu_ops" in found else None) == expected
+
+
+@pytest.mark.parametrize(
     ("ops", "how"),
     [
         ("mmeecccc..", "channels_last"),
@@ -187,6 +208,17 @@ def test_what_to_set_for_products_depends_on_their_type(dtype: str, inputs: str,
     card = cards(of_ops("mmmmmmmme.", inputs={"m": ("[[1]]", f'["{dtype}"]')}))["cpu_ops"]
     assert plain(card.why) == f"Matrix products take 8 µs a step (80 %); aten::addmm alone takes 8 µs{inputs}."
     assert card.how is not None and card.how.startswith(how)
+
+
+@pytest.mark.parametrize(
+    ("indexes", "fires"), [("aten::_index_put_impl_", True), ("aten::index", False), ("aten::select", False)]
+)
+def test_compiled_code_ends_where_a_size_depends_on_values(indexes: str, fires: bool):
+    """`x[mask] = y` calls nonzero as well, but no size depends on it."""
+    names = {"e": "aten::mul", "s": "aten::sub", "b": "aten::add", "w": indexes, "i": "aten::nonzero"}
+    steps = "".join(str(number) * 10 for number in range(4))
+    drawn = f"step | {steps} |\nop | {'esbwwesbww' * 4} |\nop | {'....i....i' * 4} |"
+    assert ("cpu_ops" in cards(judged(timeline(drawn, names=names)))) is fires
 
 
 @pytest.mark.parametrize(
@@ -345,6 +377,8 @@ def test_of_kinds_without_a_setting_the_next_one_counts():
         (("eqr" + "." * 20) * 34, True),  # Python that calls the next op
         (("eqr" + "." * 21) * 34, False),  # Python that does something of its own
         ("e.b.v." * 100, False),  # to be compiled
+        ("e.r" * 51 + "qqqqqq." * 25, True),  # ops of 6 us take 150 of 328 us
+        ("e.r" * 51 + "qqqqqq." * 40, False),  # 240 of 433 us
     ],
 )
 def test_many_small_ops_are_to_be_fewer(ops: str, fires: bool):
@@ -419,8 +453,9 @@ _ONE_ROW = "[[1,8192],[8192,8192]]"  # 134 MFLOP, and as many bytes of weights
     [
         ("hhhhhhee..", _MM, "c10::BFloat16", 10 * MS, 60 * MS - 134_217_728 / 8),
         ("hhhhhhee..", _MM, "c10::Half", 10 * MS, 60 * MS - 134_217_728 / 8),
-        ("hhhhhhhhss", _MM, "c10::BFloat16", 10 * MS, 80 * MS - 20 * MS),  # at a quarter of the rate of FP32
-        ("hhhhhhhss.", _MM, "c10::BFloat16", 10 * MS, None),  # at more: a slow CPU, or a loaded one
+        ("hhhhss....", _MM, "c10::BFloat16", 10 * MS, 40 * MS - 20 * MS),  # at half the rate of FP32
+        ("hhhss.....", _MM, "c10::BFloat16", 10 * MS, None),  # at more: a slow CPU, or a loaded one
+        ("hhhhhhhe..", _MM, "c10::BFloat16", MS, (7 - 7 / 3) * MS),  # 19 GFLOP/s
         ("hhhhhhee..", _MM, "c10::BFloat16", MS, None),  # 22 GFLOP/s
         ("hhhhhhs...", _MM, "c10::BFloat16", MS, 6 * MS - MS),  # a sixth of the rate of FP32
         ("hhhhhs....", _MM, "c10::BFloat16", 20 * US, 100 * US - 20 * US),
@@ -582,23 +617,60 @@ def test_zeros_that_fill_the_gradient_of_a_table_are_to_be_left_out(node: str, i
     assert [each.gain_ns for each in found] == ([gain_ns] if gain_ns else [])
 
 
-@pytest.mark.parametrize(("op", "optimizer"), [("aten::linalg_vector_norm", "SGD"), ("aten::mul_", "AdamW")])
-def test_what_needs_all_rows_of_a_table_takes_no_sparse_gradients(op: str, optimizer: str):
+@pytest.mark.parametrize(
+    ("between", "optimizer", "updates", "gain_ns"),
+    [
+        ("aten::mul", "SGD", ["aten::add_", "aten::add_"], 2_000 + 2_000),
+        ("aten::mul", "SGD", ["aten::_foreach_add_", "aten::_foreach_add_"], 2_000 + 2_000),
+        ("aten::linalg_vector_norm", "SGD", ["aten::add_", "aten::add_"], None),
+        ("aten::mul", "SGD", ["aten::mul_", "aten::add_"], None),  # momentum
+        ("aten::mul", "SGD", ["aten::add", "aten::add_"], None),  # weight decay
+        ("aten::mul", "SGD", ["aten::_fused_sgd_", "aten::_fused_sgd_"], None),
+        ("aten::mul", "Adagrad", ["aten::addcmul_", "aten::addcdiv_"], 2_000),
+        ("aten::mul", "Adagrad", ["aten::add", "aten::addcdiv_"], None),
+        ("aten::mul", "AdamW", ["aten::mul_", "aten::addcdiv_"], None),
+        ("aten::mul", "RMSprop", ["aten::mul_", "aten::addcdiv_"], None),
+    ],
+)
+def test_what_needs_all_rows_of_a_table_takes_no_sparse_gradients(between, optimizer, updates, gain_ns):
+    names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "f": "aten::fill_", "m": "aten::addmm"}
     trace = timeline(
         f"""
         step | {"".join(str(step) * 10 for step in range(4))} |
         user Optimizer.step#{optimizer}.step | {".......oo." * 4} |
-        op   | {"mmnnnncuu." * 4} |
+        op   | {"mmnnnncuv." * 4} |
         op   | {"..ff......" * 4} |""",
-        names=NAMES
-        | {
-            "n": "autograd::engine::evaluate_function: EmbeddingBackward0",
-            "f": "aten::fill_",
-            "c": op,
-            "u": "aten::addcdiv_",
-        },
+        names=names | {"c": between, "u": updates[0], "v": updates[1]},
     )
-    assert "sparse_gradients" not in cards(judged(trace))
+    found = [each.gain_ns for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert found == ([gain_ns] if gain_ns else [])
+
+
+def test_the_pass_of_the_optimizer_over_tables_takes_twice_what_filling_takes():
+    """The rest of the update is that of other parameters."""
+    names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "f": "aten::fill_", "a": "aten::add_"}
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        user Optimizer.step#SGD.step | {"....ooooo." * 4} |
+        op   | {"nnn.aaaaa." * 4} |
+        op   | {".f........" * 4} |""",
+        names=NAMES | names,
+    )
+    found = [each.gain_ns for each in judged(trace).insights if each.id == "sparse_gradients"]
+    assert found == [1_000 + 2 * 1_000]
+
+
+@pytest.mark.parametrize("left_out_us", [0, 1, 4])
+def test_one_time_work_between_ops_is_no_time_outside_of_ops(left_out_us: int):
+    """Five of ten us of a step are outside of ops; this many are left out of the judged step."""
+    trace = timeline(
+        f"step | {'0' * 10}{'1' * 10} |\nuser r | {'.rrrr.....' * 2} |\nop | {'m.....mmmm' * 2} |", names=NAMES
+    )
+    results = {each.id: each.analyse(trace) for each in ANALYSES}
+    cpu = results["host"].cpu
+    results["host"] = replace(results["host"], cpu=replace(cpu, step_ns=cpu.step_ns - left_out_us * 1_000))
+    assert outside_ops_ns(Facts(results)) == 5_000 - left_out_us * 1_000
 
 
 def test_the_closure_of_an_optimizer_is_no_update():
