@@ -233,7 +233,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "only_captures": NoteWords(
         "No work runs on the GPU in this recording.",
-        "[{count}] (launch or copy is|launches and copies are) captured into graphs, and no graph is launched.",
+        "Launches and copies that are captured into graphs: {count}. No graph is launched.",
     ),
     "graphs_captured": NoteWords(
         "[{count}] (launch is|launches are) captured into graphs.",
