@@ -264,7 +264,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         ("rows_unread", "mostly_unread"),
         NoteWords(
             "[{count}] of {all} events (is of a kind that is|are of kinds that are) not read.",
-            "(It is|They are) in no figure. Most frequent: {names}.",
+            "(It is|They are) in no figure. (It is named|Examples are) {names}.",
         ),
     ),
     "memory_short": NoteWords(
