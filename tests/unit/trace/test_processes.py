@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tb_steptime import cli
 from tb_steptime.errors import TraceError
 from tb_steptime.text import Note, count, text
 from tb_steptime.trace.kineto import read_trace
@@ -96,6 +97,22 @@ def test_a_call_with_the_process_of_nobody_does_not_make_it_a_file_of_two(tmp_pa
     call = next(event for event in events if event.get("cat") == "cuda_runtime")
     trace = read(tmp_path, [*events, call | {"pid": "nobody", "cat": "cuda_driver", "name": "cuLaunchKernel"}])
     assert (len(trace.events), trace.notes) == (len(read(tmp_path, events).events) + 1, ())
+
+
+def test_a_slice_is_of_the_first_process(tmp_path: Path):
+    """It is read as if it were cut out of that process's own file."""
+    sliced = []
+    for name, ranks in (("alone", [rank(0)]), ("merged", [rank(0), rank(1, later_us=7)])):
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps({"traceEvents": as_written(ranks)}))
+        assert cli.main(["slice", str(path), "--steps", "6", "-o", str(tmp_path / "slice.json"), "--force"]) in (
+            None,
+            0,
+        )
+        trace = read_trace(tmp_path / "slice.json")
+        sliced.append((drawn(trace), trace.notes))
+    assert sliced[0] == sliced[1]
+    assert sliced[0][0]
 
 
 def _without_launches(events: list[Event]) -> list[Event]:

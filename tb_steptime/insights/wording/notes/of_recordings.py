@@ -242,7 +242,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
     ),
     "only_captures": NoteWords(
         "No work runs on the GPU in this recording.",
-        "[{count}] (launch or copy is|launches and copies are) captured into graphs, and no graph is launched.",
+        "Launches and copies that are captured into graphs: {count}. No graph is launched.",
     ),
     "graphs_captured": NoteWords(
         "[{count}] (launch is|launches are) captured into graphs.",
@@ -283,7 +283,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         ("rows_unread", "mostly_unread"),
         NoteWords(
             "[{count}] of {all} events (is of a kind that is|are of kinds that are) not read.",
-            "(It is|They are) in no figure. Most frequent: {names}.",
+            "(It is|They are) in no figure. (It is named|Examples are) {names}.",
         ),
     ),
     "memory_short": NoteWords(

@@ -155,6 +155,8 @@ class _Chooser:
         self._begun: dict[tuple[Any, Any], list[bool]] = {}
 
     def has(self, row: SliceRow) -> bool:
+        if self.plan.processes and str(row.pid) not in self.plan.processes:
+            return False
         if row.ph == "X":
             return self._has_complete(row)
         if row.ph == "M":

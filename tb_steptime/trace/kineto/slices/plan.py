@@ -24,7 +24,7 @@ from tb_steptime.trace.kineto.source import ReadProgress
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.step_marks import STEP_MARK, step_marks
 from tb_steptime.trace.steps import Step, find_steps, only_steps
-from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
+from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind, distinct_in
 
 _OF_STEPS = frozenset((*DEVICE_KINDS, Kind.RUNTIME, Kind.DRIVER))
 
@@ -36,6 +36,7 @@ class SlicePlan(msgspec.Struct, frozen=True):
     low_us, high_us  their time range, as the file counts it
     activity_us      device activities from here on may belong to it: when the first one that reaches into it begins
     launched         correlation ids of the launches of these steps, wherever the activities run
+    processes        those whose events belong to it, of a file of which one process is measured; empty: all
     called           the same for activities that run in their time, whoever launched them;  ops  external ids of these
     """
 
@@ -48,6 +49,7 @@ class SlicePlan(msgspec.Struct, frozen=True):
     launched: frozenset[int]
     called: frozenset[int]
     ops: frozenset[int]
+    processes: frozenset[str] = frozenset()
 
 
 def plan_slice(
@@ -104,7 +106,14 @@ def _plan(rows: ReadRows, steps: Sequence[Step], window: tuple[int, int], launch
         launched=_ids(events.correlation_id[launched]),
         called=_ids(events.correlation_id[within]),
         ops=_ids(events.external_id[within]),
+        processes=_processes(trace),
     )
+
+
+def _processes(trace: Trace) -> frozenset[str]:
+    if not any(note.id == "several-processes" for note in trace.notes):
+        return frozenset()
+    return frozenset(trace.threads[thread].pid for thread in distinct_in(trace.events.thread).tolist())
 
 
 def _ids(values: npt.NDArray[Any]) -> frozenset[int]:
