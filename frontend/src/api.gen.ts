@@ -602,7 +602,8 @@ export interface CodeLineSums {
  * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
  * last                   None unless every step ends with one of these collectives, and has others of them; None where
- * FSDP launches any of them, which gathers the parameters of layers that differ in size
+ * FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
+ * kernel of a layer behind the last one shows, too
  */
 export interface CollectiveRow {
   kind: string;
@@ -811,7 +812,7 @@ export interface CouldBe {
 
 /**
  * Ops of one kind, in the mean step.
- * usual_ns     their time in a step in which each op takes its lower median time
+ * usual_ns     their time in a step in which each op takes its lower median time; no more than self_ns
  * op, op_ns    the op with most of that time, and its time
  * calls        number of calls
  * dimensions   number of dimensions along which filters of convolutions, or windows of pooling, move for most of the
@@ -831,7 +832,7 @@ export interface CpuGroup {
  * An op on the CPU; means per step.
  * self_ns           its time without that of ops inside it, added up over the threads
  * usual_ns          its time in a step in which each call takes its lower median time, which is not affected by one
- * interruption
+ * interruption; no more than self_ns
  * dtype             type of the first input in most of that time, in torch's words; None if not recorded
  * allocated_bytes   bytes that it allocates on the CPU, without the ops inside it, whether or not they are freed; None
  * if memory was not recorded
@@ -853,6 +854,7 @@ export interface CpuOpRow {
  * pass_ns      the part of usual_ns in the op that writes the parameters, in one pass over them and their states
  * between_ns   time of Python between the ops of an update, lower median over the steps, without long gaps
  * fused        one op does the whole update of a parameter
+ * sparse       the update takes sparse gradients as well
  */
 export interface CpuOptimizer {
   name: string;
@@ -862,6 +864,7 @@ export interface CpuOptimizer {
   between_ns: number;
   calls: number;
   fused: boolean;
+  sparse: boolean;
 }
 
 /**
@@ -881,6 +884,7 @@ export interface CpuOptimizer {
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
  * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
  * waits for batches and the optimizer
+ * channels_last     oneDNN's convolutions spend most of their time on images whose channels come last
  */
 export interface CpuWork {
   ops: CpuOpRow[];
@@ -897,6 +901,7 @@ export interface CpuWork {
   table_fill_ns: number;
   slow_half: SlowHalf | null;
   short_gaps_ns: number;
+  channels_last: boolean;
 }
 
 /**
@@ -1503,10 +1508,12 @@ export interface FusibleChains {
 /**
  * The gain of one change per step, ns.
  * gain_ns        length of the replayed step minus that of the changed step; None where too much is unexplained
- * low_ns, high_ns  its range with and without each inferred kind of edge. It is widened by the relative difference of
- * the replayed and the recorded step, and by the unexplained share if that is more than 5 %
+ * low_ns, high_ns  its range with and without each inferred kind of edge, and what observes the ops. It is widened by
+ * the relative difference of the replayed and the recorded step, and by the unexplained share if that
+ * is more than 5 %
  * gain_after_ns  its gain after the changes that are listed before it
- * rests_on       inferred kinds of edges without which the gain differs by more than 5 % of the step
+ * rests_on       inferred kinds of edges, and the observer of the ops, without which the gain differs by more than 5 %
+ * of the step
  */
 export interface Gain {
   id: string;
@@ -1642,6 +1649,7 @@ export interface Hits {
  * summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
  * time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
  * but launch calls.
+ * judged: None where no step is left out, and without a device.
  * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
  * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute
  * without ops; outside_range: the named range with most of the time outside ops; held_interpreter: another thread that
@@ -1700,6 +1708,7 @@ export interface HostResult {
   without_cache: WithoutCache | null;
   anomaly: AnomalyChecks | null;
   between_ops_ns: number;
+  judged: JudgedRows | null;
 }
 
 /**
@@ -1932,6 +1941,8 @@ export interface JobChange {
  * stalled           number of collectives that take far longer than the others on all ranks
  * stalled_ns, stalled_exposed_ns   their time beyond the median, as parts of transfer_ns and of exposed_ns; the latter
  * also has off_ns
+ * larger, larger_ns   number of the last all-gathers of the steps that gather more than the others, and their part of
+ * transfer_ns
  */
 export interface JobCollective {
   kind: string;
@@ -1957,6 +1968,8 @@ export interface JobCollective {
   stalled_ns: number;
   stalled_exposed_ns: number;
   off_ns: number;
+  larger: number;
+  larger_ns: number;
 }
 
 /**
@@ -1983,6 +1996,7 @@ export interface JobEvidence {
  * optimizer       class of the optimizer with the most recorded steps, such as "AdamW"
  * server          the server that runs an inference; None for a script
  * schedules_ahead  whether frames show that the server schedules the next batch while the device works
+ * compiles        whether torch.compile has code for the GPUs; True if these are not known
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */
@@ -2002,6 +2016,7 @@ export interface JobKind {
   server: "sglang" | "vllm" | null;
   schedules_ahead: boolean;
   idle_gpu: string | null;
+  compiles: boolean;
 }
 
 /**
@@ -2139,6 +2154,22 @@ export interface JobTimeline {
   cells: string;
   path: LanePiece[];
   arrivals: LaneArrivals[];
+}
+
+/**
+ * What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
+ * steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
+ * HostResult, and communication as in OverviewResult.
+ */
+export interface JudgedRows {
+  steps: number[];
+  sites: SiteRow[];
+  blocking: BlockingRow[];
+  blocking_bubble_ns: number;
+  copies: CopyRow[];
+  pauses: Pause[];
+  exchange_ns: number;
+  communication: Communication | null;
 }
 
 /**
@@ -4281,7 +4312,7 @@ export interface SlowBatch {
  * Products of 16 bits on a CPU without instructions for them, in the mean step.
  * usual_ns    their time in a step in which each op takes its lower median time
  * rate        operations per ns of that time
- * fp32_rate   the same of the recording's products in FP32, or else one that each CPU reaches
+ * fp32_rate   the same of the recording's products in FP32, or else one that such a CPU reaches
  */
 export interface SlowHalf {
   dtype: string;
@@ -4858,6 +4889,8 @@ export interface Waterfall {
  * pauses_alone_ns   what the only recorded step gains if its calls and ops are not interrupted, and other ranks
  * arrive at its collectives as recorded; None if exchanges do not set the pace, and with several
  * steps, as the replayed one hardly has such pauses
+ * observed_ns       what the mean step takes at least because something besides the profiler observes its ops; gains
+ * include it
  * sets              all sets of the changes with the largest gains, including changes that help only after others;
  * empty if the replay is not trusted
  */
@@ -4882,6 +4915,7 @@ export interface WhatIf {
   half_host_ns: number;
   alone_ns: number;
   pauses_alone_ns: number | null;
+  observed_ns: number;
 }
 
 /**

@@ -164,7 +164,14 @@ describe("the Host view", () => {
       dtype: "float",
       allocated_bytes: null,
     };
-    const others = { double_backward: false, recurrent_share: 0, table_fill_ns: 0, slow_half: null, short_gaps_ns: 0 };
+    const others = {
+      double_backward: false,
+      recurrent_share: 0,
+      table_fill_ns: 0,
+      slow_half: null,
+      short_gaps_ns: 0,
+      channels_last: false,
+    };
     const cpu = { ...work, ...others, ops: [op], threads: 1, cores: null };
     const alone = { ...RESULT, device: null, unknown: because("no_gpu_activity"), bound: "cpu" as const, cpu };
     const page = draw(alone);
