@@ -160,7 +160,7 @@ def _bytes_of(shapes: str, dtypes: str) -> int:
         shape, dtype = msgspec.json.decode(shapes)[0], msgspec.json.decode(dtypes)[0]
         size = math.prod(float(each) for each in shape) * _ITEM_BYTES.get(dtype.lower(), 0)
         return int(size) if size <= TOO_MANY_BYTES else 0  # no such tensor exists: the shape is damaged
-    except (msgspec.DecodeError, IndexError, TypeError, ValueError, AttributeError, OverflowError):
+    except (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, OverflowError):
         return 0
 
 

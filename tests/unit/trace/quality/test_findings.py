@@ -527,7 +527,9 @@ class TestUnrecordedDevice:
                          inputs={"a": ("[[1000000,3200],[]]", '["float","Scalar"]')})  # fmt: skip
         assert found(trace) == []
 
-    @pytest.mark.parametrize("shape", ["[[1e300,1e300]]", "[[99999999999999999999]]", "[[-5,3]]", "[]", '["x"]', "{"])
+    @pytest.mark.parametrize(
+        "shape", ["[[1e300,1e300]]", "[[99999999999999999999]]", "[[-5,3]]", "[]", '["x"]', "{", "{}"]
+    )
     def test_a_shape_that_no_tensor_has(self, shape: str) -> None:
         assert found(timeline("op | aaa |", names={"a": "aten::pow"}, inputs={"a": (shape, '["float"]')})) == []
 
