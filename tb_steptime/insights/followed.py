@@ -23,7 +23,7 @@ class Followed(msgspec.Struct, frozen=True):
 FOLLOWED: dict[str, Followed] = {
     "anomaly_detection": Followed(1, 0.73, 0.73, 0.73),
     "cpu_compiles": Followed(1, 0.73, 0.73, 0.73),
-    "cpu_optimizer": Followed(3, 0.54, 0.98, 1.02),
+    "cpu_optimizer": Followed(4, 0.89, 0.98, 1.02),
     "each_micro_batch": Followed(1, 0.98, 0.98, 0.98),
     "epoch_starts": Followed(1, 0.96, 0.96, 0.96),
     "input_bound": Followed(3, 0.38, 0.57, 1.56),
@@ -33,9 +33,9 @@ FOLLOWED: dict[str, Followed] = {
     "no_workers": Followed(4, 0.98, 1.84, 2.23),
     "python_loop": Followed(6, 0.38, 0.9, 1.99),
     "recurring_steps": Followed(2, 0.44, 0.67, 0.89),
-    "slow_half": Followed(1, 0.98, 0.98, 0.98),
+    "slow_half": Followed(1, 0.84, 0.84, 0.84),
     "slow_worker": Followed(1, 0.94, 0.94, 0.94),
-    "sparse_gradients": Followed(1, 0.69, 0.69, 0.69),
+    "sparse_gradients": Followed(2, 0.35, 0.53, 0.7),
     "straggler": Followed(4, 0.66, 1.08, 1.55),
     "without_cache": Followed(1, 1.2, 1.2, 1.2),
 }

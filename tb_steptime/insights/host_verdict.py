@@ -375,7 +375,7 @@ _LEAST_STEP_NS = 1_000_000
 
 def has_only_calls(facts: Facts) -> bool:
     """Whether nothing is recorded but calls that bring the device no work."""
-    return any(finding.id == "no_work" for finding in facts.overview.findings)
+    return facts.has_finding("no_work")
 
 
 def holds_no_work(facts: Facts) -> bool:

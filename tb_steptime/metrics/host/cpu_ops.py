@@ -209,7 +209,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer
-    channels_last     oneDNN's convolutions spend most of their time on images whose channels come last
+    channels_last     oneDNN's convolutions spend most of their time on images whose channels come last; None if there
+                      are none
     """
 
     ops: list[CpuOpRow]
@@ -226,7 +227,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     table_fill_ns: int = 0
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
-    channels_last: bool = False
+    channels_last: bool | None = None
 
     def lasting_ns(self, row: CpuOpRow | CpuGroup) -> int:
         """The time of ops in the mean step if they had the share of it that they have of a step in which no op is

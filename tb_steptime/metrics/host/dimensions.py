@@ -25,12 +25,13 @@ _OF_ONEDNN = expression(r"aten::mkldnn_convolution$")
 _DESCRIBES, _RESIZES = (expression(rf"aten::{name}_$") for name in ("as_strided", "resize"))
 
 
-def channels_last(trace: Trace, rows: Int64) -> bool:
-    """Whether oneDNN's convolutions among these ops spend most of their time on images whose channels come last."""
+def channels_last(trace: Trace, rows: Int64) -> bool | None:
+    """Whether oneDNN's convolutions among these ops spend most of their time on images whose channels come last; None
+    if there are none."""
     events = trace.events
     mine = rows[are_named(trace, rows, _OF_ONEDNN.match)]
     if not len(mine):
-        return False
+        return None
     described, resized = (
         is_in(mine, innermost(trace, mine, rows_named(trace, (Kind.CPU_OP,), inside.match)))
         for inside in (_DESCRIBES, _RESIZES)

@@ -20,7 +20,7 @@ OPTIMIZER_FRACTION = 0.10
 _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with AVX-512 BF16 or AMX'
 #: The layout of images: other inputs than those with 4 dimensions have no such layout.
 _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
-_IF_IMAGES = ": only where they have 4 dimensions"
+_IF_IMAGES, _UNLESS_SET = ", where they have 4 dimensions", "; unless this is set already"
 _IMAGE_DIMENSIONS = 2
 #: Part of the name of torch's own convolution. For FP32, torch uses oneDNN only from a batch of 16 or two threads on,
 #: or for larger filters; for FP64 never.
@@ -425,9 +425,10 @@ def _layout(work: CpuWork, group: CpuGroup) -> str | None:
     """Returns the code of the layout for images; None if most of the time is not spent on images, or they have it."""
     if work.channels_last:
         return None
-    if group.dimensions is None:
-        return _CHANNELS_LAST + _IF_IMAGES
-    return _CHANNELS_LAST if group.dimensions == _IMAGE_DIMENSIONS else None
+    if group.dimensions not in (None, _IMAGE_DIMENSIONS):
+        return None
+    limits = (_IF_IMAGES if group.dimensions is None else "") + (_UNLESS_SET if work.channels_last is None else "")
+    return _CHANNELS_LAST + limits
 
 
 def _dtype(work: CpuWork, group: CpuGroup) -> str | None:

@@ -303,10 +303,11 @@ def test_a_single_op_is_not_compiled():
 
 def test_pooling_has_a_layout_that_is_faster_and_no_type():
     card = cards(judged(timeline("step | 0000011111 |\nop | pppm.pppm. |", names=NAMES | {"p": "aten::max_pool2d"})))
-    assert card["cpu_ops"].how == "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+    assert card["cpu_ops"].how == _LAYOUT
 
 
-_LAYOUT = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+_SET = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
+_LAYOUT = _SET + "; unless this is set already"  # no convolution shows the layout
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,7 @@ _LAYOUT = "model = model.to(memory_format=torch.channels_last)  # the inputs too
         ("aten::max_pool2d", None, _LAYOUT),
         ("aten::max_pool1d", None, None),
         ("aten::avg_pool1d", "[[16,8,1,512],[],[]]", None),
-        ("aten::mul", None, _LAYOUT + ": only where they have 4 dimensions"),
+        ("aten::mul", None, _SET + ", where they have 4 dimensions; unless this is set already"),
         ("aten::mul", "[[16,8,32,16],[],[]]", _LAYOUT),
         ("aten::mul", "[[16,8,1,512],[],[]]", None),
         ("aten::mul", "[[8,1,512],[],[]]", None),
@@ -335,7 +336,7 @@ def test_pooling_along_one_dimension_has_no_layout_of_images(function: str, shap
     ("ops", "how"),
     [
         ("ggggmmmm..", None),  # nothing can be set for what takes most, and 16 bits may take longer
-        ("ggggcccc..", _LAYOUT + ": only where they have 4 dimensions"),
+        ("ggggcccc..", _SET + ", where they have 4 dimensions"),
         ("gggmmmm...", ""),
     ],
 )
