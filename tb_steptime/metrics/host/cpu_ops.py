@@ -15,9 +15,10 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.op_flops import work_of
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
+from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
+from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
 from tb_steptime.metrics.memory.by_op import op_bytes
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, host_courses, optimizer_class, site_of
@@ -77,29 +78,6 @@ _SPARSE_UPDATES = {
 }
 #: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
 _RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
-#: Products that run no op inside them.
-_PRODUCTS = expression(r"aten::(mm|addmm|bmm|baddbmm)$")
-#: Types of 16 bits, by their names in torch without the namespace.
-_HALF = {"c10::BFloat16": "BF16", "c10::Half": "FP16"}
-#: Minimum number of operations of a product for its fixed cost of 1 to 5 us not to show in its rate.
-LEAST_FLOPS = 4_000_000
-#: Minimum size of each side of such a product: one of few rows takes as long as its weights are read, and in FP32 these
-#: are twice as many bytes.
-_LEAST_SIDE = 32
-#: Maximum rate of products of 16 bits that a CPU computes without instructions for them, as a share of that of the
-#: recording's products in FP32. One core with AVX2 reaches 50 to 70 operations per ns in FP32; in 16 bits 10 to 17
-#: where the second matrix is transposed, as in a linear layer, 18 to 31 and in FP16 5 where the first one is, as for
-#: gradients of weights, and 1 to 3 otherwise. With AVX-512 BF16 or AMX 16 bits are faster than FP32. Both rates are of
-#: the same cores under the same load.
-_FAR_BELOW_FP32 = 0.5
-#: Minimum time of such a product, so that calling it and waking threads, some 20 us, is little of it.
-_LONG_PRODUCT_NS = 100_000
-#: Maximum rate, in operations per ns, where the recording has no products in FP32: with AVX-512 BF16 or AMX a core
-#: exceeds 100.
-WITHOUT_INSTRUCTIONS = 20.0
-#: Rate in FP32 where the recording has no such product: at least this many times that of 16 bits, 4 times or more as
-#: measured, and at least this rate, which one core with AVX2 exceeds.
-FP32_TIMES, FP32_RATE = 3.0, 8.0
 #: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
 #: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
 _OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
@@ -175,20 +153,6 @@ class CpuOptimizer(msgspec.Struct, frozen=True):
     calls: float
     fused: bool
     sparse: bool = False
-
-
-class SlowHalf(msgspec.Struct, frozen=True):
-    """Products of 16 bits on a CPU without instructions for them, in the mean step.
-
-    usual_ns    their time in a step in which each op takes its lower median time
-    rate        operations per ns of that time
-    fp32_rate   the same of the recording's products in FP32, or else one that such a CPU reaches
-    """
-
-    dtype: str
-    usual_ns: int
-    rate: float
-    fp32_rate: float
 
 
 class CpuWork(msgspec.Struct, frozen=True):
@@ -280,7 +244,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
         recurrent_share=_recurrent_share(trace, rows, own_ns),
         table_fill_ns=_table_fill_ns(trace, rows, own_ns),
-        slow_half=_slow_half(trace, rows, own_ns),
+        slow_half=slow_half(trace, rows, own_ns),
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
         channels_last=channels_last(trace, rows),
     )
@@ -295,46 +259,6 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
     return float(own_ns[forward][inside].sum() / max(int(own_ns[forward].sum()), 1))
 
 
-def _slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
-    by_type = _flops_by_type(trace, rows)
-    half = max(by_type.keys() & _HALF.keys(), key=lambda dtype: by_type[dtype].sum(), default=None)
-    if half is None:
-        return None
-    at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
-    if "float" not in by_type:
-        fp32_rate = max(FP32_RATE, FP32_TIMES * rate)
-        return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate <= WITHOUT_INSTRUCTIONS else None
-    fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1]
-    calls = int((by_type[half] > 0).sum()) / len(find_steps(trace).steps)
-    slow = rate <= _FAR_BELOW_FP32 * fp32_rate and at >= _LONG_PRODUCT_NS * calls
-    return SlowHalf(_HALF[half], at, rate, fp32_rate) if slow else None
-
-
-def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:
-    """The usual time of these products in the mean step, and their operations per ns of it. flops: of each row."""
-    steps, mine = find_steps(trace), flops > 0
-    usual_ns = _usual_ns(steps.start_ns, trace.events.start_ns[rows[mine]], own_ns[mine])
-    return usual_ns, float(flops.sum()) / len(steps.steps) / max(usual_ns, 1)
-
-
-def _flops_by_type(trace: Trace, rows: Int64) -> dict[str, Int64]:
-    """By the type of the first matrix, the operations of each row; 0 for all but large products."""
-    events, found = trace.events, dict[str, Int64]()
-    if events.shapes is None or events.dtypes is None:
-        return found
-    mine = np.flatnonzero(
-        are_named(trace, rows, _PRODUCTS.match) & (events.shapes[rows] >= 0) & (events.dtypes[rows] >= 0)
-    )
-    inputs = np.stack([column[rows[mine]] for column in (events.name, events.shapes, events.dtypes)], axis=1)
-    distinct, kind = np.unique(inputs, axis=0, return_inverse=True)
-    for place, (name, shapes, dtypes) in enumerate(distinct.tolist()):
-        work = work_of(trace.strings[name], trace.inputs[shapes], trace.inputs[dtypes])
-        if work is not None and work.flops >= LEAST_FLOPS and min(work.lengths) >= _LEAST_SIDE:
-            flops = found.setdefault(work.dtype, np.zeros(len(rows), np.int64))
-            flops[mine[kind == place]] = work.flops
-    return found
-
-
 def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
     events, steps = trace.events, find_steps(trace)
     nodes = rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)
@@ -345,7 +269,7 @@ def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
     mine = are_named(trace, rows, _FILLS.match) & (innermost(trace, alone, rows) >= 0)
     if not mine.any():
         return 0
-    return _usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
+    return usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
@@ -388,7 +312,7 @@ def _group(trace: Trace, id: CpuGroupId, rows: Int64, own_ns: Int64) -> CpuGroup
     return CpuGroup(
         id,
         int(own_ns.sum()) // number,
-        _usual_ns(steps.start_ns, trace.events.start_ns[rows], own_ns),
+        usual_ns(steps.start_ns, trace.events.start_ns[rows], own_ns),
         trace.strings[longest],
         usual[longest],
         len(rows) / number,
@@ -412,7 +336,7 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
     if not len(rows):
         return None
     names, windows = trace.events.name[rows], find_steps(trace)
-    steps, usual_ns = len(windows.steps), _usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns)
+    steps = len(windows.steps)
     different = distinct_in(names).tolist()
     writes = [each for each in different if trace.strings[each] == _WRITES]
     name = optimizer_class(trace) or ""
@@ -420,7 +344,7 @@ def _optimizer(trace: Trace, rows: Int64, own_ns: Int64, left_out: Intervals) ->
     return CpuOptimizer(
         name,
         int(own_ns.sum()) // steps,
-        usual_ns,
+        usual_ns(windows.start_ns, trace.events.start_ns[rows], own_ns),
         sum(_usual_by_name(trace, rows, own_ns, writes).values()),
         _between_ns(trace, rows, left_out),
         len(names) / steps,
@@ -460,23 +384,8 @@ def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -
     events, steps = trace.events, find_steps(trace).start_ns
     chosen = {name: np.flatnonzero(events.name[rows] == name) for name in names}
     return {
-        name: _usual_ns(steps, events.start_ns[rows[mine]], own_ns[mine]) for name, mine in chosen.items() if len(mine)
+        name: usual_ns(steps, events.start_ns[rows[mine]], own_ns[mine]) for name, mine in chosen.items() if len(mine)
     }
-
-
-def _usual_ns(steps: Int64, start: Int64, own_ns: Int64) -> int:
-    """Estimated time in the mean step: the lower median over the steps that run any of the ops, times the share of
-    these steps. The median is taken per op if these steps run equally many, and of their sums otherwise. An optimizer
-    that updates in each fourth step has a quarter of its time. No more than the mean, which is less where few steps run
-    them faster."""
-    step = np.searchsorted(steps, start, side="right") - 1
-    by_step = [own_ns[step == each] for each in distinct_in(step).tolist()]
-    middle = (len(by_step) - 1) // 2
-    if len({len(each) for each in by_step}) == 1:
-        usual_ns = int(np.sort(np.stack(by_step), axis=0)[middle].sum())
-    else:
-        usual_ns = int(sorted(each.sum() for each in by_step)[middle])
-    return min(usual_ns * len(by_step), int(own_ns.sum())) // len(steps)
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:
