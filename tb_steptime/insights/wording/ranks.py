@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 
 from tb_steptime.insights.base import Headline, Titles
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.card_text import listed
 from tb_steptime.insights.wording.pipeline import pipeline_headline
 from tb_steptime.insights.wording.reasons import explain
@@ -51,7 +52,7 @@ _NAMED: tuple[CauseId, ...] = ("more_work", "slower_kernels", "gpu_interrupted")
 
 def ranks_headline(job: JobRanks) -> Headline:
     """Returns the headline for at least two ranks: which one delays the others and why, or which ones together, or that
-    none does, or why that is not known."""
+    none does and how long they exchange data, or why that is not known."""
     if job.pipeline is not None and job.balance in (None, "balanced"):
         return Headline(pipeline_headline(job.pipeline))
     if job.unmatched is not None or job.balance is None or not job.ranks:
@@ -68,14 +69,25 @@ def ranks_headline(job: JobRanks) -> Headline:
         why = why_late(deciding[0]) if deciding else None
         gain = _gain(job, turns_gain_ns(job), deciding[0].causes if deciding else [], len(deciding))
         return Headline(_taking_turns(job), _both(why, gain))
-    waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
-    return Headline(phrase(waits, **_mean_wait(job)))
+    return Headline(_balanced(job))
 
 
 def ranks_sentences(job: JobRanks) -> list[Phrase]:
     """Returns the headline as sentences: who makes the others wait, why, and what a step takes without."""
     headline = ranks_headline(job)
     return [headline.verdict] if headline.action is None else [headline.verdict, headline.action]
+
+
+def _balanced(job: JobRanks) -> Phrase:
+    transfer_ns = job.exchange.exposed_transfer_ns - job.exchange.exposed_stall_ns if job.exchange else 0
+    if transfer_ns >= WARNING_FRACTION * step_ns(job):
+        words = (
+            "[For {transfer} a step, ranks only exchange data] ({share} of it), waits not counted. No rank delays the "
+        )
+        share = fraction(transfer_ns / step_ns(job))
+        return phrase(words + "others.", transfer=ns(transfer_ns), share=share)
+    waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
+    return phrase(waits, **_mean_wait(job))
 
 
 def _straggler(job: JobRanks, late: LateRank) -> Phrase:

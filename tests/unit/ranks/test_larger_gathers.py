@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.insights.job_rules import judge_job
+from tb_steptime.insights.wording.ranks import ranks_headline
 from tb_steptime.ranks.job import job_ranks
 from tb_steptime.ranks.spans import RankFacts, RankSpan, rank_span
 from tests.drawn.cards import analysed
@@ -60,3 +61,5 @@ def test_a_last_all_gather_that_gathers_more_is_a_transfer(behind: tuple[int, in
     assert [note.id for note in job.notes if note.id == "collectives_stalled"] == ["collectives_stalled"] * (not more)
     assert job.exchange is not None
     assert job.exchange.exposed_stall_ns == stalled_ns
+    headline = ranks_headline(job).verdict.values
+    assert headline["transfer"].value == job.exchange.exposed_transfer_ns - stalled_ns
