@@ -3680,8 +3680,8 @@ export interface RankRow {
  * ranks are read, of how many. causes: why each of job.late is late, in words; turns: each of job.imbalance_causes,
  * which are of the late rank of each step. path: what the step consists of, None where that is not known; pipeline:
  * which one the ranks are, None for none. experts: why the tokens of its experts are not known, a sentence each.
- * what_if: job.what_if in words. do_first: what the first of the insights says to do and what it gains, None without
- * insights. simulated: what a simulator says of it.
+ * what_if: job.what_if in words. do_first: what the first of the insights says to do and what it gains; None where no
+ * gain is computed for it, as then what limits each rank says more. simulated: what a simulator says of it.
  */
 export interface RanksPage {
   headline: Headline;

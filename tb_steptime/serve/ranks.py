@@ -289,6 +289,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
             headline, None, [], spans, read, all_spans, {}, [], [], None, None, [], None, [], [], None, simulated
         )
     insights = judge_job(found)
+    gains = bool(insights) and (insights[0].gain_ns > 0 or bool(insights[0].later_ns))
     return RanksPage(
         headline=ranks_headline(found),
         job=found,
@@ -305,7 +306,7 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
         what_if=None if found.what_if is None else _what_if(found.what_if),
         notes=[worded(note) for note in found.notes],
         insights=insights,
-        do_first=do_first(insights[0]) if insights else None,
+        do_first=do_first(insights[0]) if gains else None,
         simulated=simulated,
     )
 

@@ -1,6 +1,7 @@
 """The ranks of a simulated job: what the tab's server answers, what a report holds, and what the commands print."""
 
 import json
+import shutil
 import threading
 import time
 
@@ -16,6 +17,7 @@ from tb_steptime.serve.served import UnknownSpan
 from tb_steptime.serve.store import Store
 from tb_steptime.text.printer import duration, percent, plain
 from tests.drawn.demo import measure_all
+from tests.drawn.real_traces import real_path
 from tests.drawn.small_trace import write_trace
 from tests.truth.simulate.rank_jobs import Declared, run, write
 
@@ -157,6 +159,18 @@ def test_one_rank_of_a_job_says_what_is_missing(store):
     page = store.ranks.page(spans_of(store, "part")[0], work=False)
     assert (page.job, page.do_first) == (None, None)
     assert page.headline.verdict.template == "[One of {all} ranks was recorded here.]"
+
+
+def test_a_job_whose_card_promises_nothing_leaves_the_first_place_to_each_rank(tmp_path):
+    (tmp_path / "job").mkdir()
+    for rank, recorded in enumerate(sorted(real_path("traces_world/llama_tp2_rtx4090").iterdir())):
+        shutil.copy(recorded, tmp_path / "job" / f"rank{rank}_trace.json.gz")
+    measure_all(tmp_path)
+    made = Store(parse_places(str(tmp_path), ""))
+    page = made.ranks.page(spans_of(made, "job")[0], work=False)
+    made.close()
+    assert [(card.id, card.gain_ns) for card in page.insights] == [("larger_gathers", 0)]
+    assert page.do_first is None
 
 
 def test_a_process_alone_has_nothing_to_be_held_against(tmp_path):
