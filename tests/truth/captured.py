@@ -52,8 +52,9 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
     )
     strings = [*trace.strings.strings, "cudaGraphLaunch", "another_kernel<float>", "fused_kernel<float>"]
     launch, another, fused = (len(trace.strings) + place for place in range(3))
-    kind[np.isin(kind, (Kind.CPU_OP, Kind.PYTHON))] = Kind.OTHER
-    kind[origins.call[origins.call >= 0]] = Kind.OTHER
+    # what the replay of a graph leaves out becomes a mark, which no measurement reads
+    kind[np.isin(kind, (Kind.CPU_OP, Kind.PYTHON))] = Kind.MARK
+    kind[origins.call[origins.call >= 0]] = Kind.MARK
     external[kernel] = -1
     for each in np.unique(step).tolist():
         mine = np.flatnonzero((step == each) & (origins.call >= 0))
@@ -68,7 +69,7 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
     if changed == "fused":
         for one, other in _pairs(trace, step, chosen):
             if kept[one] and kept[other]:
-                name[kernel[one]], kind[kernel[other]], kept[other] = fused, Kind.OTHER, False
+                name[kernel[one]], kind[kernel[other]], kept[other] = fused, Kind.MARK, False
                 doing[one] = (one, other)
     table = KernelTable(
         *(None if column is None else column[kept] for column in msgspec.structs.astuple(trace.kernels))
