@@ -127,7 +127,10 @@ def starts_up(trace: Trace) -> bool:
 
 def _first_tensor(trace: Trace) -> Int64:
     """Returns the row of the first op that makes a tensor, if it is far longer than all later ones, or the only one,
-    and no call in it shows what takes the time: in no step does that take so long."""
+    and no call in it shows what takes the time: in no step does that take so long. None in recordings of several steps,
+    in which the later ones show it."""
+    if len(find_steps(trace).steps) > 1:
+        return np.empty(0, np.int64)
     events, rows = trace.events, rows_named(trace, (Kind.CPU_OP,), _MAKES_TENSOR.__contains__)
     first, length = rows[:1], events.dur_ns[rows]
     if not len(rows) or length[0] < max(LONG_NS, TIMES_LONGER * length[1:].max(initial=0)):
