@@ -53,8 +53,8 @@ def changes(trace: Trace) -> dict[str, Change]:
 def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
     """The step with its ops launched as graphs: their time on the host vanishes, together with that of the launches in
     them. Python between ops and the optimizer stay unchanged; at inference, Python within modules vanishes too, since a
-    graph holds the whole forward pass. No change where the step has no kernel, where graphs are captured again and
-    again, since more of these help nothing, or where the recording is that of their capture."""
+    graph holds the whole forward pass. No change where the step has no kernel, or where graphs are captured again
+    and again, or captured for the first time: more graphs do not help there."""
     ran = trace.events.kind[step.graph.event[step.graph.on_device]]
     captures = recaptures(trace) is not None or captured_share(trace) >= CAPTURED_FRACTION
     if captures or not (ran == Kind.KERNEL).any():

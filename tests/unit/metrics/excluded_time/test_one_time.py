@@ -163,6 +163,19 @@ def test_the_first_op_that_only_makes_a_tensor_is_not_that_long_in_every_step(
     assert causes_ms(trace) == expected
 
 
+def test_of_several_steps_the_later_ones_show_how_long_making_a_tensor_takes():
+    trace = timeline(
+        f"""
+        step     | {"0" * 24}{"1" * 24} |
+        op       | {"..aaaaaaaaaaaa":.<24}{"":.<24} |
+        runtime  | {("." * 22 + "k.") * 2} |
+        kernel 7 | {("." * 23 + "k") * 2} |""",
+        cell_ns=84_000,
+        names={"a": "aten::empty"},
+    )
+    assert causes_ms(trace) == []
+
+
 def test_loading_has_a_name_or_a_pattern():
     trace = timeline(
         """
