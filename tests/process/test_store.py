@@ -538,7 +538,7 @@ def test_many_threads_may_ask_at_once(logs, opened):
         thread.join()
     assert failures == []
     assert all(entry.state is SpanState.READY for entry in all_read(opened).values())
-    assert opened.reader.queue.places() == {}
+    until(lambda: opened.reader.queue.places() == {})  # a span is ready a moment before its thread leaves the queue
 
 
 @needs("traces")
