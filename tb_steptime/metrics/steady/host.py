@@ -204,8 +204,8 @@ def _of_ops(
 ) -> tuple[Int64, UInt8]:
     """Returns the excess of each stretch and its kind, including that of ops with unusual calls: the time of an op
     beyond the steady duration of its site is attributed to its longest stretches that have no equivalent in other calls
-    of the op."""
-    excess, kind = found.excess_ns.copy(), found.kind.copy()
+    of the op. It is added to the columns of `found` itself, which are as long as the stretches."""
+    excess, kind = found.excess_ns, found.kind
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
     key = (stretches.thread.astype(np.int64) << _BITS) + stretches.start_ns
