@@ -7,7 +7,8 @@ import gc
 import os
 import re
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -23,6 +24,8 @@ hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("deep", deadline=None, max_examples=400)
 hypothesis.settings.load_profile("quick")
 
+
+ROOT = Path(__file__).parents[1]
 
 #: New containers between two collections of garbage, ten times as many as usual.
 GARBAGE_EVERY = 10_000
@@ -42,8 +45,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(GARBAGE_EVERY, *gc.get_threshold()[1:])
 
 
-#: Modules whose tests may say more where torch or real traces are: they speak of one of them, or import what does.
-MAY_SAY_MORE = re.compile(r"torch|real_|\btrace_path\b|tests\.(fuzz|judged|truth)\b")
+#: What a module speaks of whose tests may say more where torch or real traces are.
+OF_TORCH_OR_REAL_TRACES = re.compile(r"torch|real_|\btrace_path\b")
+#: Modules that read real traces or train where they can, as another module imports or runs them:
+#: `from tests.judged import corpus`, `-m tests.fuzz`.
+WHERE_THEY_CAN = r"tests\.(?:fuzz|judged|truth)\b[\w.]*"
+IMPORTED = re.compile(rf"\bfrom ({WHERE_THEY_CAN}) import ([\w, ]+|\([^)]*\))|\b({WHERE_THEY_CAN})")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -59,11 +66,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@cache
+def may_say_more(module: Path) -> bool:
+    """Whether its tests may say more where torch or real traces are: it speaks of one of them, or imports what does."""
+    seen, left = {module}, [module]
+    while left:
+        text = left.pop().read_text("utf-8")
+        if OF_TORCH_OR_REAL_TRACES.search(text):
+            return True
+        new = set(_imported(text)) - seen
+        seen |= new
+        left += new
+    return False
+
+
+def _imported(text: str) -> Iterator[Path]:
+    for package, imported, mentioned in IMPORTED.findall(text):
+        inside = [module for name in re.findall(r"\w+", imported) for module in _files(f"{package}.{name}")]
+        yield from inside or _files(mentioned or package)
+
+
+def _files(module: str) -> list[Path]:
+    path = ROOT.joinpath(*module.split("."))
+    return [file for file in (path.with_suffix(".py"), path / "__init__.py", path / "__main__.py") if file.is_file()]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if noted := config.getoption("leave_passed"):
         passed = set(noted.read_text("utf-8").splitlines())
         modules = {item.path for item in items}
-        same = {path for path in modules if not MAY_SAY_MORE.search(path.read_text("utf-8"))}
+        same = {path for path in modules if not may_say_more(path)}
         left_out = [item for item in items if item.path in same and item.nodeid in passed]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]

@@ -11,7 +11,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-#: Only the first of these modules has results that do not depend on whether torch and real traces are available.
+#: Only the first two of these modules have results that do not depend on whether torch and real traces are available.
 DRAWN = {
     "test_plain": """
         import pytest
@@ -23,6 +23,12 @@ DRAWN = {
         def test_of(name):
             if name == "b":
                 pytest.skip("not yet")
+        """,
+    "test_drawn": """
+        from tests.fuzz import checks
+
+        def test_draws():
+            pass
         """,
     "test_recorder": """
         def test_records_with_torch():
@@ -50,8 +56,9 @@ def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_tr
     pytester.makepyfile(**DRAWN)
     noted = tmp_path / "passed"
     shared = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=4, skipped=1)
+    pytester.runpytest_inprocess(*shared, f"--note-passed={noted}").assert_outcomes(passed=5, skipped=1)
     assert noted.read_text().split() == [
+        "test_drawn.py::test_draws",
         "test_measured.py::test_pairs",
         "test_plain.py::test_of[a]",
         "test_plain.py::test_passes",
