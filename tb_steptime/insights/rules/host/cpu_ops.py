@@ -307,12 +307,12 @@ _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
 _ROWS_UNKNOWN = phrase("The time is measured; how many rows of the tables a batch needs is not.")
 _SPARSE_ESTIMATED = phrase("The time is measured; what the rows of a batch take alone is estimated.")
 _FILLED = phrase(
-    "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with SGD up to "
-    "twice as much for its pass over them."
+    "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with SGD up "
+    "to twice as much for its pass over them."
 )
 _SAVED = phrase(
-    "Own time of the ops that fill gradients of embeddings, and of the optimizer's on them, each by its lower median over "
-    "the steps, less twice the share of rows for which a batch has indices."
+    "Own time of the ops that fill gradients of embeddings, and of the optimizer's on them, each by its lower median "
+    "over the steps, less twice the share of rows for which a batch has indices."
 )
 
 
