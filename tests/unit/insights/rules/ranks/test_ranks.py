@@ -254,6 +254,16 @@ def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, said
     assert more.startswith(f" For {said} of these waits, the CPU of another rank is at work") if said else not more
 
 
+@pytest.mark.parametrize(("later_ms", "said"), [(100, False), (99, True)])
+def test_the_path_of_a_step_says_that_it_holds_one_time_work(later_ms: int, said: bool):
+    job = deciding(PathRank(0, 30 * MS, STOPS))
+    path = path_text(
+        msgspec.structs.replace(job, what_if=msgspec.structs.replace(replayed(), later_step_ns=later_ms * MS))
+    )
+    assert path is not None
+    assert ("one-time work" in path.template) is said
+
+
 def replayed(*changes: JobChange, trusted: bool = True) -> JobReplay:
     return JobReplay(4, 30, 100 * MS, 100 * MS, 0.0, trusted, True, 100 * MS, list(changes))
 
