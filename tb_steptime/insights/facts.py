@@ -241,11 +241,13 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def unrecorded_ns(self) -> int:
-        """Returns how long a step launched work waits although nothing that is recorded runs on the main device, nor on
-        another one of the process."""
+        """Returns how long a step launched work waits at least although nothing that is recorded runs on the main
+        device, nor on another one of the process: a wait for another device lasts as long as its work."""
         if self.idle is None:
             return 0
-        return self.idle.unrecorded_work + (self.idle.dependency if len(self.host.devices) == 1 else 0)
+        steps, others = self.judged_steps, [each for each in self.host.devices if each.device != self.host.device]
+        others_ns = sum(each.busy_ns[step] for each in others for step in steps) // len(steps)
+        return self.idle.unrecorded_work + max(self.idle.dependency - others_ns, 0)
 
     @cached_property
     def idle(self) -> IdleNs | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tb_steptime.analyses.tensor_cores import DeviceSplit
 from tb_steptime.insights.base import Confidence, Headline, Insight
 from tb_steptime.insights.facts import Facts, little_is_judged
-from tb_steptime.insights.host_verdict import RECORD_LATER, has_only_calls, holds_no_work, judge_span
+from tb_steptime.insights.host_verdict import ends_early, has_only_calls, holds_no_work, judge_span
 from tb_steptime.insights.largest import largest_kernels, nothing_waits
 from tb_steptime.insights.rules.data_loading.loader_waits import shares
 from tb_steptime.insights.severity import WARNING_FRACTION, most_gain
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def overview(facts: Facts, insights: list[Insight]) -> Headline:
     if little_is_judged(facts):
-        return Headline(judge_span(facts).text, RECORD_LATER)
+        return Headline(judge_span(facts).text, _record_more(facts))
     verdict, first = judge_span(facts).text, most_gain(insights)
     slowed = facts.host.bound is Bound.HOST  # a GPU that sets the pace hides the observer
     if first is not None and first.view == "host" and slowed and facts.observed_ns > (first.gain_ns or 0):
@@ -74,6 +74,19 @@ def _look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
 
 _SEE_OPS = phrase("The Host view shows which ops and phases take the step.")
 _SEE_LAUNCHES = phrase("The Host view shows before which launches the GPU is idle.")
+
+
+def _record_more(facts: Facts) -> Phrase:
+    """Says what to record if most of the recording is left out."""
+    if not ends_early(facts):
+        return _RECORD_LATER
+    return _RECORD_THE_END if facts.has_finding("end_missing") else _RECORD_WHOLE_STEPS
+
+
+_RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
+_RECORD_THE_END = phrase(
+    "Record again, and call {call} before {stop}.", call=code("torch.cuda.synchronize()"), stop=code("prof.stop()")
+)
 
 
 def _record_unobserved(facts: Facts) -> Phrase:

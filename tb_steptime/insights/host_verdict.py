@@ -278,7 +278,6 @@ def _holds_unprofiled(facts: Facts, idle: IdleNs) -> bool:
 
 #: From this share of the one-time costs on, a single cost counts as all of them.
 _MOST_OF_ONCE = 0.99
-RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 
 
 def is_mostly_once(facts: Facts) -> bool:
@@ -288,6 +287,15 @@ def is_mostly_once(facts: Facts) -> bool:
 
 def _once_ns(facts: Facts) -> int:
     return sum(step.once_ns for step in facts.overview.steps)
+
+
+def ends_early(facts: Facts) -> bool:
+    """Whether half of what is left out, or more, is behind the last recorded work of the device."""
+    return not is_mostly_once(facts) and 2 * _after_ns(facts) >= max(facts.left_out_ns, 1)
+
+
+def _after_ns(facts: Facts) -> int:
+    return sum(step.after_recording_ns for step in facts.overview.steps)
 
 
 def notes_of_verdict(facts: Facts) -> frozenset[str]:
@@ -303,6 +311,10 @@ def sentence_of_little(facts: Facts) -> Phrase:
     if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
         words = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
         return phrase(words, time=ns(profiler_ns), recorded=ns(recorded_ns))
+    if ends_early(facts):
+        words = "For {time} of the recorded {recorded} no more work of the {device} is recorded."
+        device = text(facts.job.accelerator)
+        return phrase(words, time=ns(_after_ns(facts)), recorded=ns(recorded_ns), device=device)
     if not is_mostly_once(facts):
         words = "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
         return phrase(words, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))

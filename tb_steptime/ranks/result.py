@@ -42,6 +42,8 @@ MOST_ERROR = 0.05
 MOST_UNEXPLAINED = 0.2
 #: Minimum share of the recorded step that comes again: less shows little of a later step.
 LEAST_REPEATED = 0.5
+#: Maximum share of a step by which a later one may be shorter and count as equally long.
+_SAME = 0.005
 
 
 class JobChange(msgspec.Struct, frozen=True):
@@ -100,6 +102,11 @@ class JobReplay(msgspec.Struct, frozen=True):
     def wrong_by(self) -> float:
         """The share by which the replayed step differs from the recorded one."""
         return abs(self.replayed_step_ns - self.recorded_step_ns) / max(self.recorded_step_ns, 1)
+
+    @property
+    def has_once(self) -> bool:
+        """Whether a later step is visibly shorter, because it has no one-time work."""
+        return self.later_step_ns < (1 - _SAME) * self.replayed_step_ns
 
     def usual_gain_ns(self, id: JobChangeId, ranks: list[int] | None = None) -> int:
         """Returns the gain in the median step; 0 where that change gains nothing. ranks: those of late_ranks."""

@@ -112,7 +112,7 @@ LINES: Table[CodeLine] = Table(
         ),
         Column(
             "host_self_ns", "Host, self", Unit.NS,
-            "Time of the thread that trains in this line, without other lines of your code that it calls; torch and "
+            "Time of the main thread in this line, without other lines of your code that it calls; torch and "
             "Python below it count. All lines, and what no line is around, sum to the steps.",
             figure="line_host_self", short="Host self", names={_TEXT: "host self"},
         ),

@@ -56,7 +56,7 @@ REPORT_LINES = cast(Table[LineReportRow], replace(LINES, row=LineReportRow))
 
 class SpanLines(OfSpan, frozen=True):
     """One span. line_of: whether a line is that where a function begins, or one that ran; backward: for which line work
-    of the backward pass counts; both null where no line is recorded. host_ns: the steps on the thread that trains;
+    of the backward pass counts; both null where no line is recorded. host_ns: the steps on the main thread;
     elsewhere: what no line is around: with the lines it sums to the whole."""
 
     line_of: LineOf | None
@@ -123,7 +123,7 @@ def line_text(span: SpanLines) -> str:
     codes = ["", *(shortened(printable(row.text or ""), CODE_WIDTH) for row in shown)]
     lines = [f"{line}  {code}".rstrip() for line, code in zip(aligned(rows), codes, strict=False)]
     lines += aligned(rows)[len(codes) :]
-    head += f" · the steps, {duration(span.host_ns)} on the thread that trains"
+    head += f" · the steps, {duration(span.host_ns)} on the main thread"
     return "\n".join([head, "", *lines, "", _MEANS[span.line_of]]).replace(GAP, " ")
 
 

@@ -2,7 +2,7 @@
 
     Steps                   windows of the steps, phases of the host, what does not repeat, waits for the loader
     GPU 0                   its streams, the busiest first; ranges as they reached the GPU; counters that it sampled
-    Process 4711            the training thread, its runtime calls; autograd's threads, each with its calls; the others
+    Process 4711            the main thread, its runtime calls; autograd's threads, each with its calls; the others
 
 An event is on one track. If there are more threads or streams than anyone reads, the least busy ones share a track.
 Rows of `cuda_sync` are left out: they repeat the calls. Steps, phases, excess and counter samples are not events of the
@@ -36,6 +36,7 @@ import numpy as np
 from tb_steptime.metrics.gpu.counters import COUNTERS, sampled_ids, samples
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.blocking_calls import blocking_calls
+from tb_steptime.metrics.job import purpose_of
 from tb_steptime.metrics.phases.assignment import host_phases, phase_labels
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.shown import excess_names, longest_excess
@@ -299,19 +300,21 @@ def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, In
     rows = trace.events.rows(*_ON_HOST, *CALL_KINDS).astype(np.int32)
     rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
     count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
-    past, order = np.cumsum(count), ("training", "autograd", "")
+    past, order = np.cumsum(count), ("training", "main", "autograd", "")
     used = np.flatnonzero(count).tolist()
     for thread in sorted(used, key=lambda each: (order.index(roles.get(each, "")), -count[each])):
         yield thread, rows[past[thread] - count[thread] : past[thread]]
 
 
 def _roles(trace: Trace) -> dict[int, str]:
-    """Threads whose role is known; without step marks the training loop is on the thread with most ops."""
-    events, training = trace.events, list(training_threads(trace))
+    """Threads whose role is known; without step marks the job's loop is on the thread with most ops. Its threads are
+    training threads only where the job is seen to train: a server does not."""
+    events, main = trace.events, list(training_threads(trace))
     ops = events.rows(Kind.CPU_OP)
-    if not training and len(ops):
-        training = [int(np.bincount(events.thread[ops]).argmax())]
-    return dict.fromkeys(autograd_threads(trace), "autograd") | dict.fromkeys(training, "training")
+    if not main and len(ops):
+        main = [int(np.bincount(events.thread[ops]).argmax())]
+    role = "training" if purpose_of(trace)[0] == "training" else "main"
+    return dict.fromkeys(autograd_threads(trace), "autograd") | dict.fromkeys(main, role)
 
 
 def _label(thread: Thread, role: str | None) -> str:

@@ -29,7 +29,7 @@ def annotated(trace: Trace) -> KernelLabels | None:
         return None
     none = np.full(size, -1, np.int32)
     texts = [_path(text) for text in trace.annotation_texts.strings]
-    return KernelLabels(none, none, none, none, none, modules, none, phase, StringTable(texts))
+    return KernelLabels(none, none, none, none, none, none >= 0, modules, none, phase, StringTable(texts))
 
 
 @shared

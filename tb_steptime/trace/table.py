@@ -427,6 +427,8 @@ class KernelLabels(msgspec.Struct, frozen=True, eq=False):
     op       int32, row of the string table: the innermost op; -1 = not known, as in all columns
     call     int32, number of the call of that op: kernels of one graph launch with the same number belong to one call
     shapes, dtypes, settings   int32, of that op's inputs, rows of `Trace.inputs`
+    is_same  bool: the eager recording ran the same kernel for that op, in the same launch shape. Only then do the
+             op's work and types hold for this kernel; a fused kernel in the op's place may do other work.
     modules  int32, row of `texts`: the names of the modules, the outermost first, separated by "/"
     line     likewise: the innermost line of the user's code
     phase    likewise: the id of the phase
@@ -437,6 +439,7 @@ class KernelLabels(msgspec.Struct, frozen=True, eq=False):
     shapes: Int32
     dtypes: Int32
     settings: Int32
+    is_same: Bool
     modules: Int32
     line: Int32
     phase: Int32

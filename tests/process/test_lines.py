@@ -41,7 +41,7 @@ def printed(capsys, *arguments):
 
 def test_the_table_has_each_line_with_its_text(logs, capsys):
     assert printed(capsys, logs, "--sources", logs.parent / "job").splitlines() == [
-        "a · host_7 · span 1 · the steps, 300 µs on the thread that trains",
+        "a · host_7 · span 1 · the steps, 300 µs on the main thread",
         "",
         "Line                                calls  GPU idle  device  launches  host self  host total  allocated",
         "/home/me/job/nets/net.py:2 forward      3     80 µs  120 µs         3      36 µs       36 µs          –"

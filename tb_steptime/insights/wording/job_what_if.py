@@ -53,10 +53,6 @@ def larger_text(larger: LargerJob) -> Phrase:
     )
 
 
-#: Maximum share of a step by which a later one may be shorter without a sentence: the changes then add up to it.
-_SAME = 0.005
-
-
 def replay_text(found: JobReplay) -> Phrase:
     """Says how well the replay gives back the recording, and what follows from it if the replay is poor."""
     said = phrase(
@@ -66,7 +62,7 @@ def replay_text(found: JobReplay) -> Phrase:
     )
     once = phrase("A later step takes {later}, est.: one-time work is left out.", later=ns(found.later_step_ns))
     if found.trusted:
-        return joined(said, once) if found.later_step_ns < (1 - _SAME) * found.replayed_step_ns else said
+        return joined(said, once) if found.has_once else said
     if found.unexplained > MOST_UNEXPLAINED:
         why = phrase(
             "Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "

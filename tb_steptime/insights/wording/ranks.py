@@ -292,7 +292,8 @@ def path_text(job: JobRanks) -> Phrase | None:
     for place, each in enumerate(named):
         late.append(f"rank {{rank{place}}} {{late{place}}}")
         values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
-    said = "A step of {step} is {work} of work, {transfer} of transfers"
+    whole = ", one-time work included," if job.what_if is not None and job.what_if.has_once else ""
+    said = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
     if not late:
         return filled(said + " and {rest} of late ranks.", values)
     late += ["others {rest}"] if rest else []

@@ -78,7 +78,8 @@ def find_products(trace: Trace) -> Products:
 
 
 def _with_labelled(trace: Trace, op: Int64) -> Int64:
-    """Set the products of labelled kernels to the op in their label; to none if that op is not a product."""
+    """Set the products of labelled kernels to the op in their label; to none if that op is not a product, or if its
+    work is not known to be this kernel's."""
     labels = kernel_labels(trace)
     if labels is None:
         return op
@@ -86,13 +87,13 @@ def _with_labelled(trace: Trace, op: Int64) -> Int64:
 
 
 def labelled_ops(trace: Trace) -> Int64:
-    """For each kernel whose op is known only from a label, the number of that op's call, beyond the rows of the event
-    table; -1 for none."""
+    """For each kernel whose op and work are known only from a label, the number of that op's call, beyond the rows of
+    the event table; -1 for none."""
     labels = kernel_labels(trace)
     if labels is None:
         return np.full(len(trace.kernels), -1, np.int64)
     calls = Groups.of(kernel_origins(trace).call, labels.call)
-    return np.where(labels.op >= 0, len(trace.events) + calls.place, -1)
+    return np.where((labels.op >= 0) & labels.is_same, len(trace.events) + calls.place, -1)
 
 
 def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.host.dimensions import DIMENSIONS, channels_last
+from tb_steptime.metrics.host.embedding_tables import table_times
 from tb_steptime.metrics.host.slow_half import SlowHalf, slow_half
 from tb_steptime.metrics.means import usual_ns
 from tb_steptime.metrics.memory.allocations import CPU, memory_devices
@@ -78,12 +79,6 @@ _SPARSE_UPDATES = {
 }
 #: Layers that torch.compile leaves as they are. Some run as one op of a library, others as ops for each time step.
 _RECURRENT_LAYER = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)$")
-#: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
-#: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
-_OF_TABLES = expression(r"autograd::engine::evaluate_function: Embedding\w*Backward\d*$")
-_FILLS = expression(r"aten::(fill_|zero_)$")
-_ADDS = expression(r"aten::add_?$")
-
 #: Maximum number of ops in the table; the time of the rest is one number.
 OP_ROWS = 30
 #: Number of ops of a kind, by self time, among which the one that usually takes most is sought.
@@ -170,6 +165,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
+    table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients;
+                      None if shapes were not recorded
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer
@@ -189,6 +186,7 @@ class CpuWork(msgspec.Struct, frozen=True):
     double_backward: bool = False
     recurrent_share: float = 0.0
     table_fill_ns: int = 0
+    table_saved_ns: int | None = None
     slow_half: SlowHalf | None = None
     short_gaps_ns: int = 0
     channels_last: bool | None = None
@@ -230,7 +228,7 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
     ]
     ops_ns = int(total.sum()) // steps
     threads = len(distinct_in(trace.events.thread[rows]))
-    records = trace.loader_records
+    records, tables = trace.loader_records, table_times(trace, rows, own_ns, updates)
     return CpuWork(
         ops=ops,
         groups=_groups(trace, rows[~updates], own_ns[~updates]),
@@ -243,7 +241,8 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         cores=records.cores if records else None,
         double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
         recurrent_share=_recurrent_share(trace, rows, own_ns),
-        table_fill_ns=_table_fill_ns(trace, rows, own_ns),
+        table_fill_ns=tables.fill_ns,
+        table_saved_ns=tables.saved_ns,
         slow_half=slow_half(trace, rows, own_ns),
         short_gaps_ns=_short_gaps_ns(trace, left_out) // steps,
         channels_last=channels_last(trace, rows),
@@ -257,19 +256,6 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
     forward = are_named(trace, rows, lambda name: group_of(name) == "other") & ~in_nodes(trace, rows)
     inside = innermost(trace, layers, rows[forward]) >= 0
     return float(own_ns[forward][inside].sum() / max(int(own_ns[forward].sum()), 1))
-
-
-def _table_fill_ns(trace: Trace, rows: Int64, own_ns: Int64) -> int:
-    events, steps = trace.events, find_steps(trace)
-    nodes = rows_named(trace, (Kind.CPU_OP,), _OF_TABLES.match)
-    if not len(nodes):
-        return 0
-    summed = innermost(trace, nodes, rows_named(trace, (Kind.CPU_OP,), _ADDS.match))
-    alone = nodes[~is_in(nodes, summed[summed >= 0])]
-    mine = are_named(trace, rows, _FILLS.match) & (innermost(trace, alone, rows) >= 0)
-    if not mine.any():
-        return 0
-    return usual_ns(steps.start_ns, events.start_ns[rows[mine]], own_ns[mine])
 
 
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:

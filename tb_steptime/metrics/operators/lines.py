@@ -72,7 +72,7 @@ class CodeLine(msgspec.Struct, frozen=True):
 
     source           "train.py(54): step"
     calls            how often the function is called; None where lines are those of calls
-    host_self_ns     on the thread that trains, Python's own time included
+    host_self_ns     on the main thread, Python's own time included
     host_total_ns    with what the line calls; a line that calls itself counts once
     device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
                      batches left out; None where nothing ran on a device
@@ -92,7 +92,7 @@ class CodeLine(msgspec.Struct, frozen=True):
 class Lines(msgspec.Struct, frozen=True):
     """Lines with anything in the steps, those with most idle time first, then most device time, then most host time.
 
-    host_ns: the steps on the thread that trains. elsewhere: what no line is around.
+    host_ns: the steps on the main thread. elsewhere: what no line is around.
     """
 
     line_of: LineOf

@@ -29,6 +29,7 @@ from tb_steptime.trace.sources import Words
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import (
     MODULE_SEPARATOR,
+    Bool,
     Int32,
     Int64,
     KernelLabels,
@@ -75,7 +76,7 @@ def labelled(trace: Trace, eager: Trace) -> LabelledTrace | None:
     )
     if named < LEAST_NAMED_FRACTION:
         return LabelledTrace(trace, named, 0.0)
-    return LabelledTrace(_with_labels(trace, eager, eager_rows), named, some)
+    return LabelledTrace(_with_labels(trace, eager, eager_rows, match == Match.SAME), named, some)
 
 
 def _typical_step(trace: Trace) -> Int64:
@@ -168,8 +169,9 @@ class _Texts:
         return new[rows]
 
 
-def _with_labels(trace: Trace, eager: Trace, row: Int64) -> Trace:
-    """The trace with labels. row: for each kernel the row of the eager kernel table, -1 for none."""
+def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace:
+    """The trace with labels. row: for each kernel the row of the eager kernel table, -1 for none; is_same: whether that
+    is the same kernel in the same launch shape."""
     strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
     op = _taken(kernel_origins(eager).op, row)
 
@@ -184,6 +186,7 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64) -> Trace:
         shapes=of_op(events.shapes, inputs, eager.inputs.strings),
         dtypes=of_op(events.dtypes, inputs, eager.inputs.strings),
         settings=of_op(events.settings, inputs, eager.inputs.strings),
+        is_same=is_same,
         modules=texts.numbers(_taken(paths.number, row), list(paths.texts)),
         line=texts.numbers(_taken(makers.line.number, row), list(makers.line.texts)),
         phase=texts.numbers(_taken(kernel_phases(eager), row), list(PHASES)),

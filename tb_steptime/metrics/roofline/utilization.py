@@ -54,6 +54,7 @@ from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import sums_before, weighted_overlap
+from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace, are_named, named_in, shared
 from tb_steptime.trace.nesting import innermost, outermost
 from tb_steptime.trace.ops import kernel_op_names, kernel_origins
@@ -291,8 +292,10 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Which kernels' innermost op moves a known number of bytes."""
-    return names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
+    """Which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that op."""
+    labels = kernel_labels(trace)
+    moves = names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
+    return moves if labels is None else moves & ((labels.op < 0) | labels.is_same)
 
 
 def _moving(trace: Trace, key: tuple[int, ...]) -> Product:

@@ -183,6 +183,26 @@ def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
     assert judgement.said == {"once"}  # the note would say the same again
 
 
+@pytest.mark.parametrize(
+    ("steps", "calls", "kernels", "after", "call"),
+    [
+        ("0000000000", "k..k..k..k", ".k.kk.....", 5, "torch.cuda.synchronize()"),  # launches without work
+        ("0000111111111111", "k...k...........", ".kk..k..........", 9, "prof.step()"),  # the CPU alone goes on
+    ],
+)
+def test_where_the_end_is_missing_no_later_steps_are_advised(
+    steps: str, calls: str, kernels: str, after: int, call: str
+):
+    """A step that ends 1 ms after the GPU does so by itself."""
+    trace = timeline(
+        f"step | {steps} |\nop | {'o' * len(steps)} |\nruntime | {calls} |\nkernel 7 | {kernels} |", cell_ns=MS
+    )
+    headline = judged(trace).headlines["overview"]
+    assert headline.verdict.values["time"].value == after * MS
+    assert headline.action is not None
+    assert headline.action.values["call"].value == call
+
+
 def test_of_many_whole_steps_the_verdict_does_not_say_what_is_left_out():
     assert "once" in [note.id for note in notes(cold(12))]
     assert judged(cold(12)).said == set()

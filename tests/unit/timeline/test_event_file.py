@@ -148,8 +148,8 @@ def test_a_whole_page(tmp_path):
             Track(0, "steps", "Steps", "Steps", 1, True, 1),
             Track(1, "phases", "Steps", "Phases", 1, True, 1),
             Track(2, "stream", "GPU 0", "Stream 7", 1, True, 1),
-            Track(3, "thread", "Process 1", "Training thread main", 1, False, 1),
-            Track(4, "calls", "Process 1", "Calls of training thread main", 1, False, 1),
+            Track(3, "thread", "Process 1", "Main thread main", 1, False, 1),
+            Track(4, "calls", "Process 1", "Calls of main thread main", 1, False, 1),
         ],
         names=["b", "cudaLaunchKernel", "k", "The recording", "Model"],
         full_names=[""] * 5,
@@ -523,7 +523,21 @@ def test_what_the_profiler_says_of_itself_and_processes_without_a_number_are_nam
     trace = timeline("op | aaa |\n overhead @0 | .b. |\n kernel 7 | ..k |")
     trace = replace(trace, threads=[replace(each, pid="-1") if each.tid == "0" else each for each in trace.threads])
     tracks = [(each.group, each.label) for each in tracks_of(trace, event_colours(trace))]
-    assert tracks[-2:] == [("Process 1", "Training thread main"), ("Profiler", "Its overhead")]
+    assert tracks[-2:] == [("Process 1", "Main thread main"), ("Profiler", "Its overhead")]
+
+
+@pytest.mark.parametrize(
+    ("op", "label"),
+    [
+        ("aten::linear", "Main thread main"),  # ten layers: an inference
+        ("aten::add", "Main thread main"),  # nothing shows what the job does
+        ("autograd::engine::evaluate_function: AddmmBackward0", "Training thread main"),
+    ],
+)
+def test_the_thread_of_the_steps_is_named_by_what_the_job_does(op: str, label: str):
+    trace = timeline(f"step | {'0' * 30} |\nop | {'a..' * 10} |", names={"a": op})
+    tracks = [(each.kind, each.label) for each in tracks_of(trace, event_colours(trace))]
+    assert ("thread", label) in tracks
 
 
 def test_the_busiest_streams_of_all_gpus_are_pinned():
@@ -556,7 +570,7 @@ def test_of_many_threads_and_streams_the_least_busy_share_a_track(monkeypatch):
         ("GPU 0", "Stream 7", 3),
         ("GPU 0", "Stream 10", 2),
         ("GPU 0", "2 more streams", 2),
-        ("Process 1", "Training thread main", 4),
+        ("Process 1", "Main thread main", 4),
         ("Process 1", "Thread 1", 3),
         ("Others", "2 more threads", 2),
     ]

@@ -45,7 +45,7 @@ def found(events, words, **asked):
 
 def test_a_whole_answer(drawn):
     label = {(track.group, track.label): track.id for track in drawn.head.tracks}
-    stream, main = label["GPU 0", "Stream 7"], label["Process 1", "Training thread main"]
+    stream, main = label["GPU 0", "Stream 7"], label["Process 1", "Main thread main"]
     other = label["Process 1", "Thread other"]
     bins = [0] * BINS
     for begin in (2, 2, 5, 12, 15):

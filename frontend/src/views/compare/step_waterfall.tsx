@@ -85,7 +85,7 @@ type Way = Found["by"];
 const WAYS: Readonly<Record<Way, { label: string; meaning: string }>> = {
   part: { label: "Part", meaning: "What the step is made of: each instant has one part." },
   reason: { label: "Idle reason", meaning: "When the GPU is busy, and why it is idle otherwise." },
-  phase: { label: "Phase", meaning: "What the training thread of the host does." },
+  phase: { label: "Phase", meaning: "What the main thread of the host does." },
   module: { label: "Module", meaning: "Kernel time by the module that launched it." },
   op: { label: "Op", meaning: "Kernel time by the op that launched it." },
   kernel: { label: "Kernel", meaning: "Kernel time by kernel." },

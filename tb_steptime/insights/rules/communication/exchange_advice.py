@@ -38,8 +38,11 @@ _LESS_LATER = phrase("After the first fix: send less between ranks")
 _LATE = phrase("Find the late rank, or send less")
 _LATE_LATER = phrase("After the first fix: find the late rank")
 
-_BUCKETS = """model = DistributedDataParallel(model, bucket_cap_mb=10)
+#: Advice for DDP's gradients. Buckets hold 25 MiB unless set (torch/nn/parallel/distributed.py), so 10 are smaller
+#: where sizes are not recorded; where they are, half of the mean bucket is.
+_BUCKETS = """model = DistributedDataParallel(model, bucket_cap_mb={cap})
 # smaller buckets are sent earlier in the backward pass"""
+_MOST_BUCKET_MIB, _MIB = 10.0, 2**20
 _PREFETCH = """for layer, after in zip(layers, layers[1:]):
     layer.set_modules_to_forward_prefetch([after])  # FSDP2
 # FSDP1: forward_prefetch=True, limit_all_gathers=False"""
@@ -57,7 +60,6 @@ NO_BROADCAST = "DistributedDataParallel(model, broadcast_buffers=False)"
 _MICRO_BATCHES = "ScheduleInterleaved1F1B(stages, n_microbatches=4 * len(stages))  # more of them, and smaller"
 
 _HOW_TO_OVERLAP = {
-    "all_reduce": _BUCKETS,
     "all_gather": _PREFETCH,
     "reduce_scatter": _PREFETCH,
     "broadcast": NO_BROADCAST,
@@ -89,7 +91,8 @@ def overlapped(row: CollectiveRow, kernels: Iterable[str]) -> Advice:
     if row.kind == "all_to_all" and any(_DEEP_EP.search(name) for name in kernels):
         return Advice(_OVERLAP, None, _OF_DEEP_EP)
     in_forward = _is_of_split_layers(row)
-    return Advice(_OVERLAP, None, how_to_overlap(row.kind, in_forward=in_forward, sized=row.bytes is not None))
+    each = None if row.bytes is None else row.bytes / row.count
+    return Advice(_OVERLAP, None, how_to_overlap(row.kind, each, in_forward=in_forward))
 
 
 def _is_of_split_layers(row: CollectiveRow) -> bool:
@@ -101,14 +104,22 @@ def _is_of_split_layers(row: CollectiveRow) -> bool:
 FEWER_RANKS = "# fewer tensor-parallel ranks, or all-reduce fused with the norm that follows"
 
 
-def how_to_overlap(kind: str, *, in_forward: bool, sized: bool) -> str:
-    """Returns the code. in_forward: layers that are split over ranks make the exchange; sized: its bytes are
-    recorded."""
-    if kind == "all_reduce" and in_forward:
-        return _TENSOR_PARALLEL
-    if kind == "send_receive" and not sized:  # NCCL runs an all-to-all as a kernel of that name too
+def how_to_overlap(kind: str, each_bytes: float | None, *, in_forward: bool) -> str:
+    """Returns the code. each_bytes: mean size of an exchange, None if it is not recorded; in_forward: layers that are
+    split over ranks make it."""
+    if kind == "all_reduce":
+        return _TENSOR_PARALLEL if in_forward else _in_smaller_buckets(each_bytes)
+    if kind == "send_receive" and each_bytes is None:  # NCCL runs an all-to-all as a kernel of that name too
         return _HOW_TO_OVERLAP["all_to_all"]
     return _HOW_TO_OVERLAP.get(kind, _ASYNC.format(call="all_reduce"))
+
+
+def _in_smaller_buckets(each_bytes: float | None) -> str:
+    """Returns the code for gradients. Buckets of half the size that send little would take as long each."""
+    if each_bytes is not None and each_bytes < 2 * LITTLE_BYTES:
+        return _LARGER_BATCH
+    half_mib = _MOST_BUCKET_MIB if each_bytes is None else each_bytes / 2 / _MIB
+    return _BUCKETS.format(cap=f"{min(_MOST_BUCKET_MIB, float(f'{half_mib:.1g}')):g}")
 
 
 def less_to_send(row: CollectiveRow, on_gpu: bool) -> Advice:

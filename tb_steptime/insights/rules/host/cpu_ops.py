@@ -117,7 +117,7 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     ops a fused form hardly shortens. Another process that takes the core from single ops: each op counts with its
     lower median over the steps. A closure that the optimizer calls is the model's. A pause, or a hook of the user's,
     between the ops of an update: gaps of more than 1 ms do not count. A job that mostly waits for batches, whose
-    updates may be hidden behind them.
+    updates may be hidden behind them. Embeddings whose sparse gradients save more, which the fused form does not take.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the CPU ops within it.
 
@@ -134,7 +134,8 @@ def cpu_optimizer(facts: Facts) -> Insight | None:
     if optimizer is None or optimizer.fused or optimizer.name not in _WITH_FUSED_FORM:
         return None
     gain_ns = round((optimizer.usual_ns + optimizer.between_ns - optimizer.pass_ns) / facts.slowed)
-    if facts.share(gain_ns) < OPTIMIZER_FRACTION:
+    sparse = sparse_gradients(facts)
+    if facts.share(gain_ns) < OPTIMIZER_FRACTION or (sparse is not None and sparse.gain_ns >= gain_ns):
         return None
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("What the fused form takes itself is estimated."))
     return Insight(
@@ -303,34 +304,53 @@ def slow_half(facts: Facts) -> Insight | None:
 _SPARSE = """nn.Embedding(..., sparse=True)  # or nn.EmbeddingBag
 # SGD without momentum, Adagrad and SparseAdam take sparse gradients; weight decay and fused forms do not"""
 
+_ROWS_UNKNOWN = phrase("The time is measured; how many rows of the tables a batch needs is not.")
+_SPARSE_ESTIMATED = phrase("The time is measured; what the rows of a batch take alone is estimated.")
+_FILLED = phrase(
+    "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with SGD up "
+    "to twice as much for its pass over them."
+)
+_SAVED = phrase(
+    "Own time of the ops that fill gradients of embeddings, and of the optimizer's on them, each by its lower median "
+    "over the steps, less twice the share of rows for which a batch has indices."
+)
+
 
 def sparse_gradients(facts: Facts) -> Insight | None:
-    """Fires when a training on the CPU fills the gradients of its embeddings with zeros for a tenth of its step.
+    """Fires when a training on the CPU fills the gradients of its embeddings with zeros for a tenth of its step; where
+    shapes are recorded, when it spends a tenth on rows of its tables that no batch needs.
 
     Similar pattern: a table that is the output layer, too, or is read twice: the sum of its gradients is dense, and the
     node adds them. Sparse gradients: nothing is filled. Another process that takes the core from single ops: each op
     counts with its lower median over the steps. An optimizer that sets gradients to zero instead of None does so
     outside of the node of an embedding. Norms of gradients, as for clipping, which sparse ones do not have; momentum,
     which gathers the rows of all steps, weight decay, and optimizers whose moments need all rows, such as Adam: no
-    card. Whether a batch holds few rows of a table is not known: a warning at most.
+    card. A batch that needs half of a table's rows: the shapes show it; without shapes the card is a warning at most.
+    An output layer of the table's shape: of the ops on that shape, as many count as there are tables.
 
-    Needs: the CPU ops of the backward pass.
+    Needs: the CPU ops of the backward pass; with record_shapes=True the sizes of tables and batches.
 
     Jobs: training on the CPU, eager.
 
-    Gain: time in which gradients of embeddings are filled, each op with its lower median over the steps; with SGD also
-    as much of its time as it takes at least to go through as many rows. Where the recorder timed steps without the
-    profiler, the same share of such a step.
+    Gain: time in which gradients of embeddings are filled, and in which the optimizer goes through them, each op with
+    its lower median over the steps, less twice the share of rows for which a batch has indices: sparse gradients of
+    half of the rows take as long. Without shapes the time of filling alone, with SGD also as much of its time as it
+    takes at least to go through as many rows. Where the recorder timed steps without the profiler, the same share of
+    such a step.
 
-    Left out: allocating the gradients, and adding up those of the same row.
+    Left out: allocating and freeing the gradients, and adding up those of the same row.
     """
     work = on_cpu(facts)
-    fill_ns = round(work.table_fill_ns / facts.slowed) if work else 0
-    if work is None or facts.share(fill_ns) < OPTIMIZER_FRACTION or _needs_all_rows(work):
+    if work is None or not work.table_fill_ns or _needs_all_rows(work):
         return None
-    gain_ns = fill_ns + round(_update_of_tables_ns(work) / facts.slowed)
+    fill_ns, measured = round(work.table_fill_ns / facts.slowed), work.table_saved_ns is not None
+    saved_ns = work.table_fill_ns + _update_of_tables_ns(work) if work.table_saved_ns is None else work.table_saved_ns
+    gain_ns = round(saved_ns / facts.slowed)
+    if facts.share(gain_ns if measured else fill_ns) < OPTIMIZER_FRACTION:
+        return None
     sure, why = confidence(
-        facts, Confidence.LOW, phrase("The time is measured; how many rows of the tables a batch needs is not.")
+        facts,
+        *((Confidence.MEDIUM, _SPARSE_ESTIMATED) if measured and work.optimizer else (Confidence.LOW, _ROWS_UNKNOWN)),
     )
     return Insight(
         id="sparse_gradients",
@@ -345,10 +365,7 @@ def sparse_gradients(facts: Facts) -> Insight | None:
         how=_SPARSE,
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
-        gain_formula=phrase(
-            "Own time of the ops that fill gradients of embeddings, each by its lower median over the steps, and with "
-            "SGD up to twice as much for its pass over them."
-        ),
+        gain_formula=_SAVED if measured else _FILLED,
         confidence=sure,
         why_confidence=why,
         view="host",

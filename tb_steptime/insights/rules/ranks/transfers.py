@@ -112,12 +112,19 @@ def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
     if leading.role == "tensor_parallel" and not hides:
         return FEWER_RANKS
     if hides:
-        return how_to_overlap(
-            leading.kind, in_forward=leading.role == "tensor_parallel", sized=leading.bytes is not None
-        )
+        return how_to_overlap(leading.kind, _mean_bytes(job, leading), in_forward=leading.role == "tensor_parallel")
     hosts = {row.host for row in job.ranks if row.rank in leading.members and row.host is not None}
     over_machines = leading.role == "fsdp" and len(hosts) > 1
     return _WITHIN_MACHINES if over_machines else how_to_send_less(leading.kind, leading.dtype)
+
+
+def _mean_bytes(job: JobRanks, leading: JobCollective) -> float | None:
+    """Returns the mean size of the exchanges of this row's kind, group and role, as a row holds those of one size; None
+    if the bytes of any are not recorded."""
+    kind = leading.kind, leading.group, leading.role
+    alike = [(row.bytes, row.count) for row in job.collectives if (row.kind, row.group, row.role) == kind]
+    sizes = [(size, number) for size, number in alike if size is not None]
+    return sum(size * number for size, number in sizes) / sum(number for _, number in sizes) if sizes == alike else None
 
 
 def larger_gathers(job: JobRanks) -> Insight | None:

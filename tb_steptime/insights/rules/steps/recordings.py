@@ -76,7 +76,7 @@ _HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the tr
 
 def unrecorded_work(facts: Facts) -> Insight | None:
     """Fires when for a twentieth of the step the GPU must be busy with work that the trace does not show, or its next
-    work waits for something although the process has no other GPU.
+    work waits for something for longer than another GPU of the process works.
 
     Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
     out, several times over. Waits for another GPU of the process, and before collectives, do not count.

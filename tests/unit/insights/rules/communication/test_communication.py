@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -52,8 +53,25 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
         "the slowest rank."
     )
     assert insight.evidence == [Evidence(str(step), (10 * step - 4) * MS, (10 * step - 2) * MS) for step in range(1, 5)]
-    assert insight.how is not None
-    assert "bucket_cap_mb" in insight.how
+
+
+@pytest.mark.parametrize(
+    ("elements", "caps"),
+    [
+        (49_999, []),  # 200 kB take as long as 100 kB
+        (50_000, ["0.1"]),
+        (1_600_000, ["3"]),  # 6.4 MB in one bucket
+        (5_242_880, ["10"]),  # 20 MiB
+        (100_000_000, ["10"]),
+        (None, ["10"]),
+    ],
+)
+def test_advised_buckets_are_smaller_than_those_recorded(elements: int | None, caps: list[str]):
+    exchanges = {} if elements is None else {"c": ("allreduce", "Float", elements, "0", 8)}
+    names = {"b": NODE} | ({"c": "ncclDevKernel_AllReduce_Sum_f32_RING_LL(int)"} if elements is None else {})
+    how = sure(drawn(HIDDEN_HALF, names=names, exchanges=exchanges), "exposed_communication").how
+    assert how is not None
+    assert re.findall(r"bucket_cap_mb=([\d.]+)", how) == caps
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.insights import judge
-from tb_steptime.insights.base import Insight, Judgement, Severity
+from tb_steptime.insights.base import Confidence, Insight, Judgement, Severity
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.cpu_outside import outside_ops_ns
 from tb_steptime.text.printer import plain
@@ -660,6 +660,63 @@ def test_the_pass_of_the_optimizer_over_tables_takes_twice_what_filling_takes():
     )
     found = [each.gain_ns for each in judged(trace).insights if each.id == "sparse_gradients"]
     assert found == [1_000 + 2 * 1_000]
+
+
+TABLE, HEAD = "[1000,8]", "[8,4]"
+
+
+def of_table(
+    indices: str, updates: tuple[str, str], optimizer: str = "SGD", ops: tuple[str, str] = ("aten::add_", "aten::add_")
+) -> dict[str, Insight]:
+    """The cards of a training of which each step of 10 us fills a gradient of 1,000 rows for 2 us. updates: the first
+    inputs of two ops of the optimizer, of 2 and 1 us."""
+    names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "d": "aten::embedding_dense_backward"}
+    trace = timeline(
+        f"""
+        step | {"".join(str(step) * 10 for step in range(4))} |
+        user Optimizer.step#{optimizer}.step | {"......oooo" * 4} |
+        op   | {"mnnnnnuuv." * 4} |
+        op   | {"..ddd....." * 4} |
+        op   | {"..ff......" * 4} |""",
+        names=NAMES | names | {"f": "aten::fill_", "u": ops[0], "v": ops[1]},
+        inputs={
+            "d": (f"[[64,8],{indices},[],[],[]]", "[]"),
+            "f": (f"[{TABLE},[]]", "[]"),
+            "u": (f"[{updates[0]},[],[]]", "[]"),
+            "v": (f"[{updates[1]},[],[]]", "[]"),
+        },
+    )
+    return {insight.id: insight for insight in judged(trace).insights}
+
+
+@pytest.mark.parametrize(
+    ("indices", "updates", "saved_ns"),
+    [
+        ("[0]", (HEAD, HEAD), 2_000),
+        ("[0]", (TABLE, HEAD), 2_000 + 2_000),
+        ("[10,10]", (TABLE, HEAD), 0.8 * (2_000 + 2_000)),
+        ("[400]", (TABLE, HEAD), None),  # 0.2 * 4 us is less than a tenth of the step
+        ("[1000]", (TABLE, HEAD), None),
+        ("[]", (TABLE, HEAD), None),  # how many rows the batch needs is not recorded
+        ("[0]", ("[-1,8]", "[[-1,8]]"), 2_000),
+        ("[0]", ("[]", "{}"), 2_000),
+        ("[0]", (TABLE, TABLE), 2_000 + 1_000 + 500),  # an output layer of the table's shape
+        ("[0]", (f"[{TABLE},{TABLE}]", HEAD), 2_000 + 1_000),  # both in one foreach op
+        ("[0]", (f"[{HEAD},{HEAD}]", f"[{TABLE}]"), 2_000 + 1_000),
+    ],
+)
+def test_sparse_gradients_spare_the_rows_of_a_table_that_no_batch_needs(indices, updates, saved_ns):
+    found = of_table(indices, updates).get("sparse_gradients")
+    assert (found and (found.gain_ns, found.confidence)) == (saved_ns and (saved_ns, Confidence.MEDIUM))
+
+
+@pytest.mark.parametrize(("updated", "kept"), [(TABLE, "sparse_gradients"), (HEAD, "cpu_optimizer")])
+def test_of_sparse_gradients_and_a_fused_form_one_is_advised(updated, kept):
+    """Adagrad takes 2 us a step in an op that the fused form does not need, on the table or on other layers."""
+    ops = ("aten::addcmul_", "aten::addcdiv_")
+    found = of_table("[200]" if updated is HEAD else "[0]", (updated, HEAD), "Adagrad", ops)
+    assert [id for id in found if id in ("sparse_gradients", "cpu_optimizer")][:1] == [kept]
+    assert ("cpu_optimizer" in found) == (kept == "cpu_optimizer")
 
 
 @pytest.mark.parametrize("left_out_us", [0, 1, 4])

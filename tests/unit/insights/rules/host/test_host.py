@@ -1113,8 +1113,15 @@ def test_work_that_is_not_recorded_is_to_be_recorded_and_no_gain():
     in_some = card(some, "unrecorded_work")
     assert in_some is not None
     assert in_some.title == recorded.title
-    two = msgspec.structs.replace(waits.devices[0], device=1)
-    assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, two])) == []
+
+
+@pytest.mark.parametrize(("works_us", "cards"), [(0, ["unrecorded_work"]), (9, ["unrecorded_work"]), (11, [])])
+def test_a_wait_may_be_for_another_gpu_as_long_as_that_works(works_us: int, cards: list[str]):
+    """A library may have set one byte on a GPU that the process does not use."""
+    waits = host_result([site(FORWARD, IdleNs(unrecorded_work=30 * US, dependency=30 * US))])
+    busy_ns = [works_us * US for _ in waits.devices[0].busy_ns]
+    other = msgspec.structs.replace(waits.devices[0], device=1, busy_ns=busy_ns)
+    assert fired(msgspec.structs.replace(waits, devices=[*waits.devices, other])) == cards
 
 
 @pytest.mark.parametrize(("waits_us", "leads"), [(500, True), (499, False)])

@@ -131,6 +131,16 @@ def test_a_slow_link_is_a_matter_of_transfers():
     assert found["exposed_transfers"].gain_ns == pytest.approx(truth, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "cap"), [((2_097_152,) * 3, "=1)"), ((25_000_000, 25_000_000, 1_000_000), "=8)"), ((48_000_000,), "=10)")]
+)
+def test_advised_buckets_are_half_of_the_mean_one(sizes: tuple[int, ...], cap: str):
+    """A row of the table holds the buckets of one size."""
+    how = cards(Declared(8, bus_rate=5e9, bucket_bytes=sizes))["exposed_transfers"].how
+    assert how is not None
+    assert f"bucket_cap_mb{cap}" in how
+
+
 def test_ranks_on_cpus_get_no_advice_on_transfers():
     """Their computation shares the cores with the exchange."""
     job = job_of(run(Declared(8, bus_rate=5e9)))
@@ -242,6 +252,16 @@ def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, said
     assert path is not None
     more = plain(path).removeprefix(plain(whole))
     assert more.startswith(f" For {said} of these waits, the CPU of another rank is at work") if said else not more
+
+
+@pytest.mark.parametrize(("later_ms", "said"), [(100, False), (99, True)])
+def test_the_path_of_a_step_says_that_it_holds_one_time_work(later_ms: int, said: bool):
+    job = deciding(PathRank(0, 30 * MS, STOPS))
+    path = path_text(
+        msgspec.structs.replace(job, what_if=msgspec.structs.replace(replayed(), later_step_ns=later_ms * MS))
+    )
+    assert path is not None
+    assert ("one-time work" in path.template) is said
 
 
 def replayed(*changes: JobChange, trusted: bool = True) -> JobReplay:
