@@ -154,10 +154,14 @@ def test_a_reader_that_ends_leaves_none_of_its_helpers(ending, tmp_path, monkeyp
         reader.stdin.close()
     else:
         reader.send_signal(ending)
-    assert reader.wait(PATIENCE_SECONDS) != 0
-    for helper in helpers:
-        send(helper, signal.SIGCONT)
-    until(lambda: not any(map(runs, helpers)))
+    try:
+        assert reader.wait(PATIENCE_SECONDS) != 0
+        for helper in helpers:
+            send(helper, signal.SIGCONT)
+        until(lambda: not any(map(runs, helpers)))
+    finally:
+        for each in (reader.pid, *helpers):
+            send(each, signal.SIGKILL)
     assert os.listdir(tmp_path) == [trace.name]
 
 
