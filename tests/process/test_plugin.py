@@ -19,6 +19,7 @@ from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
 from tests.drawn.demo import measure_all
 from tests.drawn.small_trace import small_trace, with_allocations, write_trace
+from tests.drawn.stores import until
 from tests.process.boards import PREFIX, WORK, tensorboard
 
 pytestmark = pytest.mark.usefixtures("at_once")
@@ -181,10 +182,7 @@ def test_work_needs_the_header(unread):
 
 def once_read(client, route, status=200):
     """The answer to a request that causes the trace to be read again."""
-    end = time.monotonic() + 300
-    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
-        assert time.monotonic() < end, answer.get_data(as_text=True)
-        time.sleep(0.05)
+    until(lambda: client.get(PREFIX + route, headers=WORK).status_code != 202)
     return get(client, route, status)
 
 
@@ -267,11 +265,7 @@ def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
 
 def once_cut(client, route):
     """The response with the slice as a file, once it is made."""
-    end = time.monotonic() + 60
-    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return answer
+    return until(lambda: (answer := client.get(PREFIX + route, headers=WORK)).status_code != 202 and answer)
 
 
 def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path):
