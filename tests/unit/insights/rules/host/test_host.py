@@ -19,6 +19,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.repeated_work import Recaptures
@@ -865,6 +866,32 @@ def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str 
 def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: str | None, waiting: str):
     row = blocking(US, op="aten::_local_scalar_dense", outer_op=op, user_range=around, source=None)
     assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize(
+    ("op", "around", "waiting"),
+    [
+        ("aten::nonzero", {"module": "nn.Module: Qwen3MoeSparseMoeBlock_0"}, "mask"),
+        ("aten::item", {"source": "sparse_autoencoder.py(88): forward"}, "item"),
+        ("aten::item", {"outer_op": "autograd::engine::evaluate_function: SparseAttentionBackward"}, "item"),
+        ("aten::copy_", {"source": "arrays.py(3): to_numpy"}, "read_back"),
+        ("aten::item", {"source": "scaler.py(41): inverse_transform"}, "item"),
+        ("aten::item", {"user_range": "MinMaxScaler.scale"}, "item"),
+        ("aten::item", {"user_range": "scaler.step(optimizer)"}, "grad_scaler"),
+        ("aten::item", {"module": "nn.Module: GradScaler_0"}, "grad_scaler"),
+        ("aten::item", {"source": "clip_grad.py(7): norm"}, "clip_grad"),
+    ],
+)
+def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
+    row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
+    assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
+@pytest.mark.parametrize("op", ["aten::_coalesce", "aten::to_sparse"])
+def test_a_sparse_tensor_of_the_forward_pass_is_no_gradient(phase: PhaseId, op: str):
+    row = blocking(US, op=op, outer_op="aten::mv", phase=phase, source=None)
+    assert waiting_op(row).id == ("product" if phase == "forward" else "coalesce")
 
 
 def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
