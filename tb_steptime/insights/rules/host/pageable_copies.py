@@ -108,7 +108,7 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    title = "Copy the next batch while kernels run"
+    title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
     return _alone_card(facts, "pageable_batch_copies", title, words, how, rows, waits_ns=_waits_ns(facts))
 
 
@@ -143,7 +143,7 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
     usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
-    title = "Copy results while kernels run"
+    title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
     return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
 
 
@@ -155,6 +155,12 @@ _ALONE = phrase("Mean over the steps of these copies' time during which no kerne
 _REPLAYED = phrase(
     "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
 )
+
+
+def _has_kernels(facts: Facts) -> bool:
+    """Whether kernels run in the steps. Where none does, copies of pinned memory are only faster."""
+    parts = facts.overview.mean_parts_ns
+    return parts.kernel + parts.communication > 0
 
 
 def _alone_card(
@@ -173,6 +179,8 @@ def _alone_card(
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
+    faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
+    kernels = _has_kernels(facts)
     return host_card(
         facts,
         id=id,
@@ -184,8 +192,8 @@ def _alone_card(
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=Confidence.MEDIUM,
-        why_confidence=phrase(depends),
+        best=Confidence.MEDIUM if kernels else Confidence.LOW,
+        why_confidence=phrase(depends if kernels else faster),
         colour="copy",
         part="memcpy",
     )

@@ -1174,6 +1174,10 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
     [
         (host_result([site(FORWARD, late(300))]),
          "The GPU starves for 30 % of the step: kernels are not launched in time."),
+        (host_result([site(FORWARD, IdleNs(launch_latency=150 * US, cpu_work=150 * US))]),
+         "The GPU is idle for 30 % of the step, most of it between launch calls and the start of their work."),
+        (host_result([site(FORWARD, IdleNs(launch_latency=149 * US, cpu_work=151 * US))]),
+         "The GPU starves for 30 % of the step: kernels are not launched in time."),
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
          "The GPU is idle for 30 % of the step because blocking calls make the CPU wait for it."),
         (host_result([site(FORWARD, IdleNs(dependency=300 * US))]),
