@@ -778,6 +778,26 @@ def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: in
 
 
 @pytest.mark.parametrize(
+    ("of_model", "batch_bytes", "kept"),
+    [
+        ({"user_range": "forward_pass", "count": 16.0}, 99_999, True),
+        ({"module": "nn.Module: Attention_3", "count": 16.0}, 99_999, True),
+        ({"module": "nn.Module: Attention_3", "count": 15.0}, 99_999, False),
+        ({"module": "nn.Module: Attention_3", "count": 16.0}, 100_000, False),
+        ({"user_range": "to_device", "count": 16.0}, 99_999, False),
+        ({"module": "nn.Module: Collator_0", "count": 16.0, "phase": "other"}, 99_999, False),
+    ],
+    ids=["in a range", "in a module", "as many as a batch has", "mostly the batch", "around the batch", "elsewhere"],
+)
+def test_what_the_model_copies_in_its_forward_pass_is_no_batch(of_model: dict[str, Any], batch_bytes: int, kept: bool):
+    rows = [batch(50 * US, bytes=100_000, **of_model), batch(50 * US, bytes=batch_bytes)]
+    host = host_result(blocking=rows, copies=[copy()])
+    titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
+    of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
+    assert titles == ({"Keep on the GPU what the model copies there"} if kept else of_batch)
+
+
+@pytest.mark.parametrize(
     ("others_us", "low_us", "gain_us"),
     [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
     ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
