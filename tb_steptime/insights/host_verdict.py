@@ -75,6 +75,8 @@ _ONLY_PROFILED = (
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
+_COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy."
+_REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
@@ -123,14 +125,16 @@ def _sentence(facts: Facts) -> Phrase:
 def _of_steady_step(said: Phrase) -> Phrase:
     """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one.
 
-    >>> [_of_steady_step(Phrase(words, {})).template for words in ("a step of {step}", "{left} of {step}", "{share}")]
-    ['a steady step of {step}', "{left} of a steady step's {step}", '{share}']
+    >>> words = ("a step of {step}", "A step takes {step}", "{left} of {step}", "{share}")
+    >>> [_of_steady_step(Phrase(each, {})).template for each in words]
+    ['a steady step of {step}', 'A steady step takes {step}', "{left} of a steady step's {step}", '{share}']
     """
     words = said.template
     if "{step}" not in words and _AS_LONG not in words:
         return said
-    if "a step" in words:
-        return Phrase(words.replace("a step", "a steady step", 1), said.values)
+    for plain, steady in (("a step", "a steady step"), ("A step", "A steady step")):
+        if plain in words:
+            return Phrase(words.replace(plain, steady, 1), said.values)
     return Phrase(words.replace("{step}", "a steady step's {step}", 1), said.values)
 
 
@@ -140,6 +144,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _ONLY_PROFILED
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return _ONLY_LAUNCHES
+    if bound is Bound.GPU and 2 * facts.overview.mean_parts_ns.memcpy >= facts.step_ns:
+        return _COPIES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
@@ -158,6 +164,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _ONE_PAUSE
     if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
         return _ONE_THING
+    if bound is Bound.HOST and idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
+        return _REACHED_LATE
     return _SENTENCES[bound]
 
 
@@ -226,6 +234,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
         "exchange": ns(facts.exchange_ns),
+        "copies": ns(min(facts.overview.mean_parts_ns.memcpy, facts.step_ns)),
         "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),

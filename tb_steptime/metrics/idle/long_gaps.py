@@ -25,6 +25,7 @@ from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, 
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.needed_waits import cpu_updates
 from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.idle.unrecorded import REACHED_NS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
@@ -64,7 +65,7 @@ class LongGap(msgspec.Struct, frozen=True):
     doing, name, inside   what the host does for most of that time, as in `HostActivity`
     compiles            torch.compile works in it
     compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
-    unusual             the host usually does this in far less time
+    unusual             the host usually does this in far less time, or the launch call had returned before most of it
     busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
     """
 
@@ -272,6 +273,9 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
         doing = replace(doing, kind="update", name=doing.name or UPDATE)
     if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
         doing = HostActivity(doing.kind, None, None, compiles=False)
+    launched_ns = int(trace.events.start_ns[call] + trace.events.dur_ns[call]) + REACHED_NS - start  # the host's part
+    if late_ns - launched_ns >= MOSTLY * late_ns:
+        doing, compiled = HostActivity(doing.kind, None, None, compiles=False, unusual=True), False
     return LongGap(
         step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
         start_ns=start,

@@ -177,6 +177,19 @@ def test_the_autograd_profiler_gives_events_no_category(
 
 
 @pytest.mark.parametrize("pure", ["0", "1"])
+@pytest.mark.parametrize(("labels", "gpus"), [(["CPU"], False), (["CPU", "GPU 0", "GPU 1"], True), ([None, 3], False)])
+def test_processes_are_labelled_after_the_gpus_that_the_profiler_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, labels: list[object], gpus: bool
+) -> None:
+    monkeypatch.setenv(PURE, pure)
+    rows = [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": of}} for pid, of in enumerate(labels)]
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 1.0, "dur": 2.0}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": [op, *rows]}))
+    assert read_trace(path).job.labels_gpus == gpus
+
+
+@pytest.mark.parametrize("pure", ["0", "1"])
 def test_the_autograd_profiler_draws_arrows_to_kernels_that_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str
 ) -> None:

@@ -49,8 +49,9 @@ class ModelLate(msgspec.Struct, frozen=True):
     launches lie between two calls that wait. These times are disjoint; places without any are left out. launches:
     number of launches a step from the model's places.
 
-    Two kinds of long gaps are in none of these times: gaps that occur in few steps, unless they are a small part, and
-    gaps in which something takes unusually long. Rare events make single steps slow, and are no cost of every step.
+    Three kinds of long gaps are in none of these times: gaps that occur in few steps, unless they are a small part,
+    gaps in which something takes unusually long, and gaps whose launch takes long to reach the device. Rare events make
+    single steps slow, and are no cost of every step; after its launch the host does nothing for the device.
     """
 
     short: dict[str, int]

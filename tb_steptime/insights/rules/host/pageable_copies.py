@@ -9,6 +9,7 @@ from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
 from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.phases.marks import SITE, site_of_name
 from tb_steptime.text import Phrase, count, filled, nbytes, ns, phrase, text
 
 
@@ -17,7 +18,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
 
     Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
-    pinned memory, so the card asks for fewer of them.
+    pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
+    and what they copy can stay on the GPU.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -32,6 +34,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if not rows:
         return None
     title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
+    if _are_of_model(rows):
+        title, how = _OF_MODEL
     if _are_small(rows):
         title, how = _OF_VALUES
     return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
@@ -48,11 +52,32 @@ def _are_small(rows: list[BlockingRow]) -> bool:
     return mostly and sum(row.count for row in small) >= _MANY_COPIES
 
 
+#: Number of copies a step from which on they are more than the tensors of a batch.
+_MORE_THAN_A_BATCH = 16
+
+
+def _are_of_model(rows: list[BlockingRow]) -> bool:
+    """Whether most bytes are copied within the forward pass, as its modules or a range around it show, in more copies
+    than a batch has tensors: masks, positions and the like, or weights that are kept on the host."""
+    inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row.user_range))]
+    mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
+    return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
+
+
+def _is_forward(user_range: str | None) -> bool:
+    return user_range is not None and site_of_name(user_range) == SITE["forward.model"]
+
+
 #: The title and the code of the advice. If no loader is recorded, the job may have none.
 _OF_LOADER = "Pin the memory of the batch", "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
 _OF_TENSOR = (
     "Pin the memory of the copied tensors",
     "tensor = tensor.pin_memory()  # allocated once, and reused\ntensor.to(device, non_blocking=True)",
+)
+_OF_MODEL = (
+    "Keep on the GPU what the model copies there",
+    'self.register_buffer("mask", mask)  # once: it moves with the model\n'
+    "torch.ones(n, n, dtype=torch.bool, device=x.device)  # in place of .to(device) in the forward pass",
 )
 _OF_VALUES = (
     "Copy small tensors together, or create them on the GPU",
@@ -108,7 +133,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    title = "Copy the next batch while kernels run"
+    title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
+    if _are_of_model(calls_of(facts, "pageable")):
+        title, how = _OF_MODEL
     return _alone_card(facts, "pageable_batch_copies", title, words, how, rows, waits_ns=_waits_ns(facts))
 
 
@@ -143,7 +170,7 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
     usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
-    title = "Copy results while kernels run"
+    title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
     return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
 
 
@@ -155,6 +182,12 @@ _ALONE = phrase("Mean over the steps of these copies' time during which no kerne
 _REPLAYED = phrase(
     "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
 )
+
+
+def _has_kernels(facts: Facts) -> bool:
+    """Whether kernels run in the steps. Where none does, copies of pinned memory are only faster."""
+    parts = facts.overview.mean_parts_ns
+    return parts.kernel + parts.communication > 0
 
 
 def _alone_card(
@@ -173,6 +206,8 @@ def _alone_card(
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
+    faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
+    kernels = _has_kernels(facts)
     return host_card(
         facts,
         id=id,
@@ -184,8 +219,8 @@ def _alone_card(
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=Confidence.MEDIUM,
-        why_confidence=phrase(depends),
+        best=Confidence.MEDIUM if kernels else Confidence.LOW,
+        why_confidence=phrase(depends if kernels else faster),
         colour="copy",
         part="memcpy",
     )

@@ -479,6 +479,34 @@ def test_results_that_few_steps_copy_are_no_cost_of_each(second: str, gain: dict
     assert copied_alone(drawing, "DtoH (Device -> Pageable)") == gain
 
 
+@pytest.mark.parametrize(
+    ("kernels", "verdict", "cards"),
+    [
+        ("........ ........", "For 8 µs of a step of 8 µs, the GPU does nothing but copy.",
+         {"Pin the memory of the copied tensors", "Pin the memory of the results"}),
+        ("....kkkk ....qqqq", "For 4 µs of a step of 8 µs, the GPU does nothing but copy.",
+         {"Copy the next batch while kernels run"}),
+        ("...kkkkk ...qqqqq", "The GPU sets the pace: it works for 100 % of a step of 8 µs.",
+         {"Copy the next batch while kernels run"}),
+    ],
+)  # fmt: skip
+def test_copies_that_run_alone_for_half_of_the_step_are_what_it_does(kernels: str, verdict: str, cards: set[str]):
+    """Something is copied all the time; copies back to the host run beside the kernels, if there are any."""
+    drawing = f"""
+        step     | 1111111122222222 |
+        runtime  | c...e...d...f... |
+        memcpy 9 | cccceeeeddddffff |
+        runtime  | ....k.......q... |
+        kernel 7 | {kernels.replace(" ", "")} |"""
+    names = dict.fromkeys("cd", PAGEABLE) | dict.fromkeys("ef", "Memcpy DtoH (Device -> Pageable)")
+    trace = timeline(drawing, names=names)
+    nbytes = np.where(trace.events.kind == Kind.MEMCPY, LARGE_BYTES, -1)
+    judgement = judged(replace(trace, events=replace(trace.events, bytes=nbytes.astype(np.int64)), memo={}))
+    about = {"pageable_batch_copies", "pageable_result_copies"}
+    found = {plain(each.title) for each in judgement.insights if each.id in about}
+    assert (plain(judgement.verdict.text).replace("\xa0", " "), found) == (verdict, cards)
+
+
 def test_a_pinned_batch_is_left_alone():
     assert card(timeline(COPIED), "pageable_batch_copies") is None
 

@@ -19,6 +19,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.repeated_work import Recaptures
@@ -777,6 +778,26 @@ def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: in
 
 
 @pytest.mark.parametrize(
+    ("of_model", "batch_bytes", "kept"),
+    [
+        ({"user_range": "forward_pass", "count": 16.0}, 99_999, True),
+        ({"module": "nn.Module: Attention_3", "count": 16.0}, 99_999, True),
+        ({"module": "nn.Module: Attention_3", "count": 15.0}, 99_999, False),
+        ({"module": "nn.Module: Attention_3", "count": 16.0}, 100_000, False),
+        ({"user_range": "to_device", "count": 16.0}, 99_999, False),
+        ({"module": "nn.Module: Collator_0", "count": 16.0, "phase": "other"}, 99_999, False),
+    ],
+    ids=["in a range", "in a module", "as many as a batch has", "mostly the batch", "around the batch", "elsewhere"],
+)
+def test_what_the_model_copies_in_its_forward_pass_is_no_batch(of_model: dict[str, Any], batch_bytes: int, kept: bool):
+    rows = [batch(50 * US, bytes=100_000, **of_model), batch(50 * US, bytes=batch_bytes)]
+    host = host_result(blocking=rows, copies=[copy()])
+    titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
+    of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
+    assert titles == ({"Keep on the GPU what the model copies there"} if kept else of_batch)
+
+
+@pytest.mark.parametrize(
     ("others_us", "low_us", "gain_us"),
     [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
     ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
@@ -865,6 +886,32 @@ def test_what_makes_the_cpu_wait_is_known_by_name(op: str | None, outer_op: str 
 def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: str | None, waiting: str):
     row = blocking(US, op="aten::_local_scalar_dense", outer_op=op, user_range=around, source=None)
     assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize(
+    ("op", "around", "waiting"),
+    [
+        ("aten::nonzero", {"module": "nn.Module: Qwen3MoeSparseMoeBlock_0"}, "mask"),
+        ("aten::item", {"source": "sparse_autoencoder.py(88): forward"}, "item"),
+        ("aten::item", {"outer_op": "autograd::engine::evaluate_function: SparseAttentionBackward"}, "item"),
+        ("aten::copy_", {"source": "arrays.py(3): to_numpy"}, "read_back"),
+        ("aten::item", {"source": "scaler.py(41): inverse_transform"}, "item"),
+        ("aten::item", {"user_range": "MinMaxScaler.scale"}, "item"),
+        ("aten::item", {"user_range": "scaler.step(optimizer)"}, "grad_scaler"),
+        ("aten::item", {"module": "nn.Module: GradScaler_0"}, "grad_scaler"),
+        ("aten::item", {"source": "clip_grad.py(7): norm"}, "clip_grad"),
+    ],
+)
+def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
+    row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
+    assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
+@pytest.mark.parametrize("op", ["aten::_coalesce", "aten::to_sparse"])
+def test_a_sparse_tensor_of_the_forward_pass_is_no_gradient(phase: PhaseId, op: str):
+    row = blocking(US, op=op, outer_op="aten::mv", phase=phase, source=None)
+    assert waiting_op(row).id == ("product" if phase == "forward" else "coalesce")
 
 
 def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
@@ -1153,6 +1200,10 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
     ("host", "text"),
     [
         (host_result([site(FORWARD, late(300))]),
+         "The GPU starves for 30 % of the step: kernels are not launched in time."),
+        (host_result([site(FORWARD, IdleNs(launch_latency=150 * US, cpu_work=150 * US))]),
+         "The GPU is idle for 30 % of the step, most of it between launch calls and the start of their work."),
+        (host_result([site(FORWARD, IdleNs(launch_latency=149 * US, cpu_work=151 * US))]),
          "The GPU starves for 30 % of the step: kernels are not launched in time."),
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
          "The GPU is idle for 30 % of the step because blocking calls make the CPU wait for it."),
