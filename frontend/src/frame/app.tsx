@@ -256,5 +256,5 @@ function useUsualPair(tab: Tab, view: ViewId, chosen: Selection | null): Tab {
   const base = open ? usualBase(index, chosen, works) : null;
   const key = base && compareKey(base);
   const paired = useMemo(() => (key === null ? state : { ...state, with: key }), [state, key]);
-  return { ...tab, state: paired };
+  return { ...tab, state: paired, paired: key !== null };
 }

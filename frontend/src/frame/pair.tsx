@@ -116,7 +116,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
             <Alike chosen={chosen} tab={tab} />
           </>
         ) : (
-          `Changes: ${names.own} less ${names.name}`
+          `Changes: ${names.own} less ${names.name}${tab.paired ? whyPaired(chosen, other) : ""}`
         )}
         <Details text={placesText(found, names, chosen, other) + (unlike ? " Each bar has an axis of its own." : "")} />
       </PairLine>
@@ -146,6 +146,11 @@ function Alike({ chosen, tab }: { chosen: Selection; tab: Tab }) {
     )
   );
 }
+
+/** Says how `usualBase` found the other run, of which the reader chose none. */
+const whyPaired = ({ span: own }: Selection, { span }: Selection): string =>
+  `, the ${span.recorded_ns <= own.recorded_ns ? "last run before" : "first run after"} it that does the same work. ` +
+  "Choose another under “Compare with”.";
 
 /** What is compared of the two. All spans of a worker count together. */
 function placesText(

@@ -53,13 +53,19 @@ const client = (more: Partial<Client> = {}): Partial<Client> => ({
 const bar = async () => (await screen.findByRole("region", { name: "Comparison" })).textContent;
 
 test.each([
-  ["graphed", "eager"],
-  ["eager", "graphed"],
-])("Compare of %s opens on %s: the run of the same work before it, else the next", async (name, base) => {
+  ["graphed", "eager", "last run before it"],
+  ["amp", "graphed", "last run before it"],
+  ["eager", "graphed", "first run after it"],
+])("Compare of %s opens on %s and says why: it is the %s of the same work", async (name, base, why) => {
   const asked = await openTab(`view=compare&run=${name}`, server(), client());
-  expect(await bar()).toContain(`Changes: ${name} less ${base}`);
+  expect(await bar()).toContain(`Changes: ${name} less ${base}, the ${why} that does the same work.`);
   expect(asked.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
   expect(keys().with).toBeUndefined();
+});
+
+test("of a run that was chosen Compare does not say why", async () => {
+  await openTab("view=compare&run=graphed&with=eager/worker0/2", server(), client());
+  expect(await bar()).toMatch(/^Changes: graphed less eager(?!,)/);
 });
 
 test("of a run that is alone in its work nothing is compared", async () => {
