@@ -1783,11 +1783,13 @@ export interface InARow {
 }
 
 /**
- * pages: by span id, then view id. chain: of the runs in chain_runs, which are the newest where there are many.
- * jobs, waits: of each job, with the ids of its spans. keeps_paths: whether a summary was written with whole paths.
+ * place: keys and values of the address at which the report opens; none: at its first view. pages: by span id, then
+ * view id. chain: of the runs in chain_runs, which are the newest where there are many. jobs, waits: of each job, with
+ * the ids of its spans. keeps_paths: whether a summary was written with whole paths.
  */
 export interface IncludedAnswers {
   written_ms: number;
+  place: Record<string, string>;
   index: Index;
   catalogue: Catalogue;
   pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
