@@ -175,7 +175,7 @@ const headlineOf = (verdict: Phrase, action: Phrase | null = null, basis: Phrase
 });
 
 /** Replaces the names in a phrase by those that the tab uses for the two. */
-const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
+export const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
   template,
   values: { ...values, base: { value: name, unit: "text" }, candidate: { value: own, unit: "text" } },
 });
