@@ -70,7 +70,13 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   if (other === null)
     return (
       <>
-        <Top job={null} headline={headlineOf(nothingYet(tab.index))} simulated={null} notes={[]} tab={tab} />
+        <Top
+          job={null}
+          headline={headlineOf(nothingYet(tab.index), whyAlone(chosen, tab))}
+          simulated={null}
+          notes={[]}
+          tab={tab}
+        />
         <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
           <PrintedFoot />
@@ -187,6 +193,15 @@ function shortened(phrase: Phrase, { comparison: { base, candidate } }: CompareP
   const name = run.value === base ? names.name : run.value === candidate ? names.own : run.value;
   return { ...phrase, values: { ...phrase.values, run: { ...run, value: name } } };
 }
+
+/** Says why Compare chose no other run itself; null where the reader ended the comparison, or there is no other. */
+const whyAlone = ({ run }: Selection, { index, state, written_ms }: Tab): Phrase | null =>
+  index.runs.length > 1 && state.with === undefined && written_ms === undefined
+    ? {
+        template: "No other run is known to do the same work as {run}.",
+        values: { run: { value: run.name, unit: "text" } },
+      }
+    : null;
 
 function nothingYet({ spans_total }: Index): Phrase {
   const template =

@@ -68,9 +68,10 @@ test("of a run that was chosen Compare does not say why", async () => {
   expect(await bar()).toMatch(/^Changes: graphed less eager(?!,)/);
 });
 
-test("of a run that is alone in its work nothing is compared", async () => {
+test("of a run that is alone in its work nothing is compared, and it says so", async () => {
   await openTab("view=compare&run=alone", server(), client());
   expect(await screen.findByRole("heading", { name: "Choose two experiments to compare." })).toBeTruthy();
+  expect(screen.getByText("No other run is known to do the same work as alone.")).toBeTruthy();
 });
 
 test("a comparison that is ended in Compare does not begin again by itself", async () => {
@@ -79,6 +80,7 @@ test("a comparison that is ended in Compare does not begin again by itself", asy
   press("End the comparison");
   expect(await screen.findByRole("heading", { name: "Choose two experiments to compare." })).toBeTruthy();
   expect(screen.queryByRole("region", { name: "Comparison" })).toBeNull();
+  expect(screen.queryByText(/is known to do the same work/)).toBeNull();
 });
 
 const OTHER_WORK = { ...COMPARED, comparison: { ...COMPARED.comparison, same_work: false } };
