@@ -21,7 +21,7 @@ const DRAWN = page(`
 
 const VISIBLE = { from: 0, to: 290 };
 
-test("the thread is drawn below what fills the place; the work after the longest wait is told of", () => {
+test("the thread is drawn below what fills the place", () => {
   const boxes = boxesOf(DRAWN);
   const cast = castOf(boxes, { from: 20, to: 200 }, VISIBLE);
   expect(cast.tracks.map(({ kind, rows }) => [kind, rows])).toEqual([
@@ -35,8 +35,18 @@ test("the thread is drawn below what fills the place; the work after the longest
   const inThread = { ...DETAIL, track: cast.thread!.id, row: 2 };
   expect(drawnIn(cast, inThread).row).toBe(1);
   expect(drawnIn(cast, { ...inThread, track: cast.stream!.id }).row).toBe(2);
-  const event = workAfterWait(boxes, cast.stream!, VISIBLE);
-  expect(boxes.names[boxes.name[[...boxes.event].indexOf(event!)]!]).toBe("l");
+});
+
+test.each([
+  ["the longest wait of the place", { from: 20, to: 200 }, VISIBLE, "l"],
+  ["a shorter wait, where the place is about that one", { from: 20, to: 110 }, VISIBLE, "k"],
+  ["no wait beside the place, where its own ends out of sight", { from: 90, to: 160 }, { from: 0, to: 190 }, null],
+  ["nothing, where the place has no wait", { from: 60, to: 80 }, VISIBLE, null],
+])("the work that is told of ends %s", (_, place, visible, name) => {
+  const boxes = boxesOf(DRAWN);
+  const { stream } = castOf(boxes, place, visible);
+  const event = workAfterWait(boxes, stream!, place, visible);
+  expect(event === null ? null : boxes.names[boxes.name[[...boxes.event].indexOf(event)]!]).toBe(name);
 });
 
 const ON_CPU = page(`

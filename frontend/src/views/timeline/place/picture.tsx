@@ -111,7 +111,10 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
 /** Short names for kinds of tracks; a device's track has the name of its group. */
 const WORDS: Partial<Record<Track["kind"], string>> = { thread: "CPU", calls: "Launches", loader: "Loader" };
 
-/** The tracks of the place and the chosen event: the work before which the device waits longest; and where it waits. */
+/**
+ * The tracks of the place, where its device waits, and the chosen event: the work that ends the longest wait; else what
+ * the host does there, or right after it.
+ */
 function useScene(
   span: string,
   { step, start_ns, end_ns }: Evidence,
@@ -132,8 +135,9 @@ function useScene(
   const layers = useMemo(() => found.map((layer) => ({ ...layer, boxes: fromRow(layer.boxes, cast) })), [found, cast]);
   const layout = useMemo(() => layoutOf(cast.tracks, false, NO_CHOICES), [cast]);
   const { stream, thread, first_row } = cast;
-  const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
-  const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, range) : null);
+  const work = boxes && stream ? workAfterWait(boxes, stream, range, visible) : null;
+  const longest = (of: TimeRange) => (boxes && thread ? longestIn(boxes, thread, first_row, of) : null);
+  const event = work ?? longest(range) ?? longest({ from: end_ns, to: visible.to });
   const detail = readyDetail(useDetail(tab.source, span, event, true));
   const chosen = useMemo(() => detail && drawnIn(cast, detail), [cast, detail]);
   const scene: Scene = {
