@@ -137,6 +137,22 @@ test("the events are asked for when the card is in sight; a press opens the Time
   expect(openUrlStore(window).read()).toMatchObject({ view: "timeline", step: "5", range: { from: 100, to: 200 } });
 });
 
+test("until its events are there the picture says that they are being read", async () => {
+  let arrive = () => {};
+  const events = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  show({}, { timeline: async () => events.then(() => ready(DRAWN)) });
+  appear();
+  const opens = await picture();
+  expect(opens.textContent).toBe("");
+  await waitFor(() => expect(opens.textContent).toBe("The events are being read."));
+  expect(opens.querySelector("canvas")).toBeNull();
+  arrive();
+  await waitFor(() => expect(opens.querySelectorAll("canvas")).toHaveLength(2));
+  expect(opens.textContent).toBe("");
+});
+
 test("the source line stands under it with its whole path, and leads to what runs at it", async () => {
   show();
   appear();

@@ -9,6 +9,7 @@ import type { EventDetail, Evidence, Track } from "../../../api.gen";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
 import { Details } from "../../../components/sentence";
+import { Late } from "../../../components/waiting";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
 import { sentence } from "../../../phrase";
@@ -69,26 +70,28 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
         >
           {problem ? (
             <span class="quiet">{`The events could not be loaded. ${problem.problem}.`}</span>
+          ) : pages.length === 0 ? (
+            <Late>
+              <span class="quiet">The events are being read.</span>
+            </Late>
           ) : (
-            pages.length > 0 && (
-              <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
-                <Sheet
-                  width={scene.width}
-                  height={HEIGHT_PX}
-                  paint={(pen) => {
-                    paintScene(pen, scene);
-                    if (boxes && stream) paintWaits(pen, scene, boxes, stream);
-                  }}
-                  of={[...groundOf(scene), scene.chosen]}
-                />
-                <Sheet
-                  width={scene.width}
-                  height={HEIGHT_PX}
-                  paint={(pen) => paintOver(pen, scene)}
-                  of={[...groundOf(scene), ...overOf(scene)]}
-                />
-              </span>
-            )
+            <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
+              <Sheet
+                width={scene.width}
+                height={HEIGHT_PX}
+                paint={(pen) => {
+                  paintScene(pen, scene);
+                  if (boxes && stream) paintWaits(pen, scene, boxes, stream);
+                }}
+                of={[...groundOf(scene), scene.chosen]}
+              />
+              <Sheet
+                width={scene.width}
+                height={HEIGHT_PX}
+                paint={(pen) => paintOver(pen, scene)}
+                of={[...groundOf(scene), ...overOf(scene)]}
+              />
+            </span>
           )}
         </button>
       </div>
