@@ -90,7 +90,9 @@ const opened = (op: string) => ({ view: "operators", by: null, ops: null, op, ma
 
 test("arrows move, the focus returns, and a step opens in the Timeline with Alt", async () => {
   await openPalette();
+  expect(within(dialog()!).queryByText(/in Timeline/)).toBeNull(); // of an op it shows no place there
   type("#");
+  expect(within(dialog()!).getByText(/in Timeline/)).toBeTruthy();
   key("ArrowDown");
   expect(within(dialog()!).getByRole("option", { selected: true }).textContent).toContain("Step 6");
   key("Enter", { altKey: true });

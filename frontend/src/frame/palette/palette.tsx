@@ -201,9 +201,11 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
         <span>
           <kbd>Enter</kbd> opens
         </span>
-        <span>
-          <kbd>Alt Enter</kbd> in Timeline
-        </span>
+        {shown[at]?.timeline && (
+          <span>
+            <kbd>Alt Enter</kbd> in Timeline
+          </span>
+        )}
         <span class="push">
           <kbd>:</kbd> line <kbd>#</kbd> step <kbd>&gt;</kbd> command
         </span>
