@@ -33,6 +33,7 @@ from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
 from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.launches import (
     LaunchFigures,
     QueueLevel,
@@ -76,6 +77,9 @@ from tb_steptime.metrics.steps.repeated_work import (
     recomputed,
     without_cache,
 )
+from tb_steptime.metrics.tensor_cores.opportunities import Obstacle, opportunities
+from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, slow_products
+from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores
 from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -114,7 +118,8 @@ class JudgedRows(msgspec.Struct, frozen=True):
     """What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
 
     steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
-    HostResult, and communication as in OverviewResult.
+    HostResult, communication as in OverviewResult, and waste, obstacles and rates as in DeviceSplit, the rates of slow
+    products alone.
     """
 
     steps: list[int]
@@ -125,6 +130,9 @@ class JudgedRows(msgspec.Struct, frozen=True):
     pauses: list[Pause]
     exchange_ns: int
     communication: Communication | None
+    waste: LaunchWaste
+    obstacles: list[Obstacle]
+    rates: ProductRates | None
 
 
 class HostResult(msgspec.Struct, frozen=True):
@@ -289,6 +297,9 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
         pauses=pauses(trace, device, steps),
         exchange_ns=mean.works_of(0).communication,
         communication=communication(trace, steps),
+        waste=launch_waste(trace, device, steps),
+        obstacles=opportunities(trace, device, steps).obstacles,
+        rates=slow_products(trace, device, steps) if device_has_tensor_cores(trace, device) else None,
     )
 
 

@@ -23,6 +23,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTI
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean, whole_means
+from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
@@ -139,10 +140,24 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
         return self.result("operators", OperatorsResult)
 
-    @property
+    @cached_property
     def kernel_split(self) -> DeviceSplit | None:
-        """The use of tensor cores by the kernels of the main device."""
-        return next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
+        """The use of tensor cores by the kernels of the main device. Where steps are left out, its steps, its total and
+        what it says of single kernels are those of the others; its tables are of all steps."""
+        split = next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
+        rows = self._host.judged if self.has("host") else None
+        if split is None or rows is None:
+            return split
+        steps = [split.steps[each] for each in rows.steps]
+        sums = zip(*(msgspec.structs.astuple(each.split) for each in steps), strict=True)
+        return msgspec.structs.replace(
+            split,
+            total=Split(*map(sum, sums)),
+            steps=steps,
+            obstacles=rows.obstacles,
+            waste=rows.waste,
+            rates=rows.rates,
+        )
 
     @property
     def waste(self) -> LaunchWaste | None:
@@ -351,7 +366,14 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return ns / whole if whole else 0.0
 
     def figure(self, metric: str) -> float | None:
-        """Returns the span's value of a metric of the catalogue; None where it is not measurable."""
+        """Returns a metric of the catalogue that every step has, mean over `judged_steps`; None where it is not
+        measurable."""
+        series = next(series for series in self.trends.series if series.metric == metric)
+        values = [series.steps[each] for each in self.judged_steps] if series.value is not None else []
+        return sum(each or 0.0 for each in values) / len(values) if values else None
+
+    def figure_as_recorded(self, metric: str) -> float | None:
+        """Returns the span's value of any metric of the catalogue; None where it is not measurable."""
         return next(series.value for series in self.trends.series if series.metric == metric)
 
 

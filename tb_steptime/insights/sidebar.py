@@ -47,7 +47,7 @@ def _loader(facts: Facts) -> SidebarShare:
 
 
 def _tensor_cores(facts: Facts) -> SidebarShare:
-    eligible = facts.figure("matmul_like_time")
+    eligible = facts.figure_as_recorded("matmul_like_time")
     if eligible is None:
         reason = facts.tensor_cores.unknown or Reason("no_kernels_in_steps")
         return SidebarShare(None, "kernel", hatched=True, reason=reason)

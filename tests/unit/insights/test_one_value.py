@@ -41,7 +41,7 @@ def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
         ],
         "kernel time that could use tensor cores": [
             sidebar["tensor_cores"].share,
-            *(ns / whole for ns in [facts.figure("matmul_like_time")] if ns is not None),
+            *(ns / whole for ns in [facts.figure_as_recorded("matmul_like_time")] if ns is not None),
         ],
         "waits for the host": [sidebar["host"].share, tiles["host_bound_share"]],
     }
