@@ -10,6 +10,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
 from tb_steptime.metrics.communication.summary import Communication, communication
+from tb_steptime.metrics.data_loading.wait_shares import StepWaits, step_waits
 from tb_steptime.metrics.excluded_time.ranges import (
     OneTimeCost,
     are_judged,
@@ -118,8 +119,8 @@ class JudgedRows(msgspec.Struct, frozen=True):
     """What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
 
     steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
-    HostResult, communication as in OverviewResult, and waste, obstacles and rates as in DeviceSplit, the rates of slow
-    products alone.
+    HostResult, communication as in OverviewResult, waits as in DataLoadingResult, and waste, obstacles and rates as in
+    DeviceSplit, the rates of slow products alone.
     """
 
     steps: list[int]
@@ -133,6 +134,7 @@ class JudgedRows(msgspec.Struct, frozen=True):
     waste: LaunchWaste
     obstacles: list[Obstacle]
     rates: ProductRates | None
+    waits: StepWaits | None
 
 
 class HostResult(msgspec.Struct, frozen=True):
@@ -300,6 +302,7 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
         waste=launch_waste(trace, device, steps),
         obstacles=opportunities(trace, device, steps).obstacles,
         rates=slow_products(trace, device, steps) if device_has_tensor_cores(trace, device) else None,
+        waits=step_waits(trace, steps),
     )
 
 

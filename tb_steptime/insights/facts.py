@@ -90,8 +90,20 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def trends(self) -> TrendsResult:
         return self.result("trends", TrendsResult)
 
-    @property
+    @cached_property
     def data_loading(self) -> DataLoadingResult:
+        """The Data loading view. Where steps are left out, its steps, their mean, causes and curve are those of the
+        others, where these wait for a loader."""
+        rows = self._host.judged if self.has("host") else None
+        if rows is None or rows.waits is None or self.data_loading_as_recorded.mean is None:
+            return self.data_loading_as_recorded
+        waits = rows.waits
+        return msgspec.structs.replace(
+            self.data_loading_as_recorded, steps=waits.steps, mean=waits.mean, causes=waits.causes, curve=waits.curve
+        )
+
+    @property
+    def data_loading_as_recorded(self) -> DataLoadingResult:
         return self.result("data_loading", DataLoadingResult)
 
     @property
@@ -281,14 +293,6 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def _main_device(self) -> DeviceIdle | None:
         return next((each for each in self._host.devices if each.device == self._host.device), None)
-
-    def waits_in_judged_steps(self, idle_ns: int) -> int:
-        """Returns idle time while batches are waited for as a mean over `judged_steps`, ns: the same share of the idle
-        time that has this reason, which is measured in both. idle_ns: mean over all steps."""
-        recorded, judged = self.idle_as_recorded, self.idle
-        if recorded is None or judged is None or not recorded.data_loading:
-            return idle_ns
-        return round(idle_ns * judged.data_loading / recorded.data_loading)
 
     @property
     def communication(self) -> Communication | None:

@@ -236,7 +236,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
 def _exposed_wait_ns(facts: Facts) -> int | None:
     """Returns the wait for batches while no device of the process works; None where it is not measured."""
     wait_ns = facts.figure("data_loading_exposed")
-    return None if wait_ns is None else facts.waits_in_judged_steps(round(wait_ns))
+    return None if wait_ns is None else round(wait_ns)
 
 
 def _pace(facts: Facts, idle: IdleNs) -> Pace:

@@ -40,10 +40,10 @@ def shares(facts: Facts) -> dict[str, Callable[[Facts], SidebarShare]]:
 
 
 def _loader(facts: Facts) -> SidebarShare:
-    mean = facts.data_loading.mean
-    if mean is None:
-        return SidebarShare(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
-    return SidebarShare(facts.share_as_recorded(mean.exposed_ns), "data")
+    result = facts.data_loading_as_recorded
+    if result.mean is None:
+        return SidebarShare(None, "data", reason=result.unknown or NO_LOADER)
+    return SidebarShare(facts.share_as_recorded(result.mean.exposed_ns), "data")
 
 
 def _tensor_cores(facts: Facts) -> SidebarShare:

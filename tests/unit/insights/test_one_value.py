@@ -29,7 +29,7 @@ def judged(trace: Trace) -> tuple[Facts, Judgement]:
 def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
     """For each quantity, its share of the mean step from every place of the tab that shows it."""
     overview, host, sidebar = facts.overview, facts.host, judgement.sidebar
-    whole, loading = overview.mean_duration_ns, facts.data_loading.mean
+    whole, loading = overview.mean_duration_ns, facts.data_loading_as_recorded.mean
     tiles = {tile.metric: tile.value for tile in [*overview.tiles, *host.tiles]}
     exposed_ns = tiles["data_loading_exposed"]
     found = {
