@@ -135,6 +135,12 @@ class JudgedRows(msgspec.Struct, frozen=True):
     obstacles: list[Obstacle]
     rates: ProductRates | None
     waits: StepWaits | None
+    long_gaps: list[LongGaps]
+    full_queue_ns: int
+    bucket_copies: float
+    bucket_late_ns: int
+    before_graphs_ns: int
+    several_devices: SeveralDevices | None
 
 
 class HostResult(msgspec.Struct, frozen=True):
@@ -214,6 +220,11 @@ class HostResult(msgspec.Struct, frozen=True):
     between_ops_ns: int = 0
     judged: JudgedRows | None = None
 
+    @property
+    def judged_steps(self) -> list[int]:
+        """The places of the steps over which the rows of cards are means."""
+        return list(range(len(self.steps))) if self.judged is None else self.judged.steps
+
 
 #: Maximum size of a single value: a number, or the size of a result.
 VALUE_BYTES = 8
@@ -290,6 +301,7 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
     if wanted.all():
         return None
     steps, mean = find_steps(trace).chosen(wanted), aggregates.of(wanted).mean
+    buckets = bucket_copies(trace, device, steps)
     return JudgedRows(
         steps=np.flatnonzero(wanted).tolist(),
         sites=site_rows(trace, device, mean, steps),
@@ -303,6 +315,12 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
         obstacles=opportunities(trace, device, steps).obstacles,
         rates=slow_products(trace, device, steps) if device_has_tensor_cores(trace, device) else None,
         waits=step_waits(trace, steps),
+        long_gaps=long_gaps(trace, device, steps),
+        full_queue_ns=full_queue_ns(trace, device, steps),
+        bucket_copies=buckets.per_step,
+        bucket_late_ns=buckets.late_ns,
+        before_graphs_ns=before_graphs_ns(trace, device, steps),
+        several_devices=several_devices(trace, steps),
     )
 
 

@@ -94,7 +94,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def data_loading(self) -> DataLoadingResult:
         """The Data loading view. Where steps are left out, its steps, their mean, causes and curve are those of the
         others, where these wait for a loader."""
-        rows = self._host.judged if self.has("host") else None
+        rows = self.host_as_recorded.judged if self.has("host") else None
         if rows is None or rows.waits is None or self.data_loading_as_recorded.mean is None:
             return self.data_loading_as_recorded
         waits = rows.waits
@@ -113,20 +113,26 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def host(self) -> HostResult:
         """The Host view. Where steps are left out, its rows are means over the others, where it has these."""
-        rows = self._host.judged
+        rows = self.host_as_recorded.judged
         if rows is None:
-            return self._host
+            return self.host_as_recorded
         return msgspec.structs.replace(
-            self._host,
+            self.host_as_recorded,
             sites=rows.sites,
             blocking=rows.blocking,
             blocking_bubble_ns=rows.blocking_bubble_ns,
             copies=rows.copies,
             pauses=rows.pauses,
+            long_gaps=rows.long_gaps,
+            full_queue_ns=rows.full_queue_ns,
+            bucket_copies=rows.bucket_copies,
+            bucket_late_ns=rows.bucket_late_ns,
+            before_graphs_ns=rows.before_graphs_ns,
+            several_devices=rows.several_devices,
         )
 
     @property
-    def _host(self) -> HostResult:
+    def host_as_recorded(self) -> HostResult:
         return self.result("host", HostResult)
 
     @property
@@ -157,7 +163,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         """The use of tensor cores by the kernels of the main device. Where steps are left out, its steps, its total and
         what it says of single kernels are those of the others; its tables are of all steps."""
         split = next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
-        rows = self._host.judged if self.has("host") else None
+        rows = self.host_as_recorded.judged if self.has("host") else None
         if split is None or rows is None:
             return split
         steps = [split.steps[each] for each in rows.steps]
@@ -189,7 +195,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
         without a device, whose steps lack nothing but one-time work. The first one is not among them where it
         `starts_longer`."""
-        return self._places(paced_by_device=self.has("host") and self._host.bound is Bound.GPU)
+        return self._places(paced_by_device=self.has("host") and self.host_as_recorded.bound is Bound.GPU)
 
     def _places(self, *, paced_by_device: bool) -> list[int]:
         steps = self.overview.steps
@@ -210,6 +216,12 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         tail."""
         steps = self.overview.steps
         return whole_mean(sum(steps[each].judged_ns for each in self.judged_steps), len(self.judged_steps))
+
+    @property
+    def recorded_ns(self) -> int:
+        """The mean of `judged_steps` with what is left out of them, as the host floor counts."""
+        steps = self.overview.steps
+        return whole_mean(sum(steps[each].duration_ns for each in self.judged_steps), len(self.judged_steps))
 
     @property
     def left_out_ns(self) -> int:
@@ -292,20 +304,21 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _main_device(self) -> DeviceIdle | None:
-        return next((each for each in self._host.devices if each.device == self._host.device), None)
+        host = self.host_as_recorded
+        return next((each for each in host.devices if each.device == host.device), None)
 
     @property
     def communication(self) -> Communication | None:
         """What the step exchanges, mean over `judged_steps`; None if nothing is exchanged."""
-        rows = self._host.judged if self.has("host") else None
+        rows = self.host_as_recorded.judged if self.has("host") else None
         return self.overview.communication if rows is None else rows.communication
 
     @property
     def exchange_ns(self) -> int:
         """The time a step in which the main device only communicates, mean over `judged_steps`, ns."""
-        if self._host.judged is not None:
-            return self._host.judged.exchange_ns
-        mean_ns = sum(segment.ns for segment in self._host.segments if segment.id == "communication")
+        if self.host_as_recorded.judged is not None:
+            return self.host_as_recorded.judged.exchange_ns
+        mean_ns = sum(segment.ns for segment in self.host_as_recorded.segments if segment.id == "communication")
         return min(mean_ns, self.busy_ns)  # part of it may be work from before the recording
 
     @property

@@ -388,6 +388,12 @@ def test_rows_that_cards_rest_on_are_those_of_a_recording_without_the_left_out_s
         obstacles=opportunities(alone, 0).obstacles,
         rates=ProductRates([], {}, {}),
         waits=None,
+        long_gaps=expected.long_gaps,
+        full_queue_ns=expected.full_queue_ns,
+        bucket_copies=expected.bucket_copies,
+        bucket_late_ns=expected.bucket_late_ns,
+        before_graphs_ns=expected.before_graphs_ns or 0,
+        several_devices=expected.several_devices,
     )
     cards, cards_alone = ({each.id for each in judged(trace).insights} for trace in (work_of(held), alone))
     assert cards == cards_alone
@@ -485,3 +491,54 @@ def test_a_late_batch_of_a_step_that_is_left_out_is_no_cost_of_the_others(long: 
     assert waits.waits.mean == LoaderStep("mean", 20 * MS, *[round((9 + 4 * len(others)) * MS / 9)] * 2, 0)
     assert (found.gain_ns if found else 0) == 4 * MS * len(others) // 9
     assert not others or (found is not None and found.why.values["number"].value == len(others))
+
+
+def gaps_in(held: Sequence[int]) -> Trace:
+    """Six steps of 20 ms in which the GPU works throughout, but for 6 ms in these, in which an op runs before the next
+    launch; in the first step are 8 ms of the profiler's own work, too."""
+    waits = [6 if step in held else 0 for step in range(6)]
+    launches = "".join("kqkqkq" + "." * wait + "z" + "." * (13 - wait) for wait in waits)
+    return timeline(
+        f"""
+        step     | {"0" * 8 + "".join(str(step) * 20 for step in range(6))} |
+        overhead | {"p" * 8 + "." * 120} |
+        op       | {"." * 8 + "".join("." * 6 + "a" * wait + "." * (14 - wait) for wait in waits)} |
+        runtime  | {"." * 8 + launches} |
+        kernel 7 | {"." * 9 + "".join("kqkqkq" + "." * wait + "z" * (14 - wait) for wait in waits)} |""",
+        names={"p": "Activity Buffer Request", "a": "aten::nonzero"},
+        cell_ns=MS,
+    )
+
+
+@pytest.mark.parametrize("held", [(0,), (0, 3), (3, 4), (0, 1, 2, 3, 4, 5)])
+def test_a_long_gap_of_a_step_that_is_left_out_is_no_cost_of_the_others(held: tuple[int, ...]):
+    found, others = host_of(gaps_in(held)), sum(step > 0 for step in held)
+    assert found.judged is not None
+    rows = [(row.count, row.steps, row.late_ns) for row in found.judged.long_gaps]
+    assert rows == ([(others, others, 6 * MS * others // 5)] if others else [])
+    in_ops = [name.count for row in found.long_gaps for name in row.names if name.name == "aten::nonzero"]
+    assert in_ops == [len(held)]
+
+
+@pytest.mark.parametrize("waits", [(9, 0, 0, 0, 0, 0), (9, 5, 0, 5, 9, 0)])
+def test_gpus_in_series_are_those_of_the_steps_that_are_not_left_out(waits: tuple[int, ...]):
+    """GPU 0 works for 4 ms, GPU 1 behind it for so long, while a call waits; 8 ms of the profiler's own work are in the
+    first step, too."""
+    trace = timeline(
+        f"""
+        step          | {"0" * 8 + "".join(str(step) * 20 for step in range(6))} |
+        overhead      | {"p" * 8 + "." * 120} |
+        op            | {"." * 8 + "".join("aaaaabb" + "b" * wait + "." * (13 - wait) for wait in waits)} |
+        runtime       | {"." * 8 + "".join("kyyyymz" + "z" * wait + "." * (13 - wait) for wait in waits)} |
+        kernel 7 gpu0 | {"." * 8 + ".kkkk..............." * 6} |
+        kernel 7 gpu1 | {"." * 8 + "".join("......m" + "m" * wait + "." * (13 - wait) for wait in waits)} |""",
+        names={"p": "Activity Buffer Request", "a": "aten::mm", "b": "aten::item"},
+        calls={"y": "cudaStreamSynchronize", "z": "cudaStreamSynchronize"},
+        cell_ns=MS,
+    )
+    found = host_of(trace)
+    assert found.judged is not None
+    expected = host_of(only_steps(trace, 1, 5)).several_devices
+    assert expected is not None
+    assert found.judged.several_devices == expected
+    assert found.several_devices != expected

@@ -68,8 +68,7 @@ def kernel_card(
     if facts.share(all_ns) < WORTH_FRACTION:
         return None
     now_ns = _worth_now(facts, all_ns, id)
-    recorded_ns = sum(facts.overview.steps[each].duration_ns for each in facts.judged_steps)
-    if not now_ns and all_ns * len(facts.judged_steps) < WORTH_FRACTION * recorded_ns:
+    if not now_ns and all_ns < WORTH_FRACTION * facts.recorded_ns:
         return None  # if most of these steps is left out, a share of the rest says nothing about later ones
     best = Confidence.LOW if estimated else Confidence.MEDIUM
     level, why_level = confidence(facts, best, why_confidence)
