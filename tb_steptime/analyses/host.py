@@ -22,6 +22,7 @@ from tb_steptime.metrics.excluded_time.ranges import (
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
@@ -118,9 +119,10 @@ class DeviceIdle(msgspec.Struct, frozen=True):
 class JudgedRows(msgspec.Struct, frozen=True):
     """What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
 
-    steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
-    HostResult, communication as in OverviewResult, waits as in DataLoadingResult, and waste, obstacles and rates as in
-    DeviceSplit, the rates of slow products alone.
+    steps: their places. exchange_ns: time a step in which the main device only communicates. observed_ns: what a step
+    takes at least because something besides the profiler observes its ops, 0 where that is not found. The other fields
+    are as in HostResult, communication as in OverviewResult, waits as in DataLoadingResult, and waste, obstacles and
+    rates as in DeviceSplit, the rates of slow products alone.
     """
 
     steps: list[int]
@@ -141,6 +143,8 @@ class JudgedRows(msgspec.Struct, frozen=True):
     bucket_late_ns: int
     before_graphs_ns: int
     several_devices: SeveralDevices | None
+    anomaly: AnomalyChecks | None
+    observed_ns: int
 
 
 class HostResult(msgspec.Struct, frozen=True):
@@ -321,6 +325,8 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
         bucket_late_ns=buckets.late_ns,
         before_graphs_ns=before_graphs_ns(trace, device, steps),
         several_devices=several_devices(trace, steps),
+        anomaly=anomaly_checks(trace, steps),
+        observed_ns=observed_step_ns(trace, steps),
     )
 
 

@@ -129,6 +129,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             bucket_late_ns=rows.bucket_late_ns,
             before_graphs_ns=rows.before_graphs_ns,
             several_devices=rows.several_devices,
+            anomaly=rows.anomaly,
         )
 
     @property
@@ -246,6 +247,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def observed_ns(self) -> int:
         """What a step takes at least because something besides the profiler observes its ops; 0 where that is not
         found."""
+        if self.has("host") and self.host_as_recorded.judged is not None:
+            return self.host_as_recorded.judged.observed_ns
         steps_ns = sum(step.duration_ns for step in self.overview.steps)
         share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))

@@ -394,6 +394,8 @@ def test_rows_that_cards_rest_on_are_those_of_a_recording_without_the_left_out_s
         bucket_late_ns=expected.bucket_late_ns,
         before_graphs_ns=expected.before_graphs_ns or 0,
         several_devices=expected.several_devices,
+        anomaly=None,
+        observed_ns=0,
     )
     cards, cards_alone = ({each.id for each in judged(trace).insights} for trace in (work_of(held), alone))
     assert cards == cards_alone
