@@ -4,6 +4,7 @@
     small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
     conversion    nchwToNhwcKernel, in the same call as a convolution on tensor cores
     optimizer     one kernel of 2 us for each tensor, while the GPU waits for the next launch
+    vectors       gemv bf16, for a single input: all weights are read for one row of output
     FP64          a product at half, or at a sixty-fourth, of the rate of FP32
 
 Figures are means over some steps, by default all of them, of the kernels that start within these.
@@ -23,6 +24,7 @@ from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, find_products, kernel_site, way
 from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import (
     COMPILED_KERNEL,
     FUSED_OPTIMIZER_KERNEL,
@@ -52,7 +54,7 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import kernel_origins, op_at
+from tb_steptime.trace.ops import kernel_op_names, kernel_origins, op_at
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
@@ -206,6 +208,23 @@ class Waste(msgspec.Struct, frozen=True):
     site: KernelSite | None = None
 
 
+class VectorProducts(msgspec.Struct, frozen=True):
+    """Products of a matrix and a vector, with weights of 16 bits or more; means per step.
+
+    share          of the kernel time
+    one_row        part of their time in products with one row of input; None if shapes of most of it are not recorded
+    attention_ns   time of products whose ops are those of attention, which have no weights
+    named_ns       time of all kernels whose op is known
+    """
+
+    share: float
+    count: float
+    total_ns: float
+    one_row: float | None
+    attention_ns: float
+    named_ns: float
+
+
 class LaunchWaste(msgspec.Struct, frozen=True):
     """Kernel time that is wasted by the shape or the number of launches; means per step.
 
@@ -221,6 +240,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     indexing        kernels of ops that add up the gradient of an indexed tensor; the gain is all of their time; None if
                     there are none
     double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+    vectors         None if there are none
     double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
                     moves half of the bytes
     """
@@ -237,6 +257,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     double_others: Waste | None = None
     update: Waste | None = None
     indexing: Waste | None = None
+    vectors: VectorProducts | None = None
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
@@ -280,6 +301,7 @@ def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> Launc
         _double_others(kernels),
         _update(kernels),
         _indexing(kernels),
+        _vectors(kernels),
     )
 
 
@@ -393,6 +415,33 @@ def _indexing(kernels: _Kernels) -> Waste | None:
         return None
     op = kernel_origins(kernels.trace).op[kernels.rows]
     return kernels.waste(sums | (op >= 0) & is_in(op, op[sums]), kernels.dur.astype(np.float64))
+
+
+#: Short names of products of a matrix and a vector whose weights have 16 bits or more.
+_VECTOR_PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
+_OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
+
+
+def _vectors(kernels: _Kernels) -> VectorProducts | None:
+    trace, rows, steps = kernels.trace, kernels.rows[kernels.within], len(kernels.steps.steps)
+    event, short = trace.kernels.event[rows], kernel_names(trace)
+    mine = are_named(trace, event, lambda name: _VECTOR_PRODUCT.search(short[name]))
+    if not mine.any():
+        return None
+    dur, op, products = trace.events.dur_ns[event], kernel_op_names(trace, rows), find_products(trace)
+    inputs = np.array([*(each.work.rows if each.work else 0 for each in products.distinct), 0])[products.place[rows]]
+    attention = is_in(op, [row for row in distinct_in(op[op >= 0]).tolist() if trace.strings[row] in _OF_ATTENTION])
+    total, known, one, attends, named = (
+        int(dur[which].sum()) for which in (mine, mine & (inputs > 0), mine & (inputs == 1), attention, op >= 0)
+    )
+    return VectorProducts(
+        share=total / max(1, int(dur.sum())),
+        count=int(mine.sum()) / steps,
+        total_ns=total / steps,
+        one_row=one / known if 2 * known > total else None,
+        attention_ns=attends / steps,
+        named_ns=named / steps,
+    )
 
 
 def _idle_in_optimizer(kernels: _Kernels, device: int) -> int:

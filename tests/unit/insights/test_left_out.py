@@ -544,3 +544,33 @@ def test_gpus_in_series_are_those_of_the_steps_that_are_not_left_out(waits: tupl
     assert expected is not None
     assert found.judged.several_devices == expected
     assert found.several_devices != expected
+
+
+def decoding(prefill: int) -> Trace:
+    """Inference that the GPU paces: steps of 10 ms, 8 ms of which multiply a matrix by a vector. The first step takes
+    longer where it reads a prompt: so many ms in all."""
+    lengths = [prefill, *[10] * 6]
+    ops = "".join("PVF".ljust(length, ".") for length in lengths)
+    return timeline(
+        f"""
+        step     | {"".join(str(step) * length for step, length in enumerate(lengths))}. |
+        op       | {ops}. |
+        runtime  | {ops.lower()}. |
+        kernel 7 | .{"".join("p" * (length - 9) + "v" * 8 + "f" for length in lengths)} |""",
+        names={
+            **dict.fromkeys("PV", "aten::mm"),
+            "F": "aten::add",
+            "p": "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_nn",
+            "v": "void gemv2T_kernel_val<int, int, __half, __half, __half, float, 128, 16, 4, 4, false>(int)",
+        },
+        inputs={"V": ("[[1,4096],[4096,4096]]", '["c10::Half","c10::Half"]')},
+        devices={0: A100},
+        cell_ns=MS,
+    )
+
+
+@pytest.mark.parametrize("prefill", [10, 30, 60])
+def test_a_prompt_in_a_step_that_is_left_out_does_not_hide_what_decoding_reads(prefill: int):
+    found = sure(decoding(prefill), "matrix_vectors")
+    assert [found.why.values[each].value for each in ("share", "count", "each")] == [0.8, 1, 8 * MS]
+    assert found.about_ns == 8 * MS
