@@ -149,7 +149,7 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
-        words = _pace_template(facts.host, idle)
+        words = _pace_template(facts, idle)
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return words.replace(_STILL, _AS_LONG) if as_long else words
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
@@ -169,12 +169,13 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     return _SENTENCES[bound]
 
 
-def _pace_template(host: HostResult, idle: IdleNs) -> str:
+def _pace_template(facts: Facts, idle: IdleNs) -> str:
+    host = facts.host
     if host.bound is Bound.HOST and _one_pause(host, idle):
         return _IN_ONE_PAUSE
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
         return _IN_ONE_THING
-    busy = host.bound is Bound.GPU and idle.total_ns < IDLE_FRACTION * host.mean_step_ns
+    busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
 
 
@@ -206,7 +207,7 @@ def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
     """Returns the one rare pause of the host that makes most of the span's idle time. The idle
     time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
-    steps = len(host.steps if host.judged is None else host.judged.steps)
+    steps = len(host.judged_steps)
     for pause in host.pauses:
         others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
         if pause.idle_ns * steps - others_ns >= LEADING_FRACTION * idle.total_ns * steps:
@@ -245,7 +246,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
 def _exposed_wait_ns(facts: Facts) -> int | None:
     """Returns the wait for batches while no device of the process works; None where it is not measured."""
     wait_ns = facts.figure("data_loading_exposed")
-    return None if wait_ns is None else facts.waits_in_judged_steps(round(wait_ns))
+    return None if wait_ns is None else round(wait_ns)
 
 
 def _pace(facts: Facts, idle: IdleNs) -> Pace:

@@ -29,8 +29,8 @@ ONE_AFTER_ANOTHER = 1.2
 
 def host_titles(facts: Facts) -> Titles:
     """Returns the titles of the view's pictures and tables that are not empty, and "answer": is the CPU the limit?
-    Empty without a device."""
-    host, idle = facts.host, facts.idle
+    Empty without a device. Titles of tables are about all steps, as the tables are."""
+    host, idle = facts.host_as_recorded, facts.idle
     if idle is None:
         return {}
     found = {
@@ -40,7 +40,7 @@ def host_titles(facts: Facts) -> Titles:
         "sites": _sites_title(host.phases, host.bound),
         "blocking": _blocking_title(facts),
     }
-    if host.blocking and facts.share(host.blocking_bubble_ns) < WORTH_SAYING:
+    if host.blocking and facts.share_as_recorded(host.blocking_bubble_ns) < WORTH_SAYING:
         found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
     if host.copies:
         found["copies"] = _copies_title(host.copies)
@@ -134,8 +134,8 @@ def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
 
 
 def _blocking_title(facts: Facts) -> Phrase:
-    bubble_ns = facts.host.blocking_bubble_ns
-    if facts.share(bubble_ns) < WORTH_SAYING:
+    bubble_ns = facts.host_as_recorded.blocking_bubble_ns
+    if facts.share_as_recorded(bubble_ns) < WORTH_SAYING:
         return phrase("No blocking call costs GPU time")
     return phrase("Blocking calls leave the GPU idle for {bubble} a step", bubble=ns(bubble_ns))
 

@@ -189,7 +189,7 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
     names = [each for row in host.long_gaps for each in row.names]
     name = _common_name(names)
     late_ns = sum(each.late_ns for each in names if each.name == name)
-    if name is None or late_ns < least_ns * len(host.steps):
+    if name is None or late_ns < least_ns * len(host.judged_steps):
         return None
     call = _busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
     return brief(placed(name), length) + (f", mostly in {_call_name(call)}" if call else "")

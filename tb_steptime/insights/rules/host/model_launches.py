@@ -86,7 +86,8 @@ def model_late(host: HostResult) -> ModelLate:
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
     """Whether the long gaps begin in few steps only. False if the recording has too few steps to know that."""
-    return len(host.steps) >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * len(host.steps))
+    steps = len(host.judged_steps)
+    return steps >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * steps)
 
 
 def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:

@@ -169,7 +169,8 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     words = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
-    usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
+    copied = sorted(facts.overview.steps[each].parts_ns.memcpy for each in facts.judged_steps)
+    usual_ns = copied[(len(copied) - 1) // 2]
     title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
     return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_steptime.analyses.host import HostResult, HostStep
+from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.added_gains import may_be_added, remark_of_view
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host.blocking_rows import waiting_op
@@ -19,6 +19,7 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
@@ -1014,6 +1015,20 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize(("judged_steps", "over"), [([0, 1, 2, 3, 4], 5), ([1, 2, 3, 4], 4), ([1, 3, 4], 3)])
+def test_slow_steps_lift_the_mean_of_the_steps_that_are_not_left_out(judged_steps: list[int], over: int):
+    nothing = Waste(None, 0.0, 0.0, 0.0)
+    rows = JudgedRows(
+        steps=judged_steps, sites=[], blocking=[], blocking_bubble_ns=0, copies=[], pauses=[], exchange_ns=0,
+        communication=None, waste=LaunchWaste(None, None, nothing, nothing), obstacles=[], rates=None, waits=None,
+        long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0, several_devices=None,
+        anomaly=None, observed_ns=0,
+    )  # fmt: skip
+    insight = card(host_result(**slow(1_300), judged=rows), "slow_steps")
+    assert insight is not None
+    assert insight.gain_ns == round(400 * US / over)
 
 
 @pytest.mark.parametrize(("step", "late_us", "is_named"), [("4", 150, True), ("4", 149, False), ("3", 150, False)])
