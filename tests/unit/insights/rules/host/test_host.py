@@ -924,6 +924,24 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
 
 
 @pytest.mark.parametrize(
+    ("purpose", "cause", "severity"),
+    [
+        ("training", "unexplained", Severity.WARNING),
+        ("inference", "unexplained", Severity.MINOR),
+        ("inference", "interrupted", Severity.WARNING),
+        ("unknown", "unexplained", Severity.WARNING),
+    ],
+)
+def test_an_inference_that_pauses_may_wait_for_a_request(purpose: Purpose, cause: str, severity: Severity):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    host = host_result(sites, pauses=[pause(cause, 100, sure=False)])
+    insight = card(host, "host_stops", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (100 * US, severity)
+    assert ("server" in insight.why.template) is (severity is Severity.MINOR)
+
+
+@pytest.mark.parametrize(
     ("late_us", "graphs", "order"),
     [
         (49, 0.0, ["unrecorded_work", "launch_graphs"]),
