@@ -327,6 +327,14 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             return gain_ns
         return min(gain_ns, found.pauses_alone_ns)
 
+    @cached_property
+    def copying_ns(self) -> int:
+        """The time a step in which the main device only copies between its memory and the host's, mean over
+        `judged_steps`, ns."""
+        copied = (row.total_ns - row.hidden_ns for row in self.host.copies if row.direction in ("HtoD", "DtoH"))
+        steps_ns = [self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps]
+        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), self.step_ns)
+
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
         for gain nothing. None without a replay that can be trusted."""

@@ -75,6 +75,7 @@ _ONLY_PROFILED = (
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
+_COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
@@ -138,6 +139,8 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
+    if facts.copying_ns >= LEADING_FRACTION * facts.step_ns > 0:
+        return _COPIES  # most of the step, whatever the CPU does meanwhile
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
@@ -226,6 +229,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
         "exchange": ns(facts.exchange_ns),
+        "copies": ns(facts.copying_ns),
         "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
