@@ -199,9 +199,11 @@ def _alone_card(
 
 #: The title and the first words of the card where the copies take most of the step, by their direction.
 _UNHIDDEN = {
-    "HtoD": ("Pin the memory of the copied tensors", "{bytes} a step come from pageable memory"),
-    "DtoH": ("Copy results to pinned memory", "{bytes} a step go to pageable memory"),
+    "HtoD": ("Copy less to the GPU, or from pinned memory", "{bytes} a step come from pageable memory"),
+    "DtoH": ("Copy less from the GPU, or to pinned memory", "{bytes} a step go to pageable memory"),
 }
+#: What the only step of a recording may copy, and no later one.
+_OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
 
 
 def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
@@ -210,6 +212,8 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
     if not shows_the_job(facts) or not facts.worth(alone_ns):
         return None
     title, words = _UNHIDDEN[rows[0].direction]
+    if rows[0].direction == "HtoD" and len(facts.overview.steps) == 1:
+        how = f"{how}\n{_OF_WEIGHTS}"
     known = [row.bytes for row in rows if row.bytes is not None]
     level, why = confidence(facts, Confidence.MEDIUM, phrase("The copies and their kinds of memory are recorded."))
     return Insight(

@@ -458,8 +458,8 @@ def test_copies_beside_which_no_kernel_runs_are_told_by_direction_and_memory(dir
 @pytest.mark.parametrize(
     ("direction", "id", "title"),
     [
-        ("DtoH (Device -> Pageable)", "pageable_result_copies", "Copy results to pinned memory"),
-        ("HtoD (Pageable -> Device)", "pageable_batch_copies", "Pin the memory of the copied tensors"),
+        ("DtoH (Device -> Pageable)", "pageable_result_copies", "Copy less from the GPU, or to pinned memory"),
+        ("HtoD (Pageable -> Device)", "pageable_batch_copies", "Copy less to the GPU, or from pinned memory"),
     ],
 )
 @pytest.mark.parametrize(("cells", "hidden"), [(10, True), (11, False)])
