@@ -1055,6 +1055,28 @@ def test_gpus_in_series_get_a_process_each():
     )
 
 
+@pytest.mark.parametrize(
+    ("purpose", "union_us", "title", "waits_us", "verdict"),
+    [
+        ("training", 950, "Run one process per GPU", 400, False),
+        ("inference", 950, "Let the GPUs work at the same time", 50, True),
+        ("inference", 900, "Let the GPUs work at the same time", 100, False),
+    ],
+)
+def test_a_model_that_is_split_over_gpus_does_not_wait_for_the_calls_during_which_another_one_works(
+    purpose: Purpose, union_us: int, title: str, waits_us: int, verdict: bool
+):
+    """A step of 1 ms. In training each GPU may have a copy of the model, and a call for one holds up the other."""
+    several = SeveralDevices([0, 1], 1.0, [500 * US, (union_us - 500) * US], union_us * US, [])
+    sites = [site(FORWARD, IdleNs(blocking_call=400 * US))]
+    host = host_result(sites, blocking=[blocking(400 * US)], several_devices=several)
+    judgement = judged(host, JobKind(purpose=purpose))
+    gains = {each.id: (plain(each.title), each.gain_ns) for each in judgement.insights}
+    assert gains["serial_devices"] == (title, (union_us - 500) * US)
+    assert gains["sync_bubble"][1] == waits_us * US
+    assert ("one after another" in judgement.verdict.text.template) is verdict
+
+
 def test_gpus_that_work_at_the_same_time_are_not_in_series():
     assert card(host_result(several_devices=two_gpus(1.25)), "serial_devices") is not None
     assert card(host_result(several_devices=two_gpus(1.26)), "serial_devices") is None
