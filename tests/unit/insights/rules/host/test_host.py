@@ -1077,6 +1077,14 @@ def test_a_model_that_is_split_over_gpus_does_not_wait_for_the_calls_during_whic
     assert ("one after another" in judgement.verdict.text.template) is verdict
 
 
+@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", True)])
+def test_an_inference_has_no_loss_to_print(purpose: Purpose, prints: bool):
+    sites = [site(FORWARD, IdleNs(blocking_call=100 * US))]
+    insight = card(host_result(sites, blocking=[blocking(100 * US)]), "sync_bubble", JobKind(purpose=purpose))
+    assert insight is not None
+    assert ("loss" in (insight.how or "")) is prints
+
+
 def test_gpus_that_work_at_the_same_time_are_not_in_series():
     assert card(host_result(several_devices=two_gpus(1.25)), "serial_devices") is not None
     assert card(host_result(several_devices=two_gpus(1.26)), "serial_devices") is None
