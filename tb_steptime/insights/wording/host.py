@@ -193,7 +193,9 @@ _FOR = "For {unrecorded} of a step of {step}, "
 _IN_GRAPHS = _FOR + "the {gpu} must be busy with graphs, whose kernels this trace does not show."
 _BY_OTHERS = _FOR + "launched work waits while nothing is recorded on the {gpu}: usually another process uses it."
 _BY_FUNCTIONS = _FOR + "work on the {gpu} waits for functions of the CPU, which the script put into its stream."
-_BY_ANYTHING = _FOR + "the {gpu} must be busy with work that this trace does not show: record again, after a warm-up."
+_BY_ANYTHING = (
+    _FOR + "launched work waits while nothing is recorded on the {gpu}: record again, after a warm-up, to see why."
+)
 
 
 def hidden_in_graphs(facts: Facts) -> bool:

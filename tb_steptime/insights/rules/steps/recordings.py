@@ -67,7 +67,9 @@ _HOW = """profile(
 
 
 _WHY = "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: "
-_BEHIND_ANYTHING = _WHY + "graphs without their kernels, earlier work, or another process."
+_BEHIND_ANYTHING = (
+    _WHY + "graphs without their kernels, functions of the CPU in graphs, earlier work, or another process."
+)
 _BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not show."
 _BEHIND_OTHERS = _WHY + "another process, whose turn it is, or work from before the recording."
 _BEHIND_FUNCTIONS = "For {unrecorded} a step work on the GPU waits for functions of the CPU that are in its stream."
