@@ -484,6 +484,21 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
     assert plain(found.verdict.text) == verdict
 
 
+@pytest.mark.parametrize("steps", [1, 3])
+def test_what_only_one_step_copies_may_be_the_weights(steps: int):
+    trace = timeline(
+        f"""
+        step     | {"".join(number * 58 for number in "123"[:steps])} |
+        runtime  | {f"{'c....' * 11}k.." * steps} |
+        memcpy 9 | {f"{'.cccc' * 11}..." * steps} |
+        kernel 7 | {f"{'.....' * 11}.kk" * steps} |""",
+        names={"c": PAGEABLE},
+    )
+    insight = card(trace, "pageable_batch_copies")
+    assert insight is not None and insight.how is not None
+    assert ("weights" in insight.how) is (steps == 1)
+
+
 def copied_alone(drawing: str, direction: str, size: int = LARGE_BYTES) -> dict[str, int]:
     trace = with_bytes(timeline(drawing, names=dict.fromkeys("cd", f"Memcpy {direction}")), size)
     about = {"pageable_batch_copies", "pageable_result_copies"}
