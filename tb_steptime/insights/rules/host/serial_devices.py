@@ -37,10 +37,12 @@ def serial_devices(facts: Facts) -> Insight | None:
     several = facts.host.several_devices
     if several is None or not facts.in_series:
         return None
+    gain_ns = several.union_busy_ns - max(several.busy_ns)
     title, how = "Run one process per GPU", f"torchrun --nproc-per-node={len(several.devices)} train.py"
     how = f"{how}\n# with DistributedDataParallel"
     if facts.hands_over:
         title, how = "Let the GPUs work at the same time", _OF_SPLIT_MODEL.format(number=len(several.devices))
+        gain_ns = facts.at_most_ns(gain_ns, "device")  # each process then launches all layers as one does now
     values = {"number": count(len(several.devices)), "mean": Quantity(several.concurrency, Unit.NUMBER)}
     words = "On average {mean} of {number} GPUs work at a time"
     for worst in [] if facts.hands_over else several.blockers[:1]:
@@ -52,7 +54,7 @@ def serial_devices(facts: Facts) -> Insight | None:
         title=phrase(title),
         why=Phrase(words + ".", values),
         how=how,
-        gain_ns=several.union_busy_ns - max(several.busy_ns),
+        gain_ns=gain_ns,
         formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
         best=Confidence.MEDIUM,
         why_confidence=_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one."),

@@ -1077,6 +1077,18 @@ def test_a_model_that_is_split_over_gpus_does_not_wait_for_the_calls_during_whic
     assert ("one after another" in judgement.verdict.text.template) is verdict
 
 
+@pytest.mark.parametrize(("purpose", "gain_us"), [("training", 300), ("inference", 200), ("unknown", 300)])
+def test_gpus_that_share_layers_save_no_more_than_an_instant_gpu(purpose: Purpose, gain_us: int):
+    """An instant GPU saves 200 of 1,000 us. The CPU launches all layers for each GPU then, unlike copies of a model."""
+    whatif = replayed()
+    sensitivity = msgspec.structs.replace(whatif.sensitivity, device=STEP - 200 * US)
+    whatif = msgspec.structs.replace(whatif, sensitivity=sensitivity)
+    host = host_result(several_devices=two_gpus(1.0), whatif=whatif)
+    insight = card(host, "serial_devices", JobKind(purpose=purpose))
+    assert insight is not None
+    assert insight.gain_ns == gain_us * US
+
+
 @pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", True)])
 def test_an_inference_has_no_loss_to_print(purpose: Purpose, prints: bool):
     sites = [site(FORWARD, IdleNs(blocking_call=100 * US))]
