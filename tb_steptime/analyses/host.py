@@ -34,6 +34,7 @@ from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, he
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
+from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.launches import (
@@ -157,7 +158,8 @@ class HostResult(msgspec.Struct, frozen=True):
     full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
     of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
     launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
-    summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
+    summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+    function of the CPU in its stream. long_gaps: by place, gaps before which the host does one thing for a long
     time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
     but launch calls.
 
@@ -208,6 +210,7 @@ class HostResult(msgspec.Struct, frozen=True):
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
     before_graphs_ns: int | None = None
+    host_functions_ns: int = 0
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
     python_work: list[PythonWork] = []
@@ -281,6 +284,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
+        host_functions_ns=behind_host_functions_ns(trace, device),
         long_gaps=gaps,
         one_time=one_time_rows(trace, device),
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),

@@ -59,6 +59,11 @@ class NotComputed(Exception):
     """The result of this view is asked for, and its analysis failed on this file."""
 
 
+#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
+#: one after another.
+SERIAL_FRACTION = 0.25
+
+
 class Facts(msgspec.Struct, frozen=True, dict=True):
     """The results of one span, by view id; those that many rules ask have a name. gaps: views whose analysis failed,
     with the kind of error; what needs their results is not said."""
@@ -363,6 +368,32 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         if found is None or found.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
             return gain_ns
         return min(gain_ns, found.pauses_alone_ns)
+
+    @property
+    def in_series(self) -> bool:
+        """Whether the process drives several GPUs, and they work one after another."""
+        several = self.host.several_devices
+        return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the GPUs of an inference work one after another: each has some layers of its model and waits for the
+        results of the GPU before it, as `device_map="auto"` splits a model. In training they may have copies of it."""
+        return self.in_series and self.job.purpose == "inference"
+
+    @property
+    def all_idle_ns(self) -> int:
+        """The time a step in which no GPU of the process works, mean over the steps, where it drives several."""
+        several = self.host.several_devices
+        return max(0, self.step_ns - several.union_busy_ns) if several is not None else 0
+
+    @cached_property
+    def copying_ns(self) -> int:
+        """The time a step in which the main device only copies between its memory and the host's, mean over
+        `judged_steps`, ns."""
+        copied = (row.total_ns - row.hidden_ns for row in self.host.copies if row.direction in ("HtoD", "DtoH"))
+        steps_ns = [self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps]
+        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), self.step_ns)
 
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait

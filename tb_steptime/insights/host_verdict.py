@@ -37,7 +37,7 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
@@ -75,7 +75,11 @@ _ONLY_PROFILED = (
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
-_COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy."
+_HAND_OVER = (
+    "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
+    "step of {step}."
+)
+_COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
 _REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _MIXED_WITH_EXCHANGE = (
@@ -142,10 +146,12 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
+    if facts.copying_ns >= LEADING_FRACTION * facts.step_ns > 0:
+        return _COPIES  # most of the step, whatever the CPU does meanwhile
+    if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
+        return _HAND_OVER  # a wait for one GPU is idle time of another
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return _ONLY_LAUNCHES
-    if bound is Bound.GPU and 2 * facts.overview.mean_parts_ns.memcpy >= facts.step_ns:
-        return _COPIES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
@@ -220,6 +226,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
+    together = facts.host.several_devices
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
@@ -235,7 +242,10 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
         "exchange": ns(facts.exchange_ns),
-        "copies": ns(min(facts.overview.mean_parts_ns.memcpy, facts.step_ns)),
+        "copies": ns(facts.copying_ns),
+        "devices": count(len(together.devices) if together else 1),
+        "mean": Quantity(together.concurrency, Unit.NUMBER) if together else text(""),
+        "any": fraction(1 - facts.share(facts.all_idle_ns)),
         "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),

@@ -843,6 +843,29 @@ def test_a_size_that_no_memory_has_is_no_size(tmp_path: Path) -> None:
     assert read_trace(tmp_path / "sizes.json").memory.bytes.tolist() == [8]
 
 
+@pytest.mark.parametrize(
+    ("categories", "foreign"),
+    [
+        (["Session", "Node", "Kernel"], True),
+        (["Session", "Node", "Kernel", "Operator"], False),
+        (["Node", "Kernel"], False),
+        (["Runtime", "Kernel"], False),
+    ],
+)
+def test_a_profile_of_onnx_runtime_is_refused_for_all_its_kernels(
+    tmp_path: Path, categories: list[str], foreign: bool
+) -> None:
+    event = {"ph": "X", "name": "f", "pid": 1, "tid": 1, "dur": 2}
+    rows = [event | {"cat": each, "ts": 5 * place} for place, each in enumerate(categories)]
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(rows))
+    if foreign:
+        with pytest.raises(TraceError, match=r"No event is of a kind that torch\.profiler writes"):
+            read_trace(path)
+    else:
+        assert len(read_trace(path).events) == len(categories)
+
+
 @pytest.mark.parametrize("category", ["kernel", "Cpu"])
 def test_a_file_of_unknown_kinds_alone_is_refused(tmp_path: Path, category: str) -> None:
     rows = [{"ph": "X", "cat": each, "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 2} for each in ("Cpu", category)]

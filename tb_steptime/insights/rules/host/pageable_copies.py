@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.host_gains import host_card, shows_the_job
 from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.phases.marks import SITE, site_of_name
 from tb_steptime.text import Phrase, count, filled, nbytes, ns, phrase, text
@@ -119,7 +120,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     claims it; the idle time after such a wait may be part of other cards, too.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason. A CPU that waits in these copies and is ahead all the same loses nothing.
+    medium for that reason, and no gain is promised where the copies take most of the step. A CPU that waits
+    in these copies and is ahead all the same loses nothing.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -155,8 +157,9 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     the GPU, so that no other card claims it.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason. Values such as a loss, which take no time to copy: cards about waits are about them. A
-    checkpoint that few of the steps write: what less than half of the steps copy does not count.
+    medium for that reason, and no gain is promised where the copies take most of the step. Values such as a
+    loss, which take no time to copy: cards about waits are about them. A checkpoint that few of the steps write: what
+    less than half of the steps copy does not count.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -206,6 +209,9 @@ def _alone_card(
     known = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
+    rest_ns = facts.step_ns - facts.copying_ns
+    if rest_ns < LEADING_FRACTION * alone_ns:
+        return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
     faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
     kernels = _has_kernels(facts)
@@ -224,4 +230,43 @@ def _alone_card(
         why_confidence=phrase(depends if kernels else faster),
         colour="copy",
         part="memcpy",
+    )
+
+
+#: The title and the first words of the card where the copies take most of the step, by their direction.
+_UNHIDDEN = {
+    "HtoD": ("Copy less to the GPU, or from pinned memory", "{bytes} a step come from pageable memory"),
+    "DtoH": ("Copy less from the GPU, or to pinned memory", "{bytes} a step go to pageable memory"),
+}
+#: What the only step of a recording may copy, and no later one.
+_OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
+
+
+def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
+    """Returns the card where the rest of the step hides less than half of the copies, however they are placed. What
+    pinned memory gains then is its higher rate, which is not recorded."""
+    if not shows_the_job(facts) or not facts.worth(alone_ns):
+        return None
+    title, words = _UNHIDDEN[rows[0].direction]
+    if rows[0].direction == "HtoD" and len(facts.overview.steps) == 1:
+        how = f"{how}\n{_OF_WEIGHTS}"
+    known = [row.bytes for row in rows if row.bytes is not None]
+    level, why = confidence(facts, Confidence.MEDIUM, phrase("The copies and their kinds of memory are recorded."))
+    return Insight(
+        id=id,
+        title=phrase(title),
+        why=filled(
+            f"{words}, and for {{alone}} of the copy no kernel runs. The rest of the step, {{rest}}, can hide little "
+            "of it; pinned memory is copied faster.",
+            {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns), "rest": ns(rest_ns)},
+        ),
+        how=how,
+        gain_formula=phrase("Not computed: the rate of pinned memory depends on the link, and is not recorded."),
+        confidence=level,
+        why_confidence=why,
+        view="host",
+        colour="copy",
+        part="memcpy",
+        about_ns=alone_ns,
+        instead=phrase("gain not computed"),
     )

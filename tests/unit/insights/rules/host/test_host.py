@@ -972,6 +972,24 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
 
 
 @pytest.mark.parametrize(
+    ("purpose", "cause", "severity"),
+    [
+        ("training", "unexplained", Severity.WARNING),
+        ("inference", "unexplained", Severity.MINOR),
+        ("inference", "interrupted", Severity.WARNING),
+        ("unknown", "unexplained", Severity.WARNING),
+    ],
+)
+def test_an_inference_that_pauses_may_wait_for_a_request(purpose: Purpose, cause: str, severity: Severity):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    host = host_result(sites, pauses=[pause(cause, 100, sure=False)])
+    insight = card(host, "host_stops", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (100 * US, severity)
+    assert ("server" in insight.why.template) is (severity is Severity.MINOR)
+
+
+@pytest.mark.parametrize(
     ("late_us", "graphs", "order"),
     [
         (49, 0.0, ["unrecorded_work", "launch_graphs"]),
@@ -1097,6 +1115,48 @@ def test_gpus_in_series_get_a_process_each():
     assert plain(insight.why) == (
         "On average 1 of 2 GPUs work at a time; aten::_coalesce keeps GPU 1 idle for 200 µs a step."
     )
+
+
+@pytest.mark.parametrize(
+    ("purpose", "union_us", "title", "waits_us", "verdict"),
+    [
+        ("training", 950, "Run one process per GPU", 400, False),
+        ("inference", 950, "Let the GPUs work at the same time", 50, True),
+        ("inference", 900, "Let the GPUs work at the same time", 100, False),
+    ],
+)
+def test_a_model_that_is_split_over_gpus_does_not_wait_for_the_calls_during_which_another_one_works(
+    purpose: Purpose, union_us: int, title: str, waits_us: int, verdict: bool
+):
+    """A step of 1 ms. In training each GPU may have a copy of the model, and a call for one holds up the other."""
+    several = SeveralDevices([0, 1], 1.0, [500 * US, (union_us - 500) * US], union_us * US, [])
+    sites = [site(FORWARD, IdleNs(blocking_call=400 * US))]
+    host = host_result(sites, blocking=[blocking(400 * US)], several_devices=several)
+    judgement = judged(host, JobKind(purpose=purpose))
+    gains = {each.id: (plain(each.title), each.gain_ns) for each in judgement.insights}
+    assert gains["serial_devices"] == (title, (union_us - 500) * US)
+    assert gains["sync_bubble"][1] == waits_us * US
+    assert ("one after another" in judgement.verdict.text.template) is verdict
+
+
+@pytest.mark.parametrize(("purpose", "gain_us"), [("training", 300), ("inference", 200), ("unknown", 300)])
+def test_gpus_that_share_layers_save_no_more_than_an_instant_gpu(purpose: Purpose, gain_us: int):
+    """An instant GPU saves 200 of 1,000 us. The CPU launches all layers for each GPU then, unlike copies of a model."""
+    whatif = replayed()
+    sensitivity = msgspec.structs.replace(whatif.sensitivity, device=STEP - 200 * US)
+    whatif = msgspec.structs.replace(whatif, sensitivity=sensitivity)
+    host = host_result(several_devices=two_gpus(1.0), whatif=whatif)
+    insight = card(host, "serial_devices", JobKind(purpose=purpose))
+    assert insight is not None
+    assert insight.gain_ns == gain_us * US
+
+
+@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", True)])
+def test_an_inference_has_no_loss_to_print(purpose: Purpose, prints: bool):
+    sites = [site(FORWARD, IdleNs(blocking_call=100 * US))]
+    insight = card(host_result(sites, blocking=[blocking(100 * US)]), "sync_bubble", JobKind(purpose=purpose))
+    assert insight is not None
+    assert ("loss" in (insight.how or "")) is prints
 
 
 def test_gpus_that_work_at_the_same_time_are_not_in_series():
