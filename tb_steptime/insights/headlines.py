@@ -83,6 +83,7 @@ def _record_more(facts: Facts) -> Phrase:
     return _RECORD_THE_END if facts.has_finding("end_missing") else _RECORD_WHOLE_STEPS
 
 
+_COPY_AGAIN = phrase("Copy the file again, or record again and let the job end: the rest of this file is missing.")
 _RECORD_LATER = phrase("Record later steps: begin the recording after a warm-up.")
 _RECORD_THE_END = phrase(
     "Record again, and call {call} before {stop}.", call=code("torch.cuda.synchronize()"), stop=code("prof.stop()")
@@ -97,6 +98,8 @@ def _record_unobserved(facts: Facts) -> Phrase:
 def _record(facts: Facts) -> Phrase | None:
     """Says what to record if the trace lacks what would tell more; None where it lacks nothing."""
     if not facts.overview.has_device:
+        if facts.overview.cut_short:
+            return _COPY_AGAIN  # the profiler writes what the GPU did last
         if has_only_calls(facts):
             return _RECORD_WHAT_COMPUTES
         if holds_no_work(facts):

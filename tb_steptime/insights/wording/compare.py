@@ -129,18 +129,20 @@ def _enough(comparison: Comparison) -> Phrase | None:
 
 
 def _most_of_it(comparison: Comparison) -> Phrase | None:
-    """Names the part that changed most in the direction of the step."""
+    """Names the part that changed most in the direction of the step. It may change by more than the step does."""
     step = comparison.step
     rows = comparison.waterfalls[0].rows
     same_way = [row for row in rows if row.change_ns * step.change_ns > 0]
     most: Contribution | None = max(same_way, key=lambda row: abs(row.change_ns), default=None)
     if most is None or abs(most.change_ns) < NAMED_FRACTION * abs(step.change_ns):
         return None
-    return phrase(
-        f"{{part}} accounts for {_signed('part_change', most.change_ns)} of it.",
-        part=text(CONTRIBUTION_LABELS[most.id]),
-        part_change=ns(most.change_ns),
-    )
+    values = {"part": text(CONTRIBUTION_LABELS[most.id]), "part_change": ns(most.change_ns)}
+    others_ns = step.change_ns - most.change_ns
+    if others_ns * most.change_ns < 0:
+        both = _signed("part_change", most.change_ns), _signed("others", others_ns)
+        words = "{{part}} changed by {}, all else by {}.".format(*both)
+        return phrase(words, **values, others=ns(others_ns))
+    return phrase(f"{{part}} accounts for {_signed('part_change', most.change_ns)} of it.", **values)
 
 
 def residual_text(prediction: Prediction) -> Phrase:

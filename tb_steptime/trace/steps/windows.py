@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from tb_steptime.text import Note, count, fraction, ns, text
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, launched_before, shared
+from tb_steptime.trace.model import Trace, find_launches, is_cut_short, launched_before, shared
 from tb_steptime.trace.quality.lost_launches import last_launch_ns
 from tb_steptime.trace.step_marks import all_marks, mark_number, step_marks
 from tb_steptime.trace.steps.inferred import InferredSteps, inference, inferred_steps, recorded_extent
@@ -164,7 +164,7 @@ def only_steps(trace: Trace, first: int, last: int) -> Trace:
 def _all_steps(trace: Trace) -> Steps:
     marks = step_marks(trace)
     if trace.whole_recording:
-        return _one_step(trace, Note("whole_recording") if len(all_marks(trace)) else Note("no_steps"))
+        return _one_step(trace, Note("whole_recording") if len(all_marks(trace)) else _no_marks(trace))
     if len(marks):
         return _marked_steps(trace, marks)
     inferred = inferred_steps(trace)
@@ -178,9 +178,14 @@ def _why_one_step(trace: Trace) -> Note:
         return Note("whole_recording")
     little = inference(trace).little
     if little is None:
-        return Note("no_steps")
+        return _no_marks(trace)
     values = {"count": count(little.calls), "name": text(little.name), "share": fraction(little.share)}
     return Note("repeats_hold_little", values)
+
+
+def _no_marks(trace: Trace) -> Note:
+    """Where the file is cut, the marks may have been behind the cut."""
+    return Note("no_steps_before_cut" if is_cut_short(trace) else "no_steps")
 
 
 def _with_outside(trace: Trace, steps: Steps) -> Steps:

@@ -56,6 +56,16 @@ def test_what_changed_is_the_wait_for_batches():
     )
 
 
+def test_a_part_that_changes_by_more_than_the_step_is_told_with_the_rest():
+    longer = """
+        step     | 000000011111112222222 |
+        op       | aaa....bbb....ccc.... |
+        runtime  | .k......q......r..... |
+        kernel 7 | ..kkkkk..qqqqq..rrrrr |"""
+    found = compare(side_of("slow", timeline(WAITS)), side_of("fast", timeline(longer)))
+    assert plain(comparison_headline(found)).endswith("Data loading changed by -4 µs, all else by +1 µs.")
+
+
 def test_what_is_alike_is_not_told_to_be_faster():
     base, other = timeline(WAITS), timeline(WAITS.replace("2222222222 |", "22222222222 |").replace("| .", "| ."))
     found = compare(side_of("a", base), side_of("b", other))

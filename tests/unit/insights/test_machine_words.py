@@ -12,6 +12,7 @@ from tb_steptime.serve.catalogue import catalogue
 from tb_steptime.text import Note
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job, Trace
+from tb_steptime.trace.steps import find_steps
 from tests.drawn.cards import judged
 from tests.drawn.timeline import V100, timeline
 
@@ -63,3 +64,15 @@ def test_a_cut_says_what_it_took_and_that_figures_are_partial():
     assert basis is not None
     assert plain(basis) == "Partial: the file is cut, so all figures are of the 1 step that is whole in it."
     assert judged(timeline(ON_A_GPU)).headlines["overview"].basis is None
+
+
+def test_of_a_cut_file_no_other_recording_is_asked_for_than_the_rest_of_it():
+    """What a profiler writes last is missing: what the GPU did, and perhaps the step marks."""
+    unmarked = "op | aaaa |\nruntime | k... |"
+    cut, whole = timeline(unmarked, notes=CUT), timeline(unmarked)
+    action = judged(cut).headlines["overview"].action
+    assert action is not None and "the rest of this file is missing" in plain(action)
+    assert [note.id for trace in (cut, whole) for note in find_steps(trace).notes] == [
+        "no_steps_before_cut",
+        "no_steps",
+    ]

@@ -353,6 +353,10 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         code=_SCHEDULE,
         more=_MARK_STEPS,
     ),
+    "no_steps_before_cut": NoteWords(
+        "No step marks before the cut.",
+        "What is left of the recording counts as one step.",
+    ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
         "Confidence: {confidence}.",
