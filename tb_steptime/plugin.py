@@ -154,7 +154,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         runs = [entry.name for entry in self.store.index(work=False).runs]
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
-        return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
+        return Answer(scalars.read(request.args.get("run", ""), runs, request.args.get("tag")))
 
     def _job_steps(self, request: Request) -> Answer:
         return Answer(self.store.job_steps(request.args.get("run", "")))

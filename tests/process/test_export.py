@@ -115,7 +115,7 @@ def test_neither_our_own_search_nor_the_scalars_of_the_job_see_it(logs):
     before = Discovery([Place("", logs, "logs")]).scan().spans
     export(logs, "--scalars")
     assert Discovery([Place("", logs, "logs")]).scan().spans == before
-    assert JobScalars(provider(logs), {}).of("a", ["a"], None).tags == ["loss"]
+    assert JobScalars(provider(logs), {}).read("a", ["a"], None).tags == ["loss"]
 
 
 def test_steps_that_begin_again_are_a_run_of_their_own(logs, capsys):

@@ -108,7 +108,7 @@ def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_af
     spans_of(made, "job")
     assert made.ranks.map(span, "kernel_time") == expected["kernel_time"]
     until = time.monotonic() + 10
-    while not made.ranks.figures._kept.bytes and time.monotonic() < until:
+    while not made.ranks.figures._cache.bytes and time.monotonic() < until:
         time.sleep(0.01)
     monkeypatch.setattr(ranks, "job_figures", None)  # from here on nothing can be computed
     assert {metric: made.ranks.map(span, metric) for metric in expected} == expected

@@ -15,6 +15,6 @@ def test_numbers_that_no_recording_has_are_not_said():
     marks = [StepMark(str(number), 0, 1) for number in range(len(said))]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        columns = TrendColumns.of(TrendsResult(0, marks, [Series("step_time", None, 1e300, said)], [], []))
+        columns = TrendColumns.from_result(TrendsResult(0, marks, [Series("step_time", None, 1e300, said)], [], []))
     assert columns.steps_of(["step_time"]) == {"step_time": [None, 0.25, None, None, 1e18, None]}
     assert columns.values_of(["step_time"]) == {"step_time": None}
