@@ -330,7 +330,7 @@ class RemoteFiles(msgspec.Struct):
         top = inner.rstrip("/") + "/" if inner.strip("/") else inner
         files = {name[len(top) :]: info for name, info in found.items() if name.startswith(top)}
         shown = [file for file in files if not any(part.startswith(".") for part in file.split("/"))]
-        stats = {file: RemoteStat.of(files[file]) for file in shown if matters(posixpath.basename(file))}
+        stats = {file: RemoteStat.from_info(files[file]) for file in shown if matters(posixpath.basename(file))}
         return _tree(shown, stats), stats
 
 

@@ -118,14 +118,14 @@ def test_a_file_is_written_whole_wherever_it_is(folder):
 
 
 def test_times_and_marks_as_stores_tell_them():
-    assert RemoteStat.of({"size": 5, "LastModified": "2026-01-02T03:04:05.678Z", "ETag": '"ab"'}) == (
+    assert RemoteStat.from_info({"size": 5, "LastModified": "2026-01-02T03:04:05.678Z", "ETag": '"ab"'}) == (
         5,
         1767323045_000_000_000,
         "ab",
     )
-    assert RemoteStat.of({"size": None, "mtime": 12.7}) == (0, 12_000_000_000, "")
-    assert RemoteStat.of({"length": 5, "size": 5, "modificationTime": 12_700}) == (5, 12_000_000_000, "")
-    assert RemoteStat.of({}) == (0, 0, "")
+    assert RemoteStat.from_info({"size": None, "mtime": 12.7}) == (0, 12_000_000_000, "")
+    assert RemoteStat.from_info({"length": 5, "size": 5, "modificationTime": 12_700}) == (5, 12_000_000_000, "")
+    assert RemoteStat.from_info({}) == (0, 0, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
