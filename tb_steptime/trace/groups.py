@@ -127,8 +127,8 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
 
 def _ranked(keys: Int32 | Int64 | UInt8) -> Int64:
     """As the inverse of np.unique, without numpy's masked arrays. There are usually few distinct keys."""
-    if found := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
-        place, different = found
+    if computed := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
+        place, different = computed
         return _ranked_by_sorting(different[: int(place.max(initial=-1)) + 1]).take(place)
     return _ranked_by_sorting(keys)
 

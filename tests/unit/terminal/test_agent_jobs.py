@@ -69,7 +69,7 @@ def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: st
     table = " ".join(job_table(found, 80).split())
     assert [each for each in job.experts if each in table] == job.experts
     assert ("experts of each rank" in table) == bool(said)
-    known = SimpleNamespace(of=lambda _: KnownJob(found.ranks, None))
+    known = SimpleNamespace(get=lambda _: KnownJob(found.ranks, None))
     page = ranks_page(Job([], [cast(Any, None)], 0), cast(Any, known))
     assert [plain(each) for each in page.experts] == job.experts
 
