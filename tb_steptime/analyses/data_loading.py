@@ -115,9 +115,9 @@ def analyse(trace: Trace) -> DataLoadingResult:
     mean = mean_of(rows)
     causes, curve = _causes(trace, mean), None
     if throughput is not None:
-        late = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
+        late_ns = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
         epochs = causes.shares.first_ns + (causes.starts.setup_ns if causes.starts else 0)
-        curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(loader_table(trace)) > 1)
+        curve = worker_curve(throughput, MeanStep(mean.duration_ns, late_ns, epochs), len(loader_table(trace)) > 1)
     multiprocess = main.multiprocess if main else is_multiprocess(iterators)
     return DataLoadingResult(
         iterators=list(iterators[:MOST_LOADERS]),

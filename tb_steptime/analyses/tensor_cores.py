@@ -141,7 +141,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
     tab = profiler_tab(trace, device)
     rows = _kernel_table(trace, device, total.kernel_ns)
     more = rows[KERNEL_ROWS:]
-    found = opportunities(trace, device)
+    result = opportunities(trace, device)
     return DeviceSplit(
         device=device,
         name=trace.device_name(device),
@@ -158,11 +158,11 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
         more_ns=sum(row.total_ns for row in more),
         ops=split_by_op(trace, device),
         phases=split_by_phase(trace, device),
-        opportunities=found.rows,
-        obstacles=found.obstacles,
-        opportunities_more_count=found.more_count,
-        opportunities_more_ns=found.more_ns,
-        opportunities_more_gain_ns=found.more_gain_ns,
+        opportunities=result.rows,
+        obstacles=result.obstacles,
+        opportunities_more_count=result.more_count,
+        opportunities_more_ns=result.more_ns,
+        opportunities_more_gain_ns=result.more_gain_ns,
         waste=launch_waste(trace, device),
         rates=product_rates(trace, device) if has else None,
         unclassified=total.unclassified if has else None,
@@ -179,7 +179,7 @@ def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
     total = exact_sums(place, dur, len(distinct))
     launches = np.bincount(place, minlength=len(distinct))
     rows_of = _rows_of_products(trace)[rows]
-    known, one = (exact_sums(place[these], dur[these], len(distinct)) for these in (rows_of > 0, rows_of == 1))
+    with_rows, one = (exact_sums(place[these], dur[these], len(distinct)) for these in (rows_of > 0, rows_of == 1))
     names = [trace.strings[row] for row in trace.events.name[event[first]].tolist()]
     shorter = kernel_names(trace)
     table = [
@@ -191,7 +191,7 @@ def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
             count=int(launches[i]),
             total_ns=int(total[i]),
             share=int(total[i]) / kernel_ns if kernel_ns else 0.0,
-            one_row=int(one[i]) / int(known[i]) if 2 * int(known[i]) > int(total[i]) else None,
+            one_row=int(one[i]) / int(with_rows[i]) if 2 * int(with_rows[i]) > int(total[i]) else None,
         )
         for i in range(len(distinct))
     ]

@@ -18,7 +18,7 @@ from typing import Any
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.names import Place
-from tb_steptime.ingest.recorder_files.reading import batches_between, begun_between, read_all, read_line_samples
+from tb_steptime.ingest.recorder_files.reading import batches_between, passes_between, read_all, read_line_samples
 from tb_steptime.ingest.summaries.layout import member
 from tb_steptime.serve.served import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store
@@ -113,7 +113,7 @@ def recorded(case: int) -> str | None:
         try:
             read, _ = read_all(Path(folder), [source.name])
             batches_between(read, 0, 2**62)
-            begun_between(read, 0, 2**62)
+            passes_between(read, 0, 2**62)
             read_line_samples(read)
         except Exception as error:  # noqa: BLE001 - any of them is a finding
             return place(error)

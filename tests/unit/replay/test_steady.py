@@ -176,6 +176,6 @@ def test_a_graph_is_cut_to_some_nodes():
     graph = drawn(3, 4, waits=True).graph
     host = ~graph.on_device
     between = host[graph.edges.before] & host[graph.edges.after]
-    found = graph.of(np.flatnonzero(host), graph.edges.where(between))
+    found = graph.subgraph(np.flatnonzero(host), graph.edges.where(between))
     assert (found.edges.before.tolist(), found.edges.after.tolist()) == ([0, 1, 2], [1, 2, 3])
     assert replace(found).recorded_ns == 3

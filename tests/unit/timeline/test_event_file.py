@@ -635,7 +635,7 @@ def test_bars_cover_their_events_and_only_gaps_narrower_than_the_detail(drawn, p
     first_row = stack_rows(start, length, np.arange(len(start), dtype=np.int32)) == 0
     start, length = start[first_row], length[first_row]
     colour, level = np.array(colours, np.uint8)[: len(start)], 1 << power
-    events = Bars.of(0, start, length, colour, 0)
+    events = Bars.from_events(0, start, length, colour, 0)
     bars = join_alike(merge(events, level), level)
     assert bars.count.sum() == len(start)
     assert (bars.start[1:] >= bars.end[:-1]).all()
