@@ -57,16 +57,16 @@ def meetings_of(
     """The meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
-    for group, matches in enumerate([*matched, *messages]):
-        rows = np.flatnonzero(waited_for(matches)) if group < len(matched) else np.arange(len(matches.step))
-        size, members = len(rows), len(matches.members)
+    for group, calls in enumerate([*matched, *messages]):
+        rows = np.flatnonzero(waited_for(calls)) if group < len(matched) else np.arange(len(calls.step))
+        size, members = len(rows), len(calls.members)
         if group < len(matched):
-            transfer, stalled = matches.length[rows].min(axis=1), stalled_ns(matches)[rows]
+            transfer, stalled = calls.length[rows].min(axis=1), stalled_ns(calls)[rows]
         else:
-            transfer, stalled = _under_way_ns(matches, offsets_ns), np.zeros(size, np.int64)
+            transfer, stalled = _under_way_ns(calls, offsets_ns), np.zeros(size, np.int64)
         columns.append((
-            np.full(size, group), matches.of[rows], matches.step[rows], transfer, stalled,
-            np.repeat(np.arange(first, first + size), members), np.tile(matches.members, size), matches.row[rows].ravel(),
+            np.full(size, group), calls.of[rows], calls.step[rows], transfer, stalled,
+            np.repeat(np.arange(first, first + size), members), np.tile(calls.members, size), calls.row[rows].ravel(),
         ))  # fmt: skip
         first += size
     none = (np.empty(0, np.int64),) * 8
