@@ -87,8 +87,8 @@ def test_whoever_is_ended_takes_its_children_along(
     for child in children:
         _signal(child, signal.SIGCONT)
     _wait_until(lambda: not any(map(_runs, children)))
-    words = process.stderr.read() if process.stderr else ""
-    assert [line for line in words.splitlines() if "Error" in line or "resource_tracker" in line] == []
+    errors = process.stderr.read() if process.stderr else ""
+    assert [line for line in errors.splitlines() if "Error" in line or "resource_tracker" in line] == []
     assert os.listdir(tmp_path) == []
 
 

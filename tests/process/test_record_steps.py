@@ -112,11 +112,11 @@ def test_a_slow_step_begins_a_span_with_one_line(tmp_path, caplog, written_at_on
     found = timed(tmp_path)
     assert found.slow["step"].tolist() in ([40], [40, 41])
     assert spans(tmp_path) == [[3, 4, 5], [42, 43, 44]]
-    said = [record.message for record in caplog.records]
-    assert len(said) == 2
-    assert said[0].startswith("step 40 took 0.4 s" if "0.4 s" in said[0] else "step 40 took 40")
-    assert "otherwise off the CPU" in said[0]
-    assert said[1] == "Step 40 was slow: a span of 3 steps is recorded from step 42 on."
+    messages = [record.message for record in caplog.records]
+    assert len(messages) == 2
+    assert messages[0].startswith("step 40 took 0.4 s" if "0.4 s" in messages[0] else "step 40 took 40")
+    assert "otherwise off the CPU" in messages[0]
+    assert messages[1] == "Step 40 was slow: a span of 3 steps is recorded from step 42 on."
 
 
 def test_collections_are_the_reason(tmp_path, caplog, written_at_once):
@@ -143,8 +143,8 @@ def test_a_signal_begins_a_span(tmp_path):
                 os.kill(os.getpid(), signal.SIGUSR1)
             prof.step()
     assert spans(tmp_path)[0] == [3, 4, 5]
-    (asked,) = spans(tmp_path)[1:]
-    assert asked == list(range(asked[0], asked[0] + 3))
+    (requested,) = spans(tmp_path)[1:]
+    assert requested == list(range(requested[0], requested[0] + 3))
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
@@ -176,8 +176,10 @@ def test_a_deleted_folder_is_one_warning(tmp_path, caplog):
             prof.step()
             if step == 10:
                 shutil.rmtree(tmp_path / "logs")
-    said = [record.message for record in caplog.records if "not timed" in record.message]
-    assert said == [f"Steps are not timed in {tmp_path / 'logs'}: its files were deleted or moved. Training continues."]
+    messages = [record.message for record in caplog.records if "not timed" in record.message]
+    assert messages == [
+        f"Steps are not timed in {tmp_path / 'logs'}: its files were deleted or moved. Training continues."
+    ]
 
 
 def run(script: str) -> Any:
@@ -229,11 +231,11 @@ def test_stacks_that_cost_too_much_end(tmp_path, caplog, monkeypatch, written_at
             recording = prof.profiler is not None and prof.profiler.current_action.name.startswith("RECORD")
             work(0.4 if recording and prof.profiler.with_stack else 0.001)
             prof.step()
-    said = [record.message for record in caplog.records]
-    assert [line.split(",")[0].split(" has")[0].split(" takes")[0] for line in said] == [
+    messages = [record.message for record in caplog.records]
+    assert [line.split(",")[0].split(" has")[0].split(" takes")[0] for line in messages] == [
         "A recorded step", "Recording stacks",
     ]  # fmt: skip
-    assert said[0].endswith("as stacks are recorded.")
+    assert messages[0].endswith("as stacks are recorded.")
     first, second = sorted(tmp_path.glob("*.pt.trace.json.gz"), key=lambda path: path.stat().st_mtime_ns)
     assert [read_trace(path).job.with_stack for path in (first, second)] == [True, False]
     assert spans(tmp_path) == [[25, 26], [31, 32, 33]]
@@ -245,6 +247,6 @@ def test_a_long_stop_for_writing_is_said(tmp_path, caplog, monkeypatch):
         for _ in range(SPAN + 3):
             work()
             prof.step()
-    (said,) = [record.message for record in caplog.records]
-    assert said.startswith("Writing a span of ")
-    assert "0 events" not in said
+    (message,) = [record.message for record in caplog.records]
+    assert message.startswith("Writing a span of ")
+    assert "0 events" not in message

@@ -54,8 +54,8 @@ def start(tmp_path, monkeypatch) -> Iterator[Callable[[Path], TensorBoard]]:
 
 
 def get(server: TensorBoard, route: str, **query: Any) -> Any:
-    asked = "&".join(f"{key}={value}" for key, value in query.items())
-    address = f"{server.url}data/plugin/tb_steptime/{route}?{asked}"
+    query_string = "&".join(f"{key}={value}" for key, value in query.items())
+    address = f"{server.url}data/plugin/tb_steptime/{route}?{query_string}"
     with urllib.request.urlopen(urllib.request.Request(address, headers={"X-Tb-Steptime": "1"}), timeout=30) as answer:
         return json.load(answer)
 
@@ -113,8 +113,8 @@ def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
         os.kill(child, signal.SIGCONT)
     server.process.wait(20)
     until(lambda: not any(map(runs, reading)), END_SECONDS)
-    said = server.said()
-    assert [word for word in ("Traceback", "resource_tracker", "multiprocessing", "Exception") if word in said] == []
+    log = server.said()
+    assert [word for word in ("Traceback", "resource_tracker", "multiprocessing", "Exception") if word in log] == []
     if ending == signal.SIGKILL:
         killed = left_in(tmp_path / "tmp")
         assert killed != []
@@ -273,8 +273,8 @@ def test_a_disk_that_is_full_is_said_and_works_when_it_has_room(small_disk, tmp_
             pass
     store = Store([Place("", small_disk / "logs", "logs")])
     (entry,) = until(lambda: entries(store)).values()
-    told = until(lambda: failure_of(lambda: store.timeline(entry.id, (0, 1000), 1, work=True)))
-    assert "No space left" in told.problem
+    problem = until(lambda: failure_of(lambda: store.timeline(entry.id, (0, 1000), 1, work=True)))
+    assert "No space left" in problem.problem
     fill.unlink()
     store.retry(entry.id)
     page = until(lambda: isinstance(page := store.timeline(entry.id, (0, 1000), 1, work=True), TimelinePage) and page)

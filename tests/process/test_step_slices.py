@@ -50,9 +50,9 @@ def test_a_changed_trace_is_cut_again_and_one_that_is_gone_is_not(logs, opened):
         assert file.name != before
     trace.unlink()
     until(lambda: entries(opened))
-    with pytest.raises(SpanFailed) as said:
+    with pytest.raises(SpanFailed) as failure:
         until(lambda: opened.step_slice(entry.id, (6, 6), work=True) and None, seconds=5)
-    assert said.value.problem.hint == "Put the trace back next to its summary."
+    assert failure.value.problem.hint == "Put the trace back next to its summary."
 
 
 def test_a_pftrace_is_handed_over_as_it_is(logs, opened):

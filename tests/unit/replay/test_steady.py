@@ -78,7 +78,7 @@ def test_excess_of_two_threads_leaves_their_lane_once(host_ns, data):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("expected_pace", "expected"),
     [
         (Sensitivity(40, 100, 100, 100, 100, 20), "host"),
         (Sensitivity(100, 30, 100, 100, 100, 20), "gpu"),
@@ -88,8 +88,8 @@ def test_excess_of_two_threads_leaves_their_lane_once(host_ns, data):
         (Sensitivity(98, 95, 100, 100, 100, 97), "unknown"),
     ],
 )
-def test_what_makes_the_step_shortest_sets_its_pace(said, expected):
-    assert verdict(100, said, drawn(1, 1, waits=True)).value == expected
+def test_what_makes_the_step_shortest_sets_its_pace(expected_pace, expected):
+    assert verdict(100, expected_pace, drawn(1, 1, waits=True)).value == expected
 
 
 def test_a_step_that_nothing_shortens_alone_is_that_of_a_busy_stream_or_of_none():

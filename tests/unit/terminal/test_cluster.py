@@ -39,15 +39,15 @@ def test_a_summary_that_no_worker_could_put_beside_its_trace_is_written_here(tmp
     job = Job("a", tmp_path / "a.pt.trace.json", "a.pt.trace.json")
     assert cluster._summary_place(job, Outcome(content=b"x")) == tmp_path / "a.pt.trace.json.steptime"
     (tmp_path / "b.pt.trace.json.steptime").mkdir()
-    kept = cluster._summary_place(Job("b", tmp_path / "b.pt.trace.json", "b"), Outcome(content=b"x"))
-    assert (kept.parent, kept.read_bytes()) == (cache, b"x")
+    folder = cluster._summary_place(Job("b", tmp_path / "b.pt.trace.json", "b"), Outcome(content=b"x"))
+    assert (folder.parent, folder.read_bytes()) == (cache, b"x")
     problem = Problem("It is no trace", "a", "")
     assert cluster._summary_place(job, Outcome(problem=problem)) is problem
 
 
 def test_a_file_that_the_worker_does_not_have(tmp_path):
-    said = measure_there(Task("a", tmp_path / "none.json", False, "topic")).problem
-    assert said.problem.endswith("has no such file")
+    problem = measure_there(Task("a", tmp_path / "none.json", False, "topic")).problem
+    assert problem.problem.endswith("has no such file")
 
 
 def test_what_a_scheduler_may_log_holds_no_secret():
