@@ -4,10 +4,10 @@ import { expect, test } from "vitest";
 import { summaryMarkdown } from "../src/views/markdown";
 import { PAGE, TAB } from "./fixtures/pages";
 
-const said = (page = PAGE) => summaryMarkdown(page, TAB);
+const summary = (page = PAGE) => summaryMarkdown(page, TAB);
 
 test("says the verdict, the mean step by part, the figures and what to do", () => {
-  const text = said();
+  const text = summary();
   expect(text.split("\n")[0]).toBe("**A step takes long.**");
   expect(text).toContain("| Part | Mean step | Share |\n| --- | ---: | ---: |\n| Kernel | 98.0 ms | 61.3 % |\n");
   expect(text).toContain("| Data loading | 60.0 ms | 37.5 % |\n| **Step** | **160.0 ms** |  |");
@@ -24,14 +24,14 @@ test("says the verdict, the mean step by part, the figures and what to do", () =
 
 test("a card that a low confidence lowers says from what", () => {
   const cards = [{ ...PAGE.insights[0]!, severity: "minor", confidence: "low", lowered_from: "major" } as const];
-  expect(said({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low.");
+  expect(summary({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low.");
 });
 
 test("a name with marks of Markdown or HTML stays a name", () => {
   const head = { ...PAGE.head, run: "a|b</sub>\n# x", worker: "*w_1*" };
   const name = { value: "f`g``h", unit: "code" as const };
   const headline = { ...PAGE.headline, action: { template: "See {name} [now].", values: { name } } };
-  const text = said({ ...PAGE, head, headline });
+  const text = summary({ ...PAGE, head, headline });
   expect(text).toContain("See ```f`g``h``` **now**.");
   expect(text).toContain("a\\|b\\</sub\\> \\# x · \\*w\\_1\\*");
 });

@@ -56,9 +56,9 @@ test.each([
   ["graphed", "eager"],
   ["eager", "graphed"],
 ])("Compare of %s opens on %s: the run of the same work before it, else the next", async (name, base) => {
-  const asked = await openTab(`view=compare&run=${name}`, server(), client());
+  const requests = await openTab(`view=compare&run=${name}`, server(), client());
   expect(await bar()).toContain(`Changes: ${name} less ${base}`);
-  expect(asked.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
+  expect(requests.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
   expect(keys().with).toBeUndefined();
 });
 

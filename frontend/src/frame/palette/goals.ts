@@ -40,12 +40,12 @@ export const listedViews = ({ meanings }: Pick<Tab, "meanings">) => meanings.vie
 export function viewGoals(tab: Tab, pages: GoalPages): Goal[] {
   const sidebar = pages.overview?.head.sidebar ?? {};
   return listedViews(tab).map(({ id, title, share }, at) => {
-    const known = share === "" ? undefined : sidebar[id];
+    const value = share === "" ? undefined : sidebar[id];
     return {
       kind: "View",
       name: title,
       ...(at < KEYED_VIEWS && { aside: `key ${at + 1}` }),
-      figure: known && known.share !== null ? `${percent(known.share)} of the step` : "",
+      figure: value && value.share !== null ? `${percent(value.share)} of the step` : "",
       go: { view: id, mark: null },
     };
   });
@@ -207,8 +207,8 @@ export function matchingGoals(goals: readonly Goal[], typed: string): readonly G
   const among = kinds ? goals.filter(({ kind }) => kinds.includes(kind)) : goals;
   if (words.length === 0) return among.slice(0, MOST);
   const holding = among.filter(({ name, full = "", kind }) => holds(`${name} ${full} ${kind}`, words));
-  const [begins, others] = [true, false].map((wanted) =>
-    holding.filter(({ name }) => beginsWord(name.toLowerCase(), words[0]!) === wanted),
+  const [begins, others] = [true, false].map((atBegin) =>
+    holding.filter(({ name }) => beginsWord(name.toLowerCase(), words[0]!) === atBegin),
   );
   return [...begins!, ...others!].slice(0, MOST);
 }
