@@ -125,7 +125,7 @@ def activity_sites(trace: Trace) -> Sites:
     events, launches = trace.events, find_launches(trace)
     host, code, activity = host_events(trace), host_code(trace), launches.activity
     call = host_places(trace, launches.call)
-    of = [values_at(column, call) for column in (code.exact, code.path)]
+    sites_of_calls = [values_at(column, call) for column in (code.exact, code.path)]
     name = events.name[activity].astype(np.int64)
     size = np.zeros(len(activity), np.int64) if events.bytes is None else events.bytes.take(activity)
     copied = size > 0
@@ -141,7 +141,7 @@ def activity_sites(trace: Trace) -> Sites:
     shapes = events.shapes
     around = values_at(host.row, values_at(host.parent, call))  # the event around each launch call; -1 for none
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
-    sites = [numbered(mixed(shape, of[0])), mixed(shape, of[1]), shape]
+    sites = [numbered(mixed(shape, sites_of_calls[0])), mixed(shape, sites_of_calls[1]), shape]
     return Sites(sites, Likeness(copied, shaped))
 
 
@@ -172,6 +172,6 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
         return found[0]
     path = mixed(own)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
-        here = np.flatnonzero(host.depth == depth)
-        path[here] = mixed(path[host.parent[here]], own[here])
+        at_depth = np.flatnonzero(host.depth == depth)
+        path[at_depth] = mixed(path[host.parent[at_depth]], own[at_depth])
     return path

@@ -111,7 +111,7 @@ def find_stretches(trace: Trace) -> Stretches:
         return Stretches(*found)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
-    none: list[Any] = [np.empty(0, of) for of in _TYPES]
+    none: list[Any] = [np.empty(0, column_type) for column_type in _TYPES]
     pieces = [Stretches(*none)]
     for first, past in pairwise(edges.tolist()):
         pieces.append(_stretches_of(int(thread[first]), host, start, end, first, past))
@@ -122,8 +122,8 @@ def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
     """Returns the end of each event, limited to the end of its enclosing event."""
     end = trace.events.ends(host.row)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
-        here = np.flatnonzero(host.depth == depth)
-        end[here] = np.minimum(end[here], end[host.parent[here]])
+        at_depth = np.flatnonzero(host.depth == depth)
+        end[at_depth] = np.minimum(end[at_depth], end[host.parent[at_depth]])
     return end
 
 
@@ -139,10 +139,12 @@ def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first
     inside = np.where(begins, who, host.parent[who])[:-1]
     before = np.where(begins, -1, who)[:-1]
     after = np.where(begins, who, -1)[1:]
-    some = at[1:] > at[:-1]
-    columns = (inside[some], before[some], after[some])
+    not_empty = at[1:] > at[:-1]
+    columns = (inside[not_empty], before[not_empty], after[not_empty])
     inside, before, after = (column.astype(np.int32) for column in columns)
-    return Stretches(np.full(len(inside), thread, np.int32), at[:-1][some], at[1:][some], inside, before, after)
+    return Stretches(
+        np.full(len(inside), thread, np.int32), at[:-1][not_empty], at[1:][not_empty], inside, before, after
+    )
 
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
