@@ -86,7 +86,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return value[order][np.cumsum(count) - 1].tolist(), count.tolist()
 
 
-def known(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """None for NaN."""
     return None if math.isnan(value) else value
 

@@ -257,7 +257,7 @@ def unrecorded_batches(
         return [recorder_note("recorder_main_missing")]
     if killed_workers(read) or any(each.clock_steps for each in read):
         return []  # another note says so, with the reason
-    requested = (received.asked_ns >= low) & (received.asked_ns < high) & (received.batch >= 0)
+    requested = (received.next_called_ns >= low) & (received.next_called_ns < high) & (received.batch >= 0)
     missing = int((requested & ~np.isin(received.keys, produced.keys)).sum())
     if not missing:
         return []
@@ -286,12 +286,12 @@ def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[
     rows, if it has both."""
     produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
     is_produced = (produced.end_ns > low) & (produced.start_ns < high)
-    is_received = (received.returned_ns > low) & (received.asked_ns < high)
+    is_received = (received.returned_ns > low) & (received.next_called_ns < high)
     is_produced, is_received = (
         is_produced | np.isin(produced.keys, received.keys[is_received]),
         is_received | np.isin(received.keys, produced.keys[is_produced]),
     )
-    return produced.of(is_produced).by("start_ns"), received.of(is_received).by("returned_ns")
+    return produced.take(is_produced).by("start_ns"), received.take(is_received).by("returned_ns")
 
 
 #: Minimum numbers of batches outside and inside the span. Fewer outside may be those of the job's first steps, or of
@@ -321,13 +321,13 @@ def passes_between(read: Sequence[RecorderFile], low: int, high: int) -> LoaderP
     loader, rows = _rows(read, layout.BEGAN)
     passes = LoaderPasses(loader, *rows["values"][:, :2].T)
     inside = (rows["worker"] == layout.NO_WORKER) & (passes.ready_ns > low) & (passes.begin_ns < high)
-    return passes.of(inside).by("begin_ns")
+    return passes.take(inside).by("begin_ns")
 
 
 def _produced(read: Sequence[RecorderFile]) -> ProducedBatches:
     loader, rows = _rows(read, layout.PRODUCED)
     fields = _fields(rows, "pass_number", "batch", "worker", "pid")
-    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).of(rows["flags"] == 0)
+    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).take(rows["flags"] == 0)
 
 
 def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
@@ -339,7 +339,7 @@ def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
     number, batch = _fields(rows, "pass_number", "batch")
     requested, end = rows["values"][:, 0], rows["values"][:, 3]
     alone = ReceivedBatches(loader, number, batch, requested, end, end, np.full_like(end, UNKNOWN_TIME), end)
-    alone = alone.of((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
+    alone = alone.take((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
     return ReceivedBatches(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
 
 

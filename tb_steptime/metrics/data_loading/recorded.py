@@ -134,7 +134,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     steps = find_steps(trace).steps
     window = find_steps(trace).host_window
     main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
-    mine, main_batches = timings.of(timings.loader == main), _of_main(records, timings, main)
+    mine, main_batches = timings.take(timings.loader == main), _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)
     shares = sampled_shares(records.produced, main_batches.timings.produced)
     consumer, late, per_step = _pace(trace, mine.step, main_batches)
@@ -220,7 +220,7 @@ class _OfMain(msgspec.Struct, frozen=True, eq=False):
 
 
 def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMain:
-    known = timings.of((timings.loader == main) & (timings.produced >= 0))
+    known = timings.take((timings.loader == main) & (timings.produced >= 0))
     own = sampled_shares(records.produced, known.produced).own_cpu
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[known.produced]
@@ -245,13 +245,15 @@ def _busy(known: BatchTimings) -> float:
     """How many workers produce these batches at the same time, on average."""
     if not len(known):
         return 0.0
-    return int((known.dataset_ns + known.collate_ns).sum()) / max(1, int(known.returned_ns[-1] - known.asked_ns[0]))
+    return int((known.dataset_ns + known.collate_ns).sum()) / max(
+        1, int(known.returned_ns[-1] - known.next_called_ns[0])
+    )
 
 
 def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
     """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
     came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
-    came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns + READ_NS)
+    came_late = known.arrived_ns > np.maximum(end_ns, known.next_called_ns + READ_NS)
     return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
@@ -259,7 +261,7 @@ def _late_memory_ns(known: BatchTimings, nbytes: Int64) -> Int64:
     """How long the training process waited for a batch's memory after its message had come. A thread of the worker
     opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
     many tensors take long, whatever the worker does."""
-    given = known.returned_ns - np.maximum(known.arrived_ns, known.asked_ns) - _copied_ns(nbytes)
+    given = known.returned_ns - np.maximum(known.arrived_ns, known.next_called_ns) - _copied_ns(nbytes)
     return np.where(given < known.dataset_ns + known.collate_ns, given, 0)
 
 
@@ -275,8 +277,8 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
     """The batches whose production is known, without each worker's first one of a pass if there are others: in the
     first one the dataset opens files, and no number of workers ends the wait for it."""
-    known = timings.of((timings.loader == main) & (timings.produced >= 0))
-    later = known.of(known.batch >= max(1, _workers(records, main)))
+    known = timings.take((timings.loader == main) & (timings.produced >= 0))
+    later = known.take(known.batch >= max(1, _workers(records, main)))
     return later if len(later) else known
 
 
@@ -299,7 +301,7 @@ def _receiving_ns(batches: _OfMain) -> int | None:
 def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
     """Which batches were produced before the loop asked for them, and when each could be received: when it was
     requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
-    requested, end = batches.timings.asked_ns, batches.end_ns
+    requested, end = batches.timings.next_called_ns, batches.end_ns
     came = np.maximum(
         np.maximum(batches.timings.arrived_ns, batches.timings.pinned_ns), end
     )  # far below 0: not recorded
@@ -313,7 +315,7 @@ def _late(batches: _OfMain) -> Intervals:
     unknown."""
     ready, there = _ready(batches)
     until = batches.timings.returned_ns if _receiving_ns(batches) is None else there
-    return Intervals.union(batches.timings.asked_ns[~ready], until[~ready])
+    return Intervals.union(batches.timings.next_called_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:

@@ -51,7 +51,7 @@ def find_timings(trace: Trace) -> BatchTimings | None:
     records = trace.loader_records
     if records is None:
         return None
-    rows, step = in_steps(trace, records.received.asked_ns)
+    rows, step = in_steps(trace, records.received.next_called_ns)
     return _timings(records, rows, step, find_steps(trace).steps[0].host_start_ns) if len(rows) else None
 
 
@@ -86,13 +86,13 @@ def sampler_ns(timings: BatchTimings) -> int | None:
     loop    asked [ waits | receives | draws indices ] returned
     """
     pinned, unpickled = timings.pinned_ns, timings.unpickled_ns
-    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.asked_ns)
+    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.next_called_ns)
     known = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
     return round(median((timings.returned_ns - there)[known])) if known.any() else None
 
 
 def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
-    received_batches, produced_batches, every = records.received.of(rows), records.produced, producers(records)
+    received_batches, produced_batches, every = records.received.take(rows), records.produced, producers(records)
     produced, there = every[rows], ready_at(records, every)[rows]
     columns = (
         *received_batches.columns,
@@ -101,8 +101,10 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
         _of(produced_batches.collate_ns - produced_batches.start_ns, produced, -1),
         _of(produced_batches.end_ns - produced_batches.collate_ns, produced, -1),
         _transfer(received_batches, _of(produced_batches.end_ns, produced, UNKNOWN_TIME)),
-        np.where(there == UNKNOWN_TIME, -1, np.maximum(received_batches.asked_ns - np.maximum(there, begin_ns), 0)),
-        received_batches.returned_ns - received_batches.asked_ns,
+        np.where(
+            there == UNKNOWN_TIME, -1, np.maximum(received_batches.next_called_ns - np.maximum(there, begin_ns), 0)
+        ),
+        received_batches.returned_ns - received_batches.next_called_ns,
     )
     return BatchTimings(*columns)
 
@@ -110,7 +112,7 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
 def _transfer(received: ReceivedBatches, end_ns: Int64) -> Int64:
     """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
     known = (end_ns != UNKNOWN_TIME) & (received.unpickled_ns != UNKNOWN_TIME)
-    late = np.maximum(end_ns, received.asked_ns)
+    late = np.maximum(end_ns, received.next_called_ns)
     alone = received.unpickled_ns - np.where(received.unpickled_ns >= late, late, received.arrived_ns)
     way = np.where(received.pinned_ns != UNKNOWN_TIME, received.pinned_ns - end_ns, alone)
     return np.maximum(np.where(known, way, -1), -1)
@@ -408,7 +410,7 @@ def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int,
     before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
-    requests = mine[(received.asked_ns[mine] >= window[0]) & (received.asked_ns[mine] < window[1])]
-    late = there[requests] > received.asked_ns[requests]
+    requests = mine[(received.next_called_ns[mine] >= window[0]) & (received.next_called_ns[mine] < window[1])]
+    late = there[requests] > received.next_called_ns[requests]
     at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
     return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)

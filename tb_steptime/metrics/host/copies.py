@@ -22,7 +22,7 @@ from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_in
 from tb_steptime.metrics.host.blocking_calls import blocking_groups
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import places
@@ -174,7 +174,7 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
         trace.events.dur_ns[activity],
     )
     figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
-                  map(known, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
+                  map(none_if_nan, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
     found = [_place(trace, directions[number[row]], int(maker[row]), PHASES[int(phase[row])], figures_of_copy)
              for row, figures_of_copy in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(found, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]

@@ -24,7 +24,7 @@ from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.frames import module_frames, module_name
-from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import innermost
@@ -81,7 +81,7 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
             count=int(count[group]),
             total_ns=int(total[group]),
             order=int(order[group]),
-            deviation_ns=known(float(deviation[group])),
+            deviation_ns=none_if_nan(float(deviation[group])),
         )
         for group, name, op, shapes, module, phase in zip(
             kept.tolist(),

@@ -101,7 +101,7 @@ def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
         trace = _trace(events)
         return [
             *columns_of(stretches.host_events(trace)),
-            *columns_of(stretches.find_stretches(trace)),
+            *columns_of(stretches.host_segments(trace)),
             *columns_of(sites.host_code(trace)),
         ]
 
