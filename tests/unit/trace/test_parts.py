@@ -226,7 +226,7 @@ def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_small_file_and_one_process_start_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(team, "Team", None)
+    monkeypatch.setattr(team, "Workers", None)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=8).events) == 4
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=1).events) == 4
