@@ -11,8 +11,7 @@ Needs only torch.
 from __future__ import annotations
 
 import argparse
-import os
-import socket
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -93,10 +92,9 @@ def stages_of(rank: int, options: argparse.Namespace) -> list[int]:
     return list(range(rank, all_of_them, ranks))
 
 
-def train(rank: int, options: argparse.Namespace, port: int) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def train(rank: int, options: argparse.Namespace, meeting: str) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=options.ranks)
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=options.ranks)
     if options.transfer:
         delay_messages(options.transfer / 1000)
     mine, last = stages_of(rank, options), options.stages - 1
@@ -132,13 +130,6 @@ def each_of(times: Sequence[float], stage: int) -> float:
     return times[stage] if len(times) > 1 else times[0]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
@@ -156,7 +147,8 @@ def main() -> None:
     options = parser.parse_args()
     options.ranks = options.ranks or options.stages
     # The ranks are forked, because importing torch again in each of them takes longer than the pipeline.
-    mp.start_processes(train, (options, free_port()), nprocs=options.ranks, start_method="fork")
+    with tempfile.TemporaryDirectory() as folder:  # where the ranks meet; a port might be taken by another program
+        mp.start_processes(train, (options, f"file://{folder}/ranks"), nprocs=options.ranks, start_method="fork")
 
 
 if __name__ == "__main__":

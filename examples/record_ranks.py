@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import os
 import re
-import socket
+import tempfile
 import time
 from pathlib import Path
 
@@ -69,10 +68,9 @@ class Experts(nn.Module):
         return back
 
 
-def train(rank: int, options: argparse.Namespace, port: int) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def train(rank: int, options: argparse.Namespace, meeting: str) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=options.ranks)
+    dist.init_process_group("gloo", init_method=meeting, rank=rank, world_size=options.ranks)
     model = wrapped(options)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     steps = WAIT + WARMUP + options.steps
@@ -116,12 +114,6 @@ def without_names(path: Path) -> None:
     path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
@@ -134,7 +126,8 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     # The ranks are forked, because importing torch again in each of them takes long.
-    mp.start_processes(train, (options, free_port()), nprocs=options.ranks, start_method="fork")
+    with tempfile.TemporaryDirectory() as folder:  # where the ranks meet; a port might be taken by another program
+        mp.start_processes(train, (options, f"file://{folder}/ranks"), nprocs=options.ranks, start_method="fork")
     for path in options.out.glob("*.pt.trace.json.gz"):
         without_names(path)
 

@@ -232,11 +232,15 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
     def _report(self, request: Request) -> Answer:
         if not may_work(request):
             return _without_header()
+        from tb_steptime.serve.report.included import Place
         from tb_steptime.serve.report.page import report_file
         from tb_steptime.serve.scalars import JobScalars
 
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
-        return Answer(report_file(self.store, scalars), name="report.html")
+        compared = (request.args.get("base", ""), request.args.get("candidate", ""))
+        address = dict(zip(request.args.getlist("key"), request.args.getlist("value"), strict=False))
+        place = Place(address, compared if all(compared) else None)
+        return Answer(report_file(self.store, scalars, place), name="report.html")
 
     def _retry(self, request: Request) -> Answer:
         if not may_work(request):

@@ -19,9 +19,16 @@ pytest.register_assert_rewrite("tests.drawn")
 from tests.drawn.machine import BUSY, NO_BROWSER  # noqa: E402
 from tests.drawn.real_traces import WAITS, how_to_get, real_trace  # noqa: E402
 
-#: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more.
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("deep", deadline=None, max_examples=400)
+#: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more. CI draws the same in
+#: each run, so that no change is blamed for what a developer's run would find as well.
+for _profile, _examples in (("quick", 50), ("deep", 400)):
+    hypothesis.settings.register_profile(
+        _profile,
+        deadline=None,
+        max_examples=_examples,
+        derandomize="CI" in os.environ,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
 hypothesis.settings.load_profile("quick")
 
 

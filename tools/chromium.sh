@@ -24,7 +24,7 @@ fi
 echo "Installing Chromium for the browser tests ..."
 export DEBIAN_FRONTEND=noninteractive
 log=$(mktemp)
-if ! { $as_root apt-get update && $as_root apt-get install -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1; then
+if ! { $as_root apt-get -o Acquire::Retries=3 update && $as_root apt-get -o Acquire::Retries=3 install -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1; then
     tail -n 5 "$log"
     echo "Chromium could not be installed; the lines above say why."
 fi

@@ -11,8 +11,8 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +26,9 @@ from urllib.parse import quote
 #: The first start imports every plugin from a cold disk, on a machine that may be busy.
 START_SECONDS = 120.0
 
+#: What TensorBoard prints once it listens.
+_LISTENS = re.compile(r"^TensorBoard \S+ at http://\S+?:(\d+)/", re.MULTILINE)
+
 #: TensorBoard ends at once when told to; other plugins may leave worker processes that keep it alive.
 END_SECONDS = 5.0
 
@@ -35,7 +38,7 @@ class NoTensorBoard(Exception):
 
 
 class TensorBoard:
-    """A running TensorBoard. url ends in a slash and contains the path prefix."""
+    """A running TensorBoard. url ends in a slash and contains the path prefix; empty until its port is known."""
 
     def __init__(
         self,
@@ -44,10 +47,11 @@ class TensorBoard:
         port: int | None = None,
         module: str = "tensorboard.main",
     ) -> None:
-        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any free one."""
-        port = port or free_port()
-        command = [sys.executable, "-m", module, "--logdir", str(logdir), "--port", str(port), *arguments]
-        self.url = f"http://localhost:{port}{path_prefix(arguments)}/"
+        """Start it and wait until it answers; NoTensorBoard where it does not. port None: any free one, which
+        TensorBoard takes itself: one that was found free before might be taken when it starts."""
+        command = [sys.executable, "-m", module, "--logdir", str(logdir), "--port", str(port or 0), *arguments]
+        self._prefix = path_prefix(arguments)
+        self.url = self._url(port) if port else ""
         self.output = tempfile.NamedTemporaryFile(delete=False)  # noqa: SIM115 - lives as long as the server
         # A session of its own, so that its worker processes can be ended with it.
         self.process = subprocess.Popen(
@@ -68,7 +72,14 @@ class TensorBoard:
                 raise NoTensorBoard(f"TensorBoard did not answer in {START_SECONDS:.0f} s. It said:\n\n{self.said()}")
             time.sleep(0.1)
 
+    def _url(self, port: int) -> str:
+        return f"http://localhost:{port}{self._prefix}/"
+
     def answers(self) -> bool:
+        if not self.url:
+            if not (found := _LISTENS.search(self.said())):
+                return False
+            self.url = self._url(int(found[1]))
         try:
             self.json_of("data/environment")
         except OSError:
@@ -100,13 +111,6 @@ class TensorBoard:
 
 def path_prefix(arguments: Sequence[str]) -> str:
     return next((word.partition("=")[2] for word in arguments if word.startswith("--path_prefix=")), "")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def main() -> int:

@@ -560,7 +560,7 @@ export interface Clocks {
  * One line; sums over the steps.
  * source           "train.py(54): step"
  * calls            how often the function is called; None where lines are those of calls
- * host_self_ns     on the thread that trains, Python's own time included
+ * host_self_ns     on the main thread, Python's own time included
  * host_total_ns    with what the line calls; a line that calls itself counts once
  * device_ns, ...   of what it launches; idle_ns: how long devices had nothing to do until that began, waits for
  * batches left out; None where nothing ran on a device
@@ -881,6 +881,8 @@ export interface CpuOptimizer {
  * recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
  * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
  * lower median time; without tables that get a dense gradient from elsewhere, too
+ * table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients;
+ * None if shapes were not recorded
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
  * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
  * waits for batches and the optimizer
@@ -900,6 +902,7 @@ export interface CpuWork {
   double_backward: boolean;
   recurrent_share: number;
   table_fill_ns: number;
+  table_saved_ns: number | null;
   slow_half: SlowHalf | null;
   short_gaps_ns: number;
   channels_last: boolean | null;
@@ -1783,11 +1786,13 @@ export interface InARow {
 }
 
 /**
- * pages: by span id, then view id. chain: of the runs in chain_runs, which are the newest where there are many.
- * jobs, waits: of each job, with the ids of its spans. keeps_paths: whether a summary was written with whole paths.
+ * place: keys and values of the address at which the report opens; none: at its first view. pages: by span id, then
+ * view id. chain: of the runs in chain_runs, which are the newest where there are many. jobs, waits: of each job, with
+ * the ids of its spans. keeps_paths: whether a summary was written with whole paths.
  */
 export interface IncludedAnswers {
   written_ms: number;
+  place: Record<string, string>;
   index: Index;
   catalogue: Catalogue;
   pages: Record<string, Partial<Record<ViewId, SpanPage>>>;
@@ -2159,8 +2164,10 @@ export interface JobTimeline {
 
 /**
  * What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
- * steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
- * HostResult, and communication as in OverviewResult.
+ * steps: their places. exchange_ns: time a step in which the main device only communicates. observed_ns: what a step
+ * takes at least because something besides the profiler observes its ops, 0 where that is not found. The other fields
+ * are as in HostResult, communication as in OverviewResult, waits as in DataLoadingResult, and waste, obstacles and
+ * rates as in DeviceSplit, the rates of slow products alone.
  */
 export interface JudgedRows {
   steps: number[];
@@ -2171,6 +2178,18 @@ export interface JudgedRows {
   pauses: Pause[];
   exchange_ns: number;
   communication: Communication | null;
+  waste: LaunchWaste;
+  obstacles: Obstacle[];
+  rates: ProductRates | null;
+  waits: StepWaits | null;
+  long_gaps: LongGaps[];
+  full_queue_ns: number;
+  bucket_copies: number;
+  bucket_late_ns: number;
+  before_graphs_ns: number;
+  several_devices: SeveralDevices | null;
+  anomaly: AnomalyChecks | null;
+  observed_ns: number;
 }
 
 /**
@@ -2255,8 +2274,7 @@ export interface KernelGrouping {
  * Kernels of one name that went to one bin: tensor_core, matmul_like, unknown or other.
  * short is the kernel's short name, reason what the deciding rule says of the name. A name may have two rows: a layout
  * conversion is matmul-like where its op ran on the plain cores, and other where it served tensor cores. share is of
- * the device's kernel time. one_row is the part of their time in matrix products with one row of input, which is a
- * vector; None if the shapes of most of them are not recorded.
+ * the device's kernel time.
  */
 export interface KernelRow {
   name: string;
@@ -2266,7 +2284,6 @@ export interface KernelRow {
   total_ns: number;
   share: number;
   short: string;
-  one_row: number | null;
 }
 
 /**
@@ -2535,6 +2552,7 @@ export interface LaunchTimes {
  * indexing        kernels of ops that add up the gradient of an indexed tensor; the gain is all of their time; None if
  * there are none
  * double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+ * vectors         None if there are none
  * double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
  * moves half of the bytes
  */
@@ -2551,6 +2569,7 @@ export interface LaunchWaste {
   double_others: Waste | null;
   update: Waste | null;
   indexing: Waste | null;
+  vectors: VectorProducts | null;
 }
 
 /** The memory that a line holds at the end of both snapshots; None as in `LineRow`. */
@@ -2650,7 +2669,7 @@ export interface LoaderStep {
  * doing, name, inside   what the host does for most of that time, as in `HostActivity`
  * compiles            torch.compile works in it
  * compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
- * unusual             the host usually does this in far less time
+ * unusual             the host usually does this in far less time, or the launch call had returned before most of it
  * busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
  */
 export interface LongGap {
@@ -4077,13 +4096,14 @@ export interface RunEntry {
 }
 
 /**
- * A run, by the newest span that is read of its first worker.
+ * A run, by one span that is read of its first worker: the one whose card it has, else the newest.
  * work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
  * (`comparison.fairness`); None where that cannot be told. others: how many processes of the run do other work and
- * are no ranks of its job; the line says nothing of them. trend_ns: mean step of each span that is read, of a single
- * span each step. fix: title of the first card that saves time, with what it gains per step, at most: that on which
- * the newest spans agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does.
- * agreement: how far spans agree; None where they say the same.
+ * are no ranks of its job; the line says nothing of them. step_ns: mean step of the span; with a card of its job, the
+ * job's step. trend_ns: mean step of each span that is read, of a single span each step. parts_ns: of the span. fix:
+ * title of the first card that saves time, with what it gains per step, at most: that on which the newest spans
+ * agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does. agreement: how far spans
+ * agree; None where they say the same.
  */
 export interface RunLine {
   run: string;
@@ -4608,6 +4628,14 @@ export interface StepRow {
   excess_ns: ExcessNs;
 }
 
+/** What some steps wait for, with means over these. curve: None where `why_unknown` says why. */
+export interface StepWaits {
+  steps: LoaderStep[];
+  mean: LoaderStep;
+  causes: WaitCauses;
+  curve: WorkerCurve | null;
+}
+
 /**
  * A segment and the blocks in it.
  * free_bytes     free memory in it while blocks of it are in use; 0 if no block is
@@ -4796,6 +4824,22 @@ export interface UnusedGraph {
   ns: number;
   start_ns: number;
   end_ns: number;
+}
+
+/**
+ * Products of a matrix and a vector, with weights of 16 bits or more; means per step.
+ * share          of the kernel time
+ * one_row        part of their time in products with one row of input; None if shapes of most of it are not recorded
+ * attention_ns   time of products whose ops are those of attention, which have no weights
+ * named_ns       time of all kernels whose op is known
+ */
+export interface VectorProducts {
+  share: number;
+  count: number;
+  total_ns: number;
+  one_row: number | null;
+  attention_ns: number;
+  named_ns: number;
 }
 
 /**

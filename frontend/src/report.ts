@@ -1,11 +1,13 @@
 /** The program of a report: the same tab, fed with the answers that the page itself contains. */
 
 import { render as draw, h } from "preact";
-import { openUrlStore } from "./address/url";
+import { decode } from "./address/keys";
+import { openUrlStore, parse, write } from "./address/url";
 import type { IncludedAnswers, IncludedEvents, IncludedFlames } from "./api.gen";
 import { loadFonts } from "./dom/fonts";
 import { followTheme, printView, styleSheet } from "./dom/theme";
 import { App } from "./frame/app";
+import type { Place } from "./server/client";
 import { decompressed, openRecorded, unpacked } from "./server/recorded";
 
 /** The page's policy allows no style sheet except one that a program creates. */
@@ -58,8 +60,15 @@ async function show(): Promise<void> {
     partsIn<IncludedEvents>(texts, "events"),
     partsIn<IncludedFlames>(texts, "flame"),
   );
+  openAt(recorded.place);
   await fonts;
   draw(h(App, { client, url: openUrlStore(window) }), document.body);
+}
+
+/** Opens where the report was saved, unless a link says where. */
+function openAt(place: Place): void {
+  if (Object.keys(parse(window.location.hash)).length > 0) return;
+  window.history.replaceState(null, "", write("", decode(Object.entries(place))));
 }
 
 void show();

@@ -168,6 +168,7 @@ describe("the Host view", () => {
       double_backward: false,
       recurrent_share: 0,
       table_fill_ns: 0,
+      table_saved_ns: 0,
       slow_half: null,
       short_gaps_ns: 0,
       channels_last: false,

@@ -46,6 +46,19 @@ test("lines that are not in focus have no borders", () => {
   expect(borders([{ key: "a", name: "a", focus: false, points: points(2) }])).toBe(0);
 });
 
+test("the labels at the left end do not overlap where the axis cuts values off, in a small picture neither", () => {
+  for (const small of [false, true]) {
+    const drawing = drawn([{ key: "a", name: "a", focus: true, points: points(-1) }], {
+      ...{ small, end: 15 * MS, above: "2 values above the axis: 20 ms", height: small ? 120 : 200 },
+    });
+    const labels = [...drawing.matchAll(/<text class="end" x="[\d.]+" y="([\d.]+)"/g)].map(([, y]) => Number(y));
+    const rows = labels.sort((one, other) => one - other);
+    expect(rows.length).toBeGreaterThan(1);
+    expect(Math.min(...rows.slice(1).map((y, at) => y - rows[at]!))).toBeGreaterThanOrEqual(12); // the size of the type
+    expect(drawing).toContain("2 values above the axis: 20 ms");
+  }
+});
+
 const line = (key: string, stops: number[], values: number[]) => ({
   key,
   name: key,

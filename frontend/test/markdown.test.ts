@@ -1,8 +1,9 @@
 /** The summary as Markdown: what it says, and that names from a trace are not interpreted as markup. */
 
 import { expect, test } from "vitest";
-import { summaryMarkdown } from "../src/views/markdown";
-import { PAGE, TAB } from "./fixtures/pages";
+import { comparisonMarkdown, summaryMarkdown } from "../src/views/markdown";
+import { COMPARED } from "./fixtures/compared";
+import { PAGE, plain, TAB } from "./fixtures/pages";
 
 const summary = (page = PAGE) => summaryMarkdown(page, TAB);
 
@@ -34,4 +35,48 @@ test("a name with marks of Markdown or HTML stays a name", () => {
   const text = summary({ ...PAGE, head, headline });
   expect(text).toContain("See ```f`g``h``` **now**.");
   expect(text).toContain("a\\|b\\</sub\\> \\# x · \\*w\\_1\\*");
+});
+
+test("strong words that follow each other are one, with the spaces around them outside", () => {
+  const values = { gain: { value: 17_900_000, unit: "ns" as const }, part: { value: 0.13, unit: "fraction" as const } };
+  const action = (template: string) => {
+    const headline = { ...PAGE.headline, action: { template, values } };
+    return summary({ ...PAGE, headline }).split("\n\n")[1];
+  };
+  expect(action("Use graphs: [up to {gain} a step ({part})].")).toBe("Use graphs: **up to 17.9 ms a step (13 %)**.");
+  expect(action("Save[ {gain} ]and go[ ]on.")).toBe("Save **17.9 ms** and go on.");
+});
+
+test("of a rank, what its job says and does comes before what it says itself", () => {
+  const job = { headline: HEADLINE_OF_JOB, insights: [{ ...PAGE.insights[0]!, title: plain("Wait for no rank") }] };
+  const text = summaryMarkdown(PAGE, TAB, job);
+  const at = ["**Rank 1 is late.**", "1. **Wait for no rank**", "**This rank alone**", "**A step takes long.**"];
+  expect(at.map((words) => text.indexOf(words)).every((place, each, all) => place > (all[each - 1] ?? -1))).toBe(true);
+  expect(text.startsWith(at[0]!)).toBe(true);
+});
+
+const HEADLINE_OF_JOB = { ...PAGE.headline, verdict: plain("Rank 1 is late."), action: null, basis: null };
+
+test("of two runs it says what changed in which part, by how much, and whether advice was kept", () => {
+  const { step } = COMPARED.comparison;
+  const page = (of: Partial<typeof COMPARED.comparison>) => ({
+    ...COMPARED,
+    comparison: { ...COMPARED.comparison, step: { ...step, low: -32e6, high: -28e6 }, ...of },
+  });
+  const names = { name: "b", own: "a|*" };
+  expect(comparisonMarkdown(page({}), names, TAB).split("\n")).toEqual([
+    ...["**a is 1.43x faster than b.**", "", "Data loading accounts for most of it.", ""],
+    ...["Before: b (worker0). After: a (worker0).", ""],
+    "| Part of the mean step | b | a\\|\\* | Change | 95 % interval |",
+    "| --- | ---: | ---: | ---: | ---: |",
+    "| Kernel | 50.0 ms | 45.0 ms | -5.0 ms | – |",
+    "| Memcpy | 5.0 ms | 5.0 ms | 0 ms | – |",
+    "| Data loading | 40.0 ms | 12.0 ms | -28.0 ms | – |",
+    "| Other | 5.0 ms | 8.0 ms | +3.0 ms | – |",
+    "| **Step** | 100.0 ms | 70.0 ms | -30.0 ms | -32.0 to -28.0 ms |",
+    ...["", "- 1 step of {run} is not compared. It holds what comes once.", ""],
+    ...["More workers load the data: Data loading is 7.0 ms longer than predicted.", ""],
+    `<sub>Step Insights ${TAB.meanings.version}</sub>`,
+  ]);
+  expect(comparisonMarkdown(page({ same_work: false }), names, TAB)).not.toContain("| Kernel |");
 });

@@ -44,6 +44,7 @@ const PAIR: ComparePage = {
 
 const RECORDED: IncludedAnswers = {
   written_ms: 0,
+  place: {},
   index: index([run("a", [span(1), span(2)]), run("b", [span(3)]), run("c", [span(4)])]),
   catalogue: CATALOGUE,
   pages: { "id-1": { overview: PAGE as never } },

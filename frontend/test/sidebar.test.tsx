@@ -30,9 +30,9 @@ test("the list of views has a share for what explains a part of the step, a dash
   const html = renderToString(list);
   expect(html).toContain(
     'data-hint="Share of the step that waits for a batch.\n' +
-      'Two views may explain the same time of the mean step, so the shares have no sum."',
+      'Two views may explain the same time of the mean step, so the shares have no sum.\nKey 3"',
   );
-  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs."');
+  expect(html).toContain('data-hint="Share of the step.\nNo kernel runs.\nKey 4"');
 });
 
 test("the share of the tensor cores is what misses them: a tile gives the share that is on them", () => {

@@ -351,7 +351,6 @@ const row = (name: string, bin: KernelRow["bin"]): KernelRow => ({
   total_ns: 1,
   share: 0,
   short: `${name} in short`,
-  one_row: null,
 });
 
 test("the filter finds what was typed in any case, and hidden bins stay hidden", () => {

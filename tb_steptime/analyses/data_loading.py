@@ -10,42 +10,26 @@ from tb_steptime.metrics.data_loading.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.lines import Activity, LoaderLine, loader_activities, slow_lines
 from tb_steptime.metrics.data_loading.loaders import (
     MOST_LOADERS,
-    EpochStarts,
     LoaderRow,
-    find_epoch_starts,
     loader_table,
     main_loader,
 )
 from tb_steptime.metrics.data_loading.recorded import Recorded, what_is_recorded
 from tb_steptime.metrics.data_loading.throughput import (
-    MeanStep,
     WorkerCurve,
     consumer_ns,
     find_throughput,
     production_ns,
-    recorded_of_main,
     why_unknown,
-    worker_curve,
 )
-from tb_steptime.metrics.data_loading.wait_shares import (
-    Jitter,
-    Overhead,
-    WaitShares,
-    find_jitter,
-    find_overhead,
-    others_ns,
-    shared_out,
-)
+from tb_steptime.metrics.data_loading.wait_shares import WaitCauses, step_waits
 from tb_steptime.metrics.data_loading.waits import (
     LaneWindow,
     LoaderStep,
     is_multiprocess,
-    judged_exposed_ns,
     lane_window,
     loader_iterators,
-    loader_steps,
     loader_waits,
-    mean_of,
 )
 from tb_steptime.text import Note, Reason
 from tb_steptime.trace.host_ranges import reads_elsewhere
@@ -53,15 +37,6 @@ from tb_steptime.trace.model import Trace
 
 #: Maximum number of rows in the table of the loader's activities; the rest is folded into the last one.
 ACTIVITY_ROWS = 6
-
-
-class WaitCauses(msgspec.Struct, frozen=True):
-    """The causes of the mean exposed wait. starts: None if no epoch begins in the steps."""
-
-    shares: WaitShares
-    starts: EpochStarts | None
-    jitter: Jitter | None
-    overhead: Overhead | None
 
 
 class LoaderActivities(msgspec.Struct, frozen=True):
@@ -109,22 +84,17 @@ class DataLoadingResult(msgspec.Struct, frozen=True):
 
 def analyse(trace: Trace) -> DataLoadingResult:
     waits, recorded, main = loader_waits(trace), what_is_recorded(trace), main_loader(trace)
-    if waits is None or (recorded is not None and main is None):
+    found = step_waits(trace)
+    if waits is None or found is None or (recorded is not None and main is None):
         return _unknown(trace, recorded)
-    rows, iterators, throughput = loader_steps(trace, waits), loader_iterators(trace), find_throughput(trace)
-    mean = mean_of(rows)
-    causes, curve = _causes(trace, mean), None
-    if throughput is not None:
-        late_ns = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
-        epochs = causes.shares.first_ns + (causes.starts.setup_ns if causes.starts else 0)
-        curve = worker_curve(throughput, MeanStep(mean.duration_ns, late_ns, epochs), len(loader_table(trace)) > 1)
+    iterators, throughput = loader_iterators(trace), find_throughput(trace)
     multiprocess = main.multiprocess if main else is_multiprocess(iterators)
     return DataLoadingResult(
         iterators=list(iterators[:MOST_LOADERS]),
         main_loader=main.loader if main else None,
         multiprocess=multiprocess,
-        steps=rows,
-        mean=mean,
+        steps=found.steps,
+        mean=found.mean,
         batch_ns=production_ns(trace),
         consumer_ns=consumer_ns(trace),
         batches_per_step=main.batches if main and main.in_a_row == 1 else None,
@@ -134,23 +104,11 @@ def analyse(trace: Trace) -> DataLoadingResult:
         activities=_activities(trace) if multiprocess is False else None,
         lanes=lane_window(trace, waits.wait_ns),
         loaders=loader_table(trace),
-        causes=causes,
+        causes=found.causes,
         burst=find_burst(trace),
-        curve=curve,
+        curve=found.curve,
         recorded=recorded,
         recorder_notes=_notes(trace),
-    )
-
-
-def _causes(trace: Trace, mean: LoaderStep) -> WaitCauses:
-    burst, throughput, starts = find_burst(trace), find_throughput(trace), find_epoch_starts(trace)
-    enough = throughput is None or throughput.needed <= throughput.workers
-    jitter, overhead = find_jitter(trace, burst, enough), find_overhead(trace, burst, recorded_of_main(trace))
-    return WaitCauses(
-        shares=shared_out(judged_exposed_ns(trace, mean.exposed_ns), starts, jitter, overhead, others_ns(trace)),
-        starts=starts,
-        jitter=jitter,
-        overhead=overhead,
     )
 
 

@@ -10,6 +10,7 @@ from tb_steptime.metrics.base import Series
 from tb_steptime.metrics.catalogue import HOST_TILES, NO_DEVICE, main_device, measure
 from tb_steptime.metrics.communication.exposure import exposure, holding_ops, waited_collectives
 from tb_steptime.metrics.communication.summary import Communication, communication
+from tb_steptime.metrics.data_loading.wait_shares import StepWaits, step_waits
 from tb_steptime.metrics.excluded_time.ranges import (
     OneTimeCost,
     are_judged,
@@ -21,6 +22,7 @@ from tb_steptime.metrics.excluded_time.ranges import (
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
+from tb_steptime.metrics.host.profiler_cost import observed_step_ns
 from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
@@ -32,7 +34,9 @@ from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, he
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
+from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
+from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.launches import (
     LaunchFigures,
     QueueLevel,
@@ -76,6 +80,9 @@ from tb_steptime.metrics.steps.repeated_work import (
     recomputed,
     without_cache,
 )
+from tb_steptime.metrics.tensor_cores.opportunities import Obstacle, opportunities
+from tb_steptime.metrics.tensor_cores.product_rates import ProductRates, slow_products
+from tb_steptime.metrics.tensor_cores.usage import device_has_tensor_cores
 from tb_steptime.replay.whatif import WhatIf, replayed_step
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
@@ -113,8 +120,10 @@ class DeviceIdle(msgspec.Struct, frozen=True):
 class JudgedRows(msgspec.Struct, frozen=True):
     """What cards rest on, as means over the steps that verdicts and cards average over, where these are not all.
 
-    steps: their places. exchange_ns: time a step in which the main device only communicates. The other fields are as in
-    HostResult, and communication as in OverviewResult.
+    steps: their places. exchange_ns: time a step in which the main device only communicates. observed_ns: what a step
+    takes at least because something besides the profiler observes its ops, 0 where that is not found. The other fields
+    are as in HostResult, communication as in OverviewResult, waits as in DataLoadingResult, and waste, obstacles and
+    rates as in DeviceSplit, the rates of slow products alone.
     """
 
     steps: list[int]
@@ -125,6 +134,18 @@ class JudgedRows(msgspec.Struct, frozen=True):
     pauses: list[Pause]
     exchange_ns: int
     communication: Communication | None
+    waste: LaunchWaste
+    obstacles: list[Obstacle]
+    rates: ProductRates | None
+    waits: StepWaits | None
+    long_gaps: list[LongGaps]
+    full_queue_ns: int
+    bucket_copies: float
+    bucket_late_ns: int
+    before_graphs_ns: int
+    several_devices: SeveralDevices | None
+    anomaly: AnomalyChecks | None
+    observed_ns: int
 
 
 class HostResult(msgspec.Struct, frozen=True):
@@ -137,7 +158,8 @@ class HostResult(msgspec.Struct, frozen=True):
     full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
     of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
     launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
-    summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
+    summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+    function of the CPU in its stream. long_gaps: by place, gaps before which the host does one thing for a long
     time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
     but launch calls.
 
@@ -188,6 +210,7 @@ class HostResult(msgspec.Struct, frozen=True):
     bucket_copies: float = 0.0
     bucket_late_ns: int = 0
     before_graphs_ns: int | None = None
+    host_functions_ns: int = 0
     cpu: CpuWork | None = None
     python_function: PythonFunction | None = None
     python_work: list[PythonWork] = []
@@ -203,6 +226,11 @@ class HostResult(msgspec.Struct, frozen=True):
     anomaly: AnomalyChecks | None = None
     between_ops_ns: int = 0
     judged: JudgedRows | None = None
+
+    @property
+    def judged_steps(self) -> list[int]:
+        """The places of the steps over which the rows of cards are means."""
+        return list(range(len(self.steps))) if self.judged is None else self.judged.steps
 
 
 #: Maximum size of a single value: a number, or the size of a result.
@@ -256,6 +284,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         copies=copy_rows(trace),
         several_devices=several_devices(trace),
         pauses=pauses(trace, device),
+        host_functions_ns=behind_host_functions_ns(trace, device),
         long_gaps=gaps,
         one_time=one_time_rows(trace, device),
         grown=slow_steps(find_steps(trace).steps, judged_ns(trace, device), aggregates, labels),
@@ -280,6 +309,7 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
     if are_counted.all():
         return None
     steps, mean = find_steps(trace).chosen(are_counted), aggregates.of(are_counted).mean
+    buckets = bucket_copies(trace, device, steps)
     return JudgedRows(
         steps=np.flatnonzero(are_counted).tolist(),
         sites=site_rows(trace, device, mean, steps),
@@ -289,6 +319,18 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
         pauses=pauses(trace, device, steps),
         exchange_ns=mean.works_of(0).communication,
         communication=communication(trace, steps),
+        waste=launch_waste(trace, device, steps),
+        obstacles=opportunities(trace, device, steps).obstacles,
+        rates=slow_products(trace, device, steps) if device_has_tensor_cores(trace, device) else None,
+        waits=step_waits(trace, steps),
+        long_gaps=long_gaps(trace, device, steps),
+        full_queue_ns=full_queue_ns(trace, device, steps),
+        bucket_copies=buckets.per_step,
+        bucket_late_ns=buckets.late_ns,
+        before_graphs_ns=before_graphs_ns(trace, device, steps),
+        several_devices=several_devices(trace, steps),
+        anomaly=anomaly_checks(trace, steps),
+        observed_ns=observed_step_ns(trace, steps),
     )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis, Series
 from tb_steptime.metrics.catalogue import main_device, measure
-from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows_in_window
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.kernel_names.short_names import kernel_names
@@ -37,7 +36,6 @@ from tb_steptime.text import Reason
 from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Int64
 
 TILES = ("tensor_core_share", "kernel_sum_time", "matmul_like_time", "unknown_kernel_time")
 
@@ -59,8 +57,7 @@ class KernelRow(msgspec.Struct, frozen=True):
 
     short is the kernel's short name, reason what the deciding rule says of the name. A name may have two rows: a layout
     conversion is matmul-like where its op ran on the plain cores, and other where it served tensor cores. share is of
-    the device's kernel time. one_row is the part of their time in matrix products with one row of input, which is a
-    vector; None if the shapes of most of them are not recorded.
+    the device's kernel time.
     """
 
     name: str
@@ -70,7 +67,6 @@ class KernelRow(msgspec.Struct, frozen=True):
     total_ns: int
     share: float
     short: str = ""
-    one_row: float | None = None
 
 
 class DeviceSplit(msgspec.Struct, frozen=True):
@@ -178,8 +174,6 @@ def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
     dur = trace.events.dur_ns[event]
     total = exact_sums(place, dur, len(distinct))
     launches = np.bincount(place, minlength=len(distinct))
-    rows_of = _rows_of_products(trace)[rows]
-    with_rows, one = (exact_sums(place[these], dur[these], len(distinct)) for these in (rows_of > 0, rows_of == 1))
     names = [trace.strings[row] for row in trace.events.name[event[first]].tolist()]
     shorter = kernel_names(trace)
     table = [
@@ -191,18 +185,10 @@ def _kernel_table(trace: Trace, device: int, kernel_ns: int) -> list[KernelRow]:
             count=int(launches[i]),
             total_ns=int(total[i]),
             share=int(total[i]) / kernel_ns if kernel_ns else 0.0,
-            one_row=int(one[i]) / int(with_rows[i]) if 2 * int(with_rows[i]) > int(total[i]) else None,
         )
         for i in range(len(distinct))
     ]
     return sorted(table, key=lambda row: (-row.total_ns, row.name, row.bin))
-
-
-def _rows_of_products(trace: Trace) -> Int64:
-    """For each kernel the number of rows of input of its matrix product; 0 where it has none, or no recorded shape."""
-    products = find_products(trace)
-    rows = [each.work.rows if each.work is not None else 0 for each in products.distinct]
-    return np.array([*rows, 0], np.int64)[products.place]
 
 
 ANALYSIS = Analysis("tensor_cores", "Tensor cores", TensorCoresResult, analyse, TensorCoresResult(NOT_COMPUTED, [], []))

@@ -56,6 +56,7 @@ class Job:
     """One trace to read.
 
     file              the trace as shown to the user: its path relative to the log directory
+    stamp             identifies the content of the file when the job was requested
     events            folder for its event file, or for a slice if steps are given; None if it is read for its summary
     steps             first and last step of the slice
     whole_recording   read it as one step
@@ -69,6 +70,7 @@ class Job:
     id: str
     trace: AnyPath
     file: str
+    stamp: object = None
     events: Path | None = None
     steps: tuple[int, int] | None = None
     snapshot: bool = False

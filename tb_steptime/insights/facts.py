@@ -23,6 +23,7 @@ from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, UNRECORDED_FRACTI
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean, whole_means
+from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
 from tb_steptime.text import Phrase, count, phrase
 
@@ -58,6 +59,11 @@ class NotComputed(Exception):
     """The result of this view is asked for, and its analysis failed on this file."""
 
 
+#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
+#: one after another.
+SERIAL_FRACTION = 0.25
+
+
 class Facts(msgspec.Struct, frozen=True, dict=True):
     """The results of one span, by view id; those that many rules ask have a name. gaps: views whose analysis failed,
     with the kind of error; what needs their results is not said."""
@@ -89,8 +95,20 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def trends(self) -> TrendsResult:
         return self.result("trends", TrendsResult)
 
-    @property
+    @cached_property
     def data_loading(self) -> DataLoadingResult:
+        """The Data loading view. Where steps are left out, its steps, their mean, causes and curve are those of the
+        others, where these wait for a loader."""
+        rows = self.host_as_recorded.judged if self.has("host") else None
+        if rows is None or rows.waits is None or self.data_loading_as_recorded.mean is None:
+            return self.data_loading_as_recorded
+        waits = rows.waits
+        return msgspec.structs.replace(
+            self.data_loading_as_recorded, steps=waits.steps, mean=waits.mean, causes=waits.causes, curve=waits.curve
+        )
+
+    @property
+    def data_loading_as_recorded(self) -> DataLoadingResult:
         return self.result("data_loading", DataLoadingResult)
 
     @property
@@ -100,20 +118,27 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def host(self) -> HostResult:
         """The Host view. Where steps are left out, its rows are means over the others, where it has these."""
-        rows = self._host.judged
+        rows = self.host_as_recorded.judged
         if rows is None:
-            return self._host
+            return self.host_as_recorded
         return msgspec.structs.replace(
-            self._host,
+            self.host_as_recorded,
             sites=rows.sites,
             blocking=rows.blocking,
             blocking_bubble_ns=rows.blocking_bubble_ns,
             copies=rows.copies,
             pauses=rows.pauses,
+            long_gaps=rows.long_gaps,
+            full_queue_ns=rows.full_queue_ns,
+            bucket_copies=rows.bucket_copies,
+            bucket_late_ns=rows.bucket_late_ns,
+            before_graphs_ns=rows.before_graphs_ns,
+            several_devices=rows.several_devices,
+            anomaly=rows.anomaly,
         )
 
     @property
-    def _host(self) -> HostResult:
+    def host_as_recorded(self) -> HostResult:
         return self.result("host", HostResult)
 
     @property
@@ -139,10 +164,24 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
         return self.result("operators", OperatorsResult)
 
-    @property
+    @cached_property
     def kernel_split(self) -> DeviceSplit | None:
-        """The use of tensor cores by the kernels of the main device."""
-        return next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
+        """The use of tensor cores by the kernels of the main device. Where steps are left out, its steps, its total and
+        what it says of single kernels are those of the others; its tables are of all steps."""
+        split = next((each for each in self.tensor_cores.devices if each.device == self.overview.device), None)
+        rows = self.host_as_recorded.judged if self.has("host") else None
+        if split is None or rows is None:
+            return split
+        steps = [split.steps[each] for each in rows.steps]
+        sums = zip(*(msgspec.structs.astuple(each.split) for each in steps), strict=True)
+        return msgspec.structs.replace(
+            split,
+            total=Split(*map(sum, sums)),
+            steps=steps,
+            obstacles=rows.obstacles,
+            waste=rows.waste,
+            rates=rows.rates,
+        )
 
     @property
     def waste(self) -> LaunchWaste | None:
@@ -162,7 +201,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         a wait for a batch does not show where work from before the recording runs. All of them if no step is whole, and
         without a device, whose steps lack nothing but one-time work. The first one is not among them where it
         `starts_longer`."""
-        return self._places(paced_by_device=self.has("host") and self._host.bound is Bound.GPU)
+        return self._places(paced_by_device=self.has("host") and self.host_as_recorded.bound is Bound.GPU)
 
     def _places(self, *, paced_by_device: bool) -> list[int]:
         steps = self.overview.steps
@@ -183,6 +222,12 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         tail."""
         steps = self.overview.steps
         return whole_mean(sum(steps[each].judged_ns for each in self.judged_steps), len(self.judged_steps))
+
+    @property
+    def recorded_ns(self) -> int:
+        """The mean of `judged_steps` with what is left out of them, as the host floor counts."""
+        steps = self.overview.steps
+        return whole_mean(sum(steps[each].duration_ns for each in self.judged_steps), len(self.judged_steps))
 
     @property
     def left_out_ns(self) -> int:
@@ -207,6 +252,8 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def observed_ns(self) -> int:
         """What a step takes at least because something besides the profiler observes its ops; 0 where that is not
         found."""
+        if self.has("host") and self.host_as_recorded.judged is not None:
+            return self.host_as_recorded.judged.observed_ns
         steps_ns = sum(step.duration_ns for step in self.overview.steps)
         share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
@@ -267,28 +314,21 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _main_device(self) -> DeviceIdle | None:
-        return next((each for each in self._host.devices if each.device == self._host.device), None)
-
-    def waits_in_judged_steps(self, idle_ns: int) -> int:
-        """Returns idle time while batches are waited for as a mean over `judged_steps`, ns: the same share of the idle
-        time that has this reason, which is measured in both. idle_ns: mean over all steps."""
-        recorded, judged = self.idle_as_recorded, self.idle
-        if recorded is None or judged is None or not recorded.data_loading:
-            return idle_ns
-        return round(idle_ns * judged.data_loading / recorded.data_loading)
+        host = self.host_as_recorded
+        return next((each for each in host.devices if each.device == host.device), None)
 
     @property
     def communication(self) -> Communication | None:
         """What the step exchanges, mean over `judged_steps`; None if nothing is exchanged."""
-        rows = self._host.judged if self.has("host") else None
+        rows = self.host_as_recorded.judged if self.has("host") else None
         return self.overview.communication if rows is None else rows.communication
 
     @property
     def exchange_ns(self) -> int:
         """The time a step in which the main device only communicates, mean over `judged_steps`, ns."""
-        if self._host.judged is not None:
-            return self._host.judged.exchange_ns
-        mean_ns = sum(segment.ns for segment in self._host.segments if segment.id == "communication")
+        if self.host_as_recorded.judged is not None:
+            return self.host_as_recorded.judged.exchange_ns
+        mean_ns = sum(segment.ns for segment in self.host_as_recorded.segments if segment.id == "communication")
         return min(mean_ns, self.busy_ns)  # part of it may be work from before the recording
 
     @property
@@ -329,6 +369,32 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             return gain_ns
         return min(gain_ns, found.pauses_alone_ns)
 
+    @property
+    def in_series(self) -> bool:
+        """Whether the process drives several GPUs, and they work one after another."""
+        several = self.host.several_devices
+        return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)
+
+    @property
+    def hands_over(self) -> bool:
+        """Whether the GPUs of an inference work one after another: each has some layers of its model and waits for the
+        results of the GPU before it, as `device_map="auto"` splits a model. In training they may have copies of it."""
+        return self.in_series and self.job.purpose == "inference"
+
+    @property
+    def all_idle_ns(self) -> int:
+        """The time a step in which no GPU of the process works, mean over the steps, where it drives several."""
+        several = self.host.several_devices
+        return max(0, self.step_ns - several.union_busy_ns) if several is not None else 0
+
+    @cached_property
+    def copying_ns(self) -> int:
+        """The time a step in which the main device only copies between its memory and the host's, mean over
+        `judged_steps`, ns."""
+        copied = (row.total_ns - row.hidden_ns for row in self.host.copies if row.direction in ("HtoD", "DtoH"))
+        steps_ns = [self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps]
+        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), self.step_ns)
+
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
         for gain nothing. None without a replay that can be trusted."""
@@ -353,7 +419,14 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return ns / whole if whole else 0.0
 
     def figure(self, metric: str) -> float | None:
-        """Returns the span's value of a metric of the catalogue; None where it is not measurable."""
+        """Returns a metric of the catalogue that every step has, mean over `judged_steps`; None where it is not
+        measurable."""
+        series = next(series for series in self.trends.series if series.metric == metric)
+        values = [series.steps[each] for each in self.judged_steps] if series.value is not None else []
+        return sum(each or 0.0 for each in values) / len(values) if values else None
+
+    def figure_as_recorded(self, metric: str) -> float | None:
+        """Returns the span's value of any metric of the catalogue; None where it is not measurable."""
         return next(series.value for series in self.trends.series if series.metric == metric)
 
 

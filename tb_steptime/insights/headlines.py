@@ -104,6 +104,8 @@ def _record(facts: Facts) -> Phrase | None:
         known = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in known:
             return _RECORD_ITS_WORK
+        if "work_ran_unrecorded" in known:
+            return _RECORD_ALONE
         if "only_captures" in known:
             return _RECORD_REPLAYS
         if facts.unread_share is not None:
@@ -134,6 +136,7 @@ _RECORD_ITS_WORK = phrase(
     call=code("torch.cuda.synchronize()"),
     stop=code("prof.stop()"),
 )
+_RECORD_ALONE = phrase("Record again with no other profiler attached, and outside of WSL.")
 _RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL = phrase(
     "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")

@@ -61,14 +61,18 @@ def host_card(
     row: EvidenceRow | None = None,
     sure_ns: int | None = None,
     rare: bool = False,
+    across: bool = False,
 ) -> Insight | None:
     """Returns the card if its gain is worth one and the recording shows how the job runs.
 
     gain_ns: idle time of a step that nobody else claims. sure_ns: what of it remains if the profiler slowed the host
     much, which decides how grave the card is; None for all of it. best: the confidence in the best recording. rare:
-    pauses, which the replayed steady step does not have. A rank that waits for others gains only later what these
-    waits take up.
+    pauses, which the replayed steady step does not have. across: the gain is of GPUs together; where one waits for the
+    results of another, other cards gain no more than the time in which none works. A rank that waits for others gains
+    only later what these waits take up.
     """
+    if facts.hands_over and not across:
+        gain_ns = min(gain_ns, facts.all_idle_ns)
     if gain_ns <= 0 or facts.share(gain_ns) < WORTH_FRACTION or not shows_the_job(facts):
         return None
     now_ns = facts.worth(facts.pauses_alone_ns(gain_ns) if rare else facts.alone_ns(gain_ns))

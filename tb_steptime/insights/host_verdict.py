@@ -37,7 +37,7 @@ from tb_steptime.metrics.host.cpu_ops import CpuOpRow
 from tb_steptime.metrics.idle.bottleneck import IDLE_FRACTION, LEADING_FRACTION, Bound, Pace, causes, judge
 from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.reasons import IdleNs
-from tb_steptime.text import Phrase, Quantity, filled, fraction, ns, phrase, text
+from tb_steptime.text import Phrase, Quantity, Unit, count, filled, fraction, ns, phrase, text
 from tb_steptime.text.frames import frame_function
 
 #: Sentences by bound. {gpu} is the span's main GPU; {Gpu} is the same at the beginning of a sentence.
@@ -75,6 +75,12 @@ _ONLY_PROFILED = (
 _IN_ONE_PAUSE = f"The CPU sets the pace, mainly by one pause of {{pause}} in step {{at}}: {_WITH_INSTANT_DEVICE}"
 _IN_ONE_THING = f"The CPU sets the pace, most of the time in {{doing}}: {_WITH_INSTANT_DEVICE}"
 _COMMUNICATES = "For {exchange} of a step of {step}, {gpu} does nothing but communicate."
+_HAND_OVER = (
+    "The {devices} {device}s work one after another, {mean} at a time on average; at least one works for {any} of a "
+    "step of {step}."
+)
+_COPIES = "For {copies} of a step of {step}, {gpu} does nothing but copy data from and to the CPU's memory."
+_REACHED_LATE = "{Gpu} is idle for {idle} of the step, most of it between launch calls and the start of their work."
 _ONE_PAUSE = "{Gpu} is idle for {idle} of the step because of one pause of the CPU, {pause} in step {at}."
 _MIXED_WITH_EXCHANGE = (
     "For {exchange} of the step {gpu} does nothing but communicate, and for {idle} of it is idle; the largest reason: "
@@ -123,14 +129,16 @@ def _sentence(facts: Facts) -> Phrase:
 def _of_steady_step(said: Phrase) -> Phrase:
     """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one.
 
-    >>> [_of_steady_step(Phrase(words, {})).template for words in ("a step of {step}", "{left} of {step}", "{share}")]
-    ['a steady step of {step}', "{left} of a steady step's {step}", '{share}']
+    >>> words = ("a step of {step}", "A step takes {step}", "{left} of {step}", "{share}")
+    >>> [_of_steady_step(Phrase(each, {})).template for each in words]
+    ['a steady step of {step}', 'A steady step takes {step}', "{left} of a steady step's {step}", '{share}']
     """
     words = said.template
     if "{step}" not in words and _AS_LONG not in words:
         return said
-    if "a step" in words:
-        return Phrase(words.replace("a step", "a steady step", 1), said.values)
+    for plain, steady in (("a step", "a steady step"), ("A step", "A steady step")):
+        if plain in words:
+            return Phrase(words.replace(plain, steady, 1), said.values)
     return Phrase(words.replace("{step}", "a steady step's {step}", 1), said.values)
 
 
@@ -138,12 +146,16 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     bound = facts.host.bound
     if facts.only_profiler_waits:
         return _ONLY_PROFILED
+    if facts.copying_ns >= LEADING_FRACTION * facts.step_ns > 0:
+        return _COPIES  # most of the step, whatever the CPU does meanwhile
+    if facts.hands_over and facts.all_idle_ns < IDLE_FRACTION * facts.step_ns:
+        return _HAND_OVER  # a wait for one GPU is idle time of another
     if bound is Bound.UNKNOWN and facts.host.cpu_unrecorded:
         return _ONLY_LAUNCHES
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
-        words = _pace_template(facts.host, idle)
+        words = _pace_template(facts, idle)
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
         return words.replace(_STILL, _AS_LONG) if as_long else words
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
@@ -158,15 +170,18 @@ def _template(facts: Facts, idle: IdleNs) -> str:
         return _ONE_PAUSE
     if bound is Bound.HOST and main_wait(facts.host, LEADING_FRACTION * idle.total_ns):
         return _ONE_THING
+    if bound is Bound.HOST and idle.launch_latency >= LEADING_FRACTION * idle.total_ns:
+        return _REACHED_LATE
     return _SENTENCES[bound]
 
 
-def _pace_template(host: HostResult, idle: IdleNs) -> str:
+def _pace_template(facts: Facts, idle: IdleNs) -> str:
+    host = facts.host
     if host.bound is Bound.HOST and _one_pause(host, idle):
         return _IN_ONE_PAUSE
     if host.bound is Bound.HOST and main_wait(host, LEADING_FRACTION * idle.total_ns):
         return _IN_ONE_THING
-    busy = host.bound is Bound.GPU and idle.total_ns < IDLE_FRACTION * host.mean_step_ns
+    busy = host.bound is Bound.GPU and facts.share(idle.total_ns) < IDLE_FRACTION
     return _SENTENCES[Bound.GPU] if busy else _PACES[host.bound]
 
 
@@ -198,7 +213,7 @@ def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
 def _one_pause(host: HostResult, idle: IdleNs) -> Pause | None:
     """Returns the one rare pause of the host that makes most of the span's idle time. The idle
     time of one cause is that of its longest pause, less the time that the others of this cause last at most."""
-    steps = len(host.steps if host.judged is None else host.judged.steps)
+    steps = len(host.judged_steps)
     for pause in host.pauses:
         others_ns = pause.total_ns - (pause.worst_end_ns - pause.worst_start_ns)
         if pause.idle_ns * steps - others_ns >= LEADING_FRACTION * idle.total_ns * steps:
@@ -211,6 +226,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
     first, second = sorted(causes(pace).items(), key=lambda cause: -cause[1])[:2]  # of idle time
     wait, pause = _exposed_wait_ns(facts), _one_pause(facts.host, idle)
     several, device = len(facts.host.devices) > 1, facts.job.accelerator
+    together = facts.host.several_devices
     return {
         "Gpu": text(f"{device} {facts.host.device}" if several else f"The {device}"),
         "gpu": text(f"{device} {facts.host.device}" if several else f"the {device}"),
@@ -226,6 +242,10 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
         "second": text(_CAUSES[second[0]]),
         "next": fraction(facts.share(second[1])),
         "exchange": ns(facts.exchange_ns),
+        "copies": ns(facts.copying_ns),
+        "devices": count(len(together.devices) if together else 1),
+        "mean": Quantity(together.concurrency, Unit.NUMBER) if together else text(""),
+        "any": fraction(1 - facts.share(facts.all_idle_ns)),
         "wait": ns(idle.data_loading if wait is None else min(wait, idle.data_loading)),
         "pause": ns(pause.worst_end_ns - pause.worst_start_ns if pause else None),
         "at": text(pause.worst_step if pause else ""),
@@ -236,7 +256,7 @@ def _values(facts: Facts, idle: IdleNs) -> dict[str, Quantity]:
 def _exposed_wait_ns(facts: Facts) -> int | None:
     """Returns the wait for batches while no device of the process works; None where it is not measured."""
     wait_ns = facts.figure("data_loading_exposed")
-    return None if wait_ns is None else facts.waits_in_judged_steps(round(wait_ns))
+    return None if wait_ns is None else round(wait_ns)
 
 
 def _pace(facts: Facts, idle: IdleNs) -> Pace:

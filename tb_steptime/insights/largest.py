@@ -41,7 +41,7 @@ def largest_pieces(facts: Facts, insights: Sequence[Insight]) -> Largest | None:
         ]
         return Largest(_OF_THE_CPU, phrase("share of the step"), throughput(facts), ops, leads, _threads(facts))
     kernels = largest_kernels(facts) if quiet else []
-    communicates = facts.share(facts.overview.mean_parts_ns.communication) >= IDLE_FRACTION  # something big, too
+    communicates = facts.share(facts.exchange_ns) >= IDLE_FRACTION  # something big, too
     title = _NOTHING_BIG if leads and nothing_waits(facts) and not communicates else _KERNELS
     return Largest(title, phrase("share of kernel time"), throughput(facts), kernels, leads) if kernels else None
 

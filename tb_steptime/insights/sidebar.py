@@ -40,14 +40,14 @@ def shares(facts: Facts) -> dict[str, Callable[[Facts], SidebarShare]]:
 
 
 def _loader(facts: Facts) -> SidebarShare:
-    mean = facts.data_loading.mean
-    if mean is None:
-        return SidebarShare(None, "data", reason=facts.data_loading.unknown or NO_LOADER)
-    return SidebarShare(facts.share_as_recorded(mean.exposed_ns), "data")
+    result = facts.data_loading_as_recorded
+    if result.mean is None:
+        return SidebarShare(None, "data", reason=result.unknown or NO_LOADER)
+    return SidebarShare(facts.share_as_recorded(result.mean.exposed_ns), "data")
 
 
 def _tensor_cores(facts: Facts) -> SidebarShare:
-    eligible = facts.figure("matmul_like_time")
+    eligible = facts.figure_as_recorded("matmul_like_time")
     if eligible is None:
         reason = facts.tensor_cores.unknown or Reason("no_kernels_in_steps")
         return SidebarShare(None, "kernel", hatched=True, reason=reason)

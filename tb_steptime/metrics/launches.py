@@ -189,9 +189,10 @@ def queue_per_step(trace: Trace, device: int | None = None) -> list[float]:
     return means
 
 
-def full_queue_ns(trace: Trace, device: int) -> int:
-    """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step."""
-    steps, stalled = find_steps(trace), stalled_launches(trace, device)
+def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
+    """Time for which launch calls that begin in the steps wait for room in the full queue, ns per step. chosen: None
+    for all steps."""
+    steps, stalled = chosen or find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
     begun = steps.intervals.overlap_ns(start, start + 1) > 0
     return int(stalled.wait_ns[begun].sum()) // len(steps.steps)

@@ -29,6 +29,8 @@ from tb_steptime.trace.ops import GRAPH_CALL
 from tb_steptime.trace.quality.lost_launches import CAPTURED_FRACTION, captured_share
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, is_in
 
+#: Minimum length of an op that computes on the CPU. Ops that only describe a tensor take microseconds.
+COMPUTES_NS = 100_000
 #: Number of workers in `more_workers` if the training thread makes its batches itself.
 WORKERS = 4
 
@@ -64,15 +66,31 @@ def launch_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 @shared
 def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
-    """When each lane is in ops, apart from those of the optimizer and those of a warm-up, which delay the device only
-    once; at inference also when it is in modules."""
-    events, ops = trace.events, trace.events.rows(Kind.CPU_OP)
+    """When each lane is in ops, apart from those of the optimizer, those that compute on the CPU, and those of a
+    warm-up, which delay the device only once; at inference also when it is in modules."""
+    ops = trace.events.rows(Kind.CPU_OP)
     if job_kind(trace).purpose == "inference":
         ops = np.concatenate((ops, module_frames(trace)))
-    called = events.thread[ops], events.start_ns[ops], events.ends(ops)
+    called, computes = dict(_of_rows(trace, ops)), dict(_of_rows(trace, _on_cpu(trace)))
     device = main_device(trace)
     excluded = optimizer_updates(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
-    return {lane: when - excluded for lane, when in _by_lane(trace, *called)}
+    return {lane: when - excluded - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
+
+
+def _on_cpu(trace: Trace) -> Int64:
+    """Returns the ops that compute on the CPU, such as random numbers that are drawn there: they last, and make no call
+    of the device's runtime, so no graph holds them."""
+    events, ops, calls = trace.events, trace.events.rows(Kind.CPU_OP), trace.events.rows(*CALL_KINDS)
+    ops = ops[events.dur_ns[ops] >= COMPUTES_NS]
+    alone = np.ones(len(ops), bool)
+    for thread in distinct(events.thread[ops]).tolist():
+        on_thread, begins = (
+            np.flatnonzero(events.thread[ops] == thread),
+            events.start_ns[calls[events.thread[calls] == thread]],
+        )
+        within = np.searchsorted(begins, (events.start_ns[ops[on_thread]], events.ends(ops[on_thread])))
+        alone[on_thread] = within[0] == within[1]
+    return ops[alone].astype(np.int64)
 
 
 def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -84,6 +102,11 @@ def without_checkpoints(trace: Trace, step: SteadyStep) -> SteadyStep:
     own = _own_without(step, dict(_by_lane(trace, *again.intervals(trace))))
     own[graph.on_device & is_in(graph.event, again_activities(trace))] = 0
     return replace(step, graph=replace(graph, own_ns=own))
+
+
+def _of_rows(trace: Trace, rows: Int32 | Int64) -> Iterator[tuple[int, Intervals]]:
+    events = trace.events
+    return _by_lane(trace, events.thread[rows], events.start_ns[rows], events.ends(rows))
 
 
 def _by_lane(trace: Trace, thread: Int32 | Int64, start_ns: Int64, end_ns: Int64) -> Iterator[tuple[int, Intervals]]:

@@ -167,7 +167,8 @@ class Reader:
         elif job.events:
             self._on_events(job, job.events, span, outcome)
         elif span and isinstance(outcome, Problem):
-            self._on_problem(span, outcome)
+            if span.found.stamp == job.stamp:
+                self._on_problem(span, outcome)
         elif span and not isinstance(outcome, Problem) and span.found.trace:
             with contextlib.suppress(OSError):
                 span.measured = summary_of(span.found.trace, outcome) or span.measured
@@ -187,12 +188,19 @@ class Reader:
             self.events.give_up(folder)
         elif not self.events.add(folder):
             problem = Problem("The events could not be kept", job.file, REPORT)
-        if span:
+        if span and (problem is None or span.found.stamp == job.stamp):
             span.events_problem = problem
 
 
 def _wanted(span: FoundSpan, trace: AnyPath) -> Job:
-    return Job(span.id, trace, span.file, whole_recording=span.whole_recording, log_directory=span.log_directory)
+    return Job(
+        span.id,
+        trace,
+        span.file,
+        span.stamp,
+        whole_recording=span.whole_recording,
+        log_directory=span.log_directory,
+    )
 
 
 def _state_of(span: ServedSpan) -> str:

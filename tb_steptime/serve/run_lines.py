@@ -19,6 +19,7 @@ from tb_steptime.ingest.measured import MeasuredSpan
 from tb_steptime.ingest.summaries import DamagedSummary
 from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, run_advice, span_advice
+from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.serve.answers import RunLine, RunsPage
@@ -77,23 +78,23 @@ class RunLines:
         newest = spans[-1]
         work = self._work(newest)
         try:
-            judged = self._cached.judgement(newest)
-            overview = newest.at_hand().result("overview", OverviewResult)
-            advice = self._of_job(newest, all_spans) or run_advice(
-                [self._advice(span) for span in spans[-MOST_JUDGED:]]
-            )
+            job = self._of_job(newest, all_spans)
+            shown, advice, job_step_ns = (newest, *job) if job else (*self._of_spans(spans[-MOST_JUDGED:]), None)
+            judged = self._cached.judgement(shown)
+            overview = shown.at_hand().result("overview", OverviewResult)
+            trend_ns = _trend(spans, newest.at_hand().result("overview", OverviewResult))
         except _UNREADABLE:
             return None
         first = advice.card
         return RunLine(
-            run=newest.found.run,
-            worker=newest.found.worker,
-            number=newest.found.number,
-            span=newest.found.id,
+            run=shown.found.run,
+            worker=shown.found.worker,
+            number=shown.found.number,
+            span=shown.found.id,
             work=work,
-            others=self._others(newest.found.worker, work, all_spans),
-            step_ns=overview.mean_duration_ns,
-            trend_ns=_trend(spans, overview),
+            others=self._others(shown.found.worker, work, all_spans),
+            step_ns=overview.mean_duration_ns if job_step_ns is None else job_step_ns,
+            trend_ns=trend_ns,
             parts_ns=overview.mean_parts_ns,
             bound=judged.verdict.bound,
             fix=first.title if first else None,
@@ -104,19 +105,29 @@ class RunLines:
             machine=judged.job.machine,
         )
 
+    def _of_spans(self, spans: Sequence[ServedSpan]) -> tuple[ServedSpan, RunAdvice]:
+        """Returns the span to show, and the advice: the span whose card it is, so that a gain stands beside the step
+        that it was found in; the newest where most spans have no card."""
+        each = [self._advice(span) for span in spans]
+        advice = run_advice(each)
+        of_card = (span for span, own in zip(spans, each, strict=True) if advice.card and own.card is advice.card)
+        return next(of_card, spans[-1]), advice
+
     def _advice(self, span: ServedSpan) -> SpanAdvice:
         """Its first card that saves time."""
         measured = span.at_hand()
         cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> RunAdvice | None:
-        """Returns the advice of the job, if the span is of one rank of a job that has a card that saves time."""
+    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> tuple[RunAdvice, int] | None:
+        """Returns the advice of the job and the job's step in ns, if the span is of one rank of a job that has a card
+        that saves time."""
         job = find_job(newest, all_spans)
         if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
             return None
-        first = next((card for card in judge_job(self._jobs.get(job).ranks) if card.gain_ns > 0), None)
-        return job_advice(first, len(job.recorded)) if first else None
+        ranks = self._jobs.get(job).ranks
+        first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
+        return (job_advice(first, len(job.recorded)), round(step_ns(ranks))) if first else None
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of its work; None where that cannot be told."""

@@ -43,7 +43,9 @@ envelopes, and their JSON Schema, from which `frontend/src/api.gen.ts` is genera
                                     Each optional: hits from this number on instead; only of this track; rows as above.
     slice?span=ID&first=N&last=N    200 a trace of these steps alone, gzip, with a file name · 202 Waiting (it is being
                                     cut out) · 400, 404, 422 likewise
-    report                          200 the tab and its answers as one HTML page · 403 Problem (without header)
+    report?key=K&value=V            200 the tab and its answers as one HTML page · 403 Problem (without header)
+          &base=ID&candidate=ID     Each optional: keys and values of the address at which it opens, each repeated; the
+                                    pair that is compared there.
     retry?span=ID                   202 Waiting, also after a failure · 404 Problem
 
 Every other answer is also a Problem. All requests are GET. Work begins only for requests with `X-Tb-Steptime: 1`

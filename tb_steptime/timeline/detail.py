@@ -54,7 +54,9 @@ def _call_of(events: EventFile, number: int) -> int | None:
 
 
 def _facts(events: EventFile, place: int, call: int | None, outer: Sequence[int]) -> Iterator[EventFact]:
+    """The line that is the cause comes first: a panel shows the first facts, and the others when it is scrolled."""
     kind, length = int(events.column("kind")[place]), int(events.length[place])
+    yield from _source_facts(events, place if call is None else call, outer)
     yield EventFact("Duration", ns(length))
     if _track_kind(events, place) == "thread":
         yield EventFact("Self time", ns(self_ns(events, place)))
@@ -65,7 +67,6 @@ def _facts(events: EventFile, place: int, call: int | None, outer: Sequence[int]
     if kind in DEVICE_KINDS:
         yield from activity_facts(events, place, call)
     yield from _where(events, place, kind in DEVICE_KINDS)
-    yield from _source_facts(events, place if call is None else call, outer)
     if kind == Kind.CPU_OP:
         yield from _input_facts(events, int(events.event[place]))
 

@@ -90,6 +90,7 @@ class Job(msgspec.Struct, frozen=True):
     world_size: int | None = None
     accelerator: str = "GPU"  # what PyTorch calls the devices: GPU, XPU, MTIA, HPU
     kernels_left_out: bool = False  # the file shows that ops launched kernels, and leaves these out
+    labels_gpus: bool = False  # the profiler found GPUs: Kineto labels processes after them, whether they work or not
     with_stack: bool = False  # call stacks were recorded, which slows the host
     with_memory: bool = False  # each memory allocation was recorded, which slows the host too
     runtime: str | None = None  # "CUDA 12.4", "HIP 6.2"

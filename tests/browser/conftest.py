@@ -11,16 +11,18 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import logs
-from tests.browser.tab import SCREENSHOTS, Tab, picture
+from tests.browser.tab import DRAWN_MS, SCREENSHOTS, Tab, picture
 from tests.drawn.machine import NO_BROWSER
 from tests.drawn.real_traces import real_path
 from tools import chromium
 from tools.serve import TensorBoard
 
 FAILED = pytest.StashKey[bool]()
+
+expect.set_options(timeout=DRAWN_MS)
 
 StartTensorBoard = Callable[..., TensorBoard]
 OpenTab = Callable[..., Tab]

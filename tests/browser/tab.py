@@ -23,8 +23,8 @@ SCREENSHOTS = bool(os.environ.get("SCREENSHOTS"))
 #: One of the front end's packages, which `make check` installs.
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 
-#: A view must draw in much less time than this. The first view waits for the analysis of its trace on a busy machine.
-DRAWN_MS = 30_000
+#: A view must draw in much less time than this: only one that would never be drawn must fail, however busy the machine.
+DRAWN_MS = 120_000
 
 #: The list of views: the label that is pressed, and the name of the view that opens.
 VIEWS = {
@@ -175,7 +175,7 @@ class Tab:
 
 
 #: All demo recordings are read in a few seconds. A busy machine takes longer.
-READ_SECONDS = 60.0
+READ_SECONDS = 300.0
 
 
 def picture(page: Page, name: str, wanted: bool = SCREENSHOTS, full_page: bool = False) -> None:

@@ -21,7 +21,7 @@ from tests import PROJECT
 from tests.browser.tab import Tab, wait_until_all_is_read
 from tests.drawn.repositories import changes, commit_all, git, needs_git
 from tools.docs.screenshots import PICTURES
-from tools.serve import START_SECONDS, TensorBoard, free_port
+from tools.serve import START_SECONDS, TensorBoard
 
 pytestmark = needs_git
 
@@ -62,7 +62,7 @@ def demo(browser: Browser, clone: Path) -> Iterator[Demo]:
     """The fixture requests the browser, so that nothing is started in vain where there is no browser."""
     cache = clone.parent / "cache"
     command = ["make", *(word for made in INSTALLED for word in ("-o", made)), "demo"]
-    command += [f"BIN={Path(sys.executable).parent}", f"ARGS=--port {free_port()}"]
+    command += [f"BIN={Path(sys.executable).parent}", "ARGS="]  # not those of the make that runs the tests
     command += [f"PYTHONPYCACHEPREFIX={sys.pycache_prefix or ''}"]  # packages are compiled there
     environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": ""}
     with subprocess.Popen(

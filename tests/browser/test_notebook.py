@@ -10,6 +10,7 @@ import http.server
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests import PROJECT
+from tests.drawn.stores import PATIENCE_SECONDS
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -54,7 +56,12 @@ class Notebook:
     """A kernel that lives as long as the `with` block."""
 
     def __init__(self) -> None:
-        self.client = nbclient.NotebookClient(nbformat.v4.new_notebook(), timeout=120)
+        self.client = nbclient.NotebookClient(
+            nbformat.v4.new_notebook(), timeout=int(PATIENCE_SECONDS), startup_timeout=int(PATIENCE_SECONDS)
+        )
+        self.client.create_kernel_manager()
+        self._sockets = tempfile.TemporaryDirectory()  # in its place ports could be taken until the kernel starts
+        self.client.km.transport, self.client.km.ip = "ipc", f"{self._sockets.name}/kernel"
 
     def __enter__(self) -> Notebook:
         self.kernel = self.client.setup_kernel()
@@ -65,6 +72,7 @@ class Notebook:
         for pid in map(int, self.run(ENDED_BY).split()):
             os.kill(pid, signal.SIGTERM)
         self.kernel.__exit__(*error)
+        self._sockets.cleanup()
 
     def run(self, source: str) -> str:
         """The output of a cell: printed text, else the HTML of the displayed object, else its plain text."""
@@ -93,5 +101,5 @@ def test_the_tab_and_a_span_stand_below_their_cells(
         board = page.frame_locator("iframe").first
         board.get_by_role("tab", name="Step Insights").click()  # which plugin opens first is not up to us
         heading = board.frame_locator("iframe >> visible=true").locator("h1")
-        expect(heading).to_contain_text("The loader sets the pace", timeout=30_000)
+        expect(heading).to_contain_text("The loader sets the pace")
         page.close()

@@ -13,7 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tb_steptime import cli
-from tests.browser.tab import AXE, DRAWN_MS, FONTS, VIEWS, picture, state
+from tests.browser.conftest import OpenTab, StartTensorBoard
+from tests.browser.tab import AXE, DRAWN_MS, FONTS, VIEWS, picture, state, wait_until_all_is_read
 
 MOST_BYTES = 2_000_000
 
@@ -142,3 +143,28 @@ def test_the_timeline_of_a_step_is_drawn_searched_and_told_about(
         expect(chosen.locator("h2")).to_have_text(re.compile("conv", re.IGNORECASE))
         expect(chosen.get_by_text("Duration")).to_be_visible()
         picture(page, "report-timeline-of-a-step")
+
+
+def test_a_report_of_the_tab_opens_at_the_comparison_that_was_saved(
+    browser: Browser, tensorboard: StartTensorBoard, measured_demo: Path, tab: OpenTab, tmp_path: Path
+) -> None:
+    """Among five runs a report does not hold every pair: this one is there because it was shown."""
+    for run in ("baseline", "num_dataloaders", "transforms", "resnet50_baseline", "autocast"):
+        shutil.copytree(measured_demo / f"gpu_{run}", tmp_path / "logs" / f"gpu_{run}")
+    server = tensorboard(tmp_path / "logs")
+    wait_until_all_is_read(server)
+    one = tab(server, state(view="compare", run="gpu_transforms", **{"with": "gpu_autocast/cuda/1"}))
+    one.view("compare")
+    said = one.verdict()
+    assert "autocast" in said
+    one.frame.get_by_role("button", name="Share").click()
+    with one.page.expect_download(timeout=DRAWN_MS) as saved:
+        one.frame.get_by_role("menuitem", name="Save as report").click()
+    file = tmp_path / "report.html"
+    saved.value.save_as(file)
+    with from_file(browser, file, "light") as page:
+        page.goto(file.as_uri())
+        view(page, "compare")
+        expect(page.locator("h1")).to_have_text(said)
+        page.go_back()
+        assert page.url == "about:blank"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -21,14 +19,11 @@ from tests.browser.tab import (
     wait_until_all_is_read,
     wait_until_scalars_are_read,
 )
-from tests.drawn.machine import skip_busy
 from tests.drawn.small_trace import write_trace
 from tools.serve import TensorBoard
 
 #: The page has received its three fonts.
 FONTS_ARE_HERE = "performance.getEntriesByType('resource').filter(({name}) => name.endsWith('.woff2')).length === 3"
-#: A span that arrives while a job runs appears within this time, without a reload.
-LIVE_SECONDS = 10
 
 
 def test_the_tab_stands_beside_the_pytorch_profiler(
@@ -161,14 +156,9 @@ def test_empty_log_directory_shows_how_to_record_and_a_span_that_arrives_appears
     empty = one.content("empty")
     expect(empty.locator("pre, code").first).to_contain_text("torch.profiler")
     one.frame.evaluate("window.same = true")  # a reload would clear this
-    began = time.monotonic()
     write_trace(tmp_path / "job" / "worker0.1.pt.trace.json")
     one.view("overview")
-    took = time.monotonic() - began
     assert one.frame.evaluate("window.same")
-    if took > LIVE_SECONDS and os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
-        skip_busy(f"a span appeared after {took:.0f} s")
-    assert took < LIVE_SECONDS
 
 
 def test_a_broken_file_leaves_the_others_usable(tensorboard: StartTensorBoard, tab: OpenTab, tmp_path: Path) -> None:

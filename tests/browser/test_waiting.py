@@ -9,6 +9,9 @@ from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
 
+#: Less than the five seconds between two requests of a tab in sight.
+AT_ONCE_MS = 4_800
+
 ROUTES = "**/data/plugin/tb_steptime/"
 
 #: Imitates what a browser does to a page in a background tab: a headless browser has no background tabs.
@@ -102,7 +105,7 @@ def test_behind_another_plugin_or_in_a_background_page_nothing_is_asked(
     one.page.wait_for_timeout(7_000)
     # Parts of the tab that are loaded ahead of their view are files, not data requests.
     assert [url for url in urls if "tb_steptime/" in url and "/parts/" not in url] == []
-    with one.page.expect_request("**/tb_steptime/index", timeout=2_000):
+    with one.page.expect_request("**/tb_steptime/index", timeout=AT_ONCE_MS):
         one.page.evaluate("location.hash = '#tb_steptime'")
-    with behind.page.expect_request("**/tb_steptime/index", timeout=2_000):
+    with behind.page.expect_request("**/tb_steptime/index", timeout=AT_ONCE_MS):
         behind.frame.evaluate(IN_SIGHT)

@@ -6,11 +6,12 @@ import contextlib
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.drawn.stores import PATIENCE_SECONDS, until
 
 #: The account of every Azurite; its key is public.
 _ACCOUNT = "devstoreaccount1"
@@ -45,21 +46,18 @@ def azure_store(folder: Path, environment: pytest.MonkeyPatch) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _running(program: str, *arguments: str) -> Iterator[int]:
-    """Runs a program whose last argument is a free port, and waits up to a minute until it listens there."""
+    """Runs a program whose last argument is a free port, and waits until it listens there."""
     path = shutil.which(program) or pytest.skip(f"{program} is not installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     process = subprocess.Popen([path, *arguments, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 60
-        while not _listens(port):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until(lambda: _listens(port))
         yield port
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(PATIENCE_SECONDS)
 
 
 def _listens(port: int) -> bool:

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-#: A training that hangs is ended after this many seconds.
-PATIENCE_SECONDS = 60
+#: A training that hangs is ended after this many seconds, and a forked child of it that hangs.
+PATIENCE_SECONDS, CHILD_PATIENCE_SECONDS = 300, 60
 
 #: Called after each step of this program's training.
 STEPS: list[Callable[[], object]] = []
@@ -118,8 +118,8 @@ def fails(error: type[BaseException] = KeyError, *ignored: Any) -> Any:
 
 
 def dies(by: Callable[[], object]) -> None:
-    """Calls `by` after the loop has received all earlier batches."""
-    time.sleep(0.2)
+    """Calls `by` after the loop has received all earlier batches, on a busy machine too."""
+    time.sleep(1.0)
     by()
 
 
@@ -191,7 +191,7 @@ def forks(watch: Watch, workers: int) -> None:
     if pid:
         print("child", os.waitpid(pid, 0)[1], flush=True)
     else:
-        signal.alarm(PATIENCE_SECONDS // 3)  # a child does not inherit it; its parent waits for it
+        signal.alarm(CHILD_PATIENCE_SECONDS)  # a child does not inherit it; its parent waits for it
     train(watched)
     if not pid:
         sys.exit(5)
@@ -251,8 +251,8 @@ def interrupted_all(watch: Watch, workers: int) -> None:
 
 
 def hangs(watch: Watch, workers: int) -> None:
-    settings = {"timeout": 1} if workers else {}
-    late = Samples(at(9, lambda: time.sleep(1.4 if workers else 0)))
+    settings = {"timeout": 3} if workers else {}
+    late = Samples(at(9, lambda: time.sleep(6 if workers else 0)))
     uncaught(watch, workers, late, shuffle=False, **settings)
 
 

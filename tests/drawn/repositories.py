@@ -25,7 +25,7 @@ def git(tree: Path, *arguments: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
     ).stdout
 
 

@@ -24,9 +24,15 @@ def entries(made, *, work=True):
 
 
 def all_read(made):
-    return until(
-        lambda: all(e.state in (SpanState.READY, SpanState.FAILED) for e in entries(made).values()) and entries(made)
-    )
+    """Every span has been read or has failed, and the queue is empty: a span is ready a moment before the thread that
+    read it leaves the queue."""
+
+    def at_rest():
+        found = entries(made)
+        ended = all(entry.state in (SpanState.READY, SpanState.FAILED) for entry in found.values())
+        return ended and not made.reader.places() and found
+
+    return until(at_rest)
 
 
 def replace_program(monkeypatch, source):

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +14,9 @@ import msgspec
 import pytest
 
 from tb_steptime.ingest.measure import measure_file
+from tests.drawn.processes import runs, send
 from tests.drawn.small_trace import small_trace
+from tests.drawn.stores import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are forked on Linux alone")
 
@@ -48,7 +49,7 @@ def said(trace, views, give_first):
         os.write(1, b"\\x82\\xa4")
         os._exit(0)
     if deed.startswith("waits"):
-        analysing._analysed_here = lambda *_: time.sleep(60)
+        analysing._analysed_here = lambda *_: time.sleep(3600)
     say(trace, chain(first, views), give_first)
 
 def fails(trace):
@@ -97,13 +98,13 @@ class Measuring:
 
     def second(self) -> tuple[int, str]:
         """The ID of the second process, and the views that it measures first."""
-        wait_until(lambda: self._told.exists() and self._told.read_text().endswith("\n"), 20)
+        until(lambda: self._told.exists() and self._told.read_text().endswith("\n"))
         pid, views = self._told.read_text().split()
         return int(pid), views
 
     def wait_until_it_waits(self) -> None:
         """Wait until the first process has nothing to do but to read what the second one answers."""
-        wait_until(self._told.with_name("told.waited_for").exists, 20)
+        until(self._told.with_name("told.waited_for").exists)
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def measuring(path: Path) -> Iterator[Callable[..., Measuring]]:
     yield start
     for each in started:
         each.process.kill()
-        each.process.communicate(timeout=20)
+        each.process.communicate(timeout=PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_two_processes_find_what_one_finds(
 ) -> None:
     together = measuring("", left_out)
     assert together.second()[1] == apart
-    found, errors = together.process.communicate(timeout=60)
+    found, errors = together.process.communicate(timeout=PATIENCE_SECONDS)
     assert json.loads(found) == by_one(path, left_out)
     assert errors == b""
 
@@ -137,13 +138,13 @@ def test_two_processes_find_what_one_finds(
 def test_the_thread_that_waits_for_the_end_of_a_server_is_no_hindrance(path: Path, measuring: Callable[..., Measuring]):
     together = measuring("beside a thread that only waits")
     assert together.second()[1] == "operators,gpu"
-    found, errors = together.process.communicate(timeout=60)
+    found, errors = together.process.communicate(timeout=PATIENCE_SECONDS)
     assert (json.loads(found), errors) == (by_one(path), b"")
 
 
 def test_beside_any_other_thread_one_process_measures_all(path: Path, measuring: Callable[..., Measuring]) -> None:
     alone = measuring("beside a thread")
-    found, errors = alone.process.communicate(timeout=60)
+    found, errors = alone.process.communicate(timeout=PATIENCE_SECONDS)
     assert (json.loads(found), errors) == (by_one(path), b"")
     assert not (path.parent / "told").exists()
 
@@ -154,14 +155,14 @@ def test_what_the_second_process_does_not_say_is_measured_by_the_first(
 ) -> None:
     together = measuring(deed)
     pid, _ = together.second()
-    found, errors = together.process.communicate(timeout=60)
+    found, errors = together.process.communicate(timeout=PATIENCE_SECONDS)
     assert json.loads(found) == by_one(path)
     assert errors == b""
     assert not runs(pid)
 
 
 def test_a_view_that_fails_in_either_process_is_told_once(measuring: Callable[..., Measuring]) -> None:
-    found, errors = measuring("fails").process.communicate(timeout=60)
+    found, errors = measuring("fails").process.communicate(timeout=PATIENCE_SECONDS)
     assert json.loads(found)[0]["gaps"] == {"host": "OverflowError", "compare": "OverflowError"}
     assert [errors.decode().count(f"the view {view} of") for view in ("host", "compare")] == [1, 1]
 
@@ -174,30 +175,18 @@ def test_the_second_process_ends_with_the_first(ending: signal.Signals, measurin
     # one of a hundred interrupts during the measurement is lost there, and a user presses Ctrl+C again.
     together.wait_until_it_waits()
     together.process.send_signal(ending)
-    together.process.wait(20)
-    wait_until(lambda: not runs(pid), 2)
+    together.process.wait(PATIENCE_SECONDS)
+    try:
+        until(lambda: not runs(pid))
+    finally:
+        send(pid, signal.SIGKILL)
 
 
 def test_an_interrupt_while_the_second_process_is_started_is_not_lost(measuring: Callable[..., Measuring]) -> None:
     together = measuring("waits, interrupted by the fork")
-    assert together.process.wait(20) == -signal.SIGINT
+    assert together.process.wait(PATIENCE_SECONDS) == -signal.SIGINT
 
 
 def by_one(path: Path, left_out: str = "") -> object:
     measured = measure_file(path, leave_out=left_out.split(","))
     return json.loads(msgspec.json.encode((measured.facts, dict(measured.results))))
-
-
-def wait_until(holds: Callable[[], bool], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
-def runs(pid: int) -> bool:
-    """Whether a process runs. Zombies do not count, because there may be no parent left to reap them."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

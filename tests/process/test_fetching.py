@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests import PROJECT
+from tests.drawn.stores import PATIENCE_SECONDS
 from tools import real_traces
 from tools.real_traces import Row, main
 
@@ -219,19 +220,21 @@ def test_a_host_that_is_busy_is_asked_again(host: Host, tmp_path: Path):
     assert len(host.asked) == 3
 
 
-def unused_address() -> str:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{opened.getsockname()[1]}"
+@pytest.fixture
+def unused_address() -> Iterator[str]:
+    """An address at which nobody listens: its port is taken meanwhile, so that no other program gets it."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def test_without_a_network_there_is_one_line(tmp_path: Path):
+def test_without_a_network_there_is_one_line(unused_address: str, tmp_path: Path):
     """The command itself is run, as `make traces` runs it, with the address in the environment variable."""
-    address = unused_address()
+    address = unused_address
     done = subprocess.run(
         [sys.executable, "-m", "tools.real_traces", "--to", str(tmp_path / "to"), "--table", str(table(tmp_path))],
         env={**os.environ, "TB_STEPTIME_TRACES_FROM": address},
-        cwd=PROJECT, capture_output=True, text=True, timeout=60,
+        cwd=PROJECT, capture_output=True, text=True, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -289,7 +292,8 @@ def test_progress_fits_the_terminal(host: Host, tmp_path: Path):
     command = [sys.executable, "-m", "tools.real_traces", "--from", host.address, "--to", str(tmp_path / "to")]
     done = subprocess.run(
         [*command, "--table", str(table(tmp_path, [long]))],
-        env={**os.environ, "COLUMNS": "40"}, cwd=PROJECT, stdout=slave, stderr=subprocess.PIPE, timeout=60,
+        env={**os.environ, "COLUMNS": "40"}, cwd=PROJECT, stdout=slave, stderr=subprocess.PIPE,
+        timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     os.close(slave)
     shown = b""

@@ -1,12 +1,15 @@
 """The routes through TensorBoard's own WSGI application, on small traces. Traces without a summary are read by real
 processes."""
 
+import base64
 import gzip
 import json
+import re
 import shutil
 import subprocess
 import sys
 import time
+from urllib.parse import urlencode
 
 import pytest
 from tensorboard.backend import security_validator
@@ -18,7 +21,9 @@ from tb_steptime.serve import bundle, responses, store
 from tb_steptime.serve.wire import RESULTS
 from tests.browser.logs import write_scalars
 from tests.drawn.demo import measure_all
+from tests.drawn.packed import in_rows
 from tests.drawn.small_trace import small_trace, with_allocations, write_trace
+from tests.drawn.stores import until
 from tests.process.boards import PREFIX, WORK, tensorboard
 
 pytestmark = pytest.mark.usefixtures("at_once")
@@ -181,10 +186,7 @@ def test_work_needs_the_header(unread):
 
 def once_read(client, route, status=200):
     """The answer to a request that causes the trace to be read again."""
-    end = time.monotonic() + 300
-    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
-        assert time.monotonic() < end, answer.get_data(as_text=True)
-        time.sleep(0.05)
+    until(lambda: client.get(PREFIX + route, headers=WORK).status_code != 202)
     return get(client, route, status)
 
 
@@ -267,11 +269,7 @@ def test_a_window_that_makes_no_sense_is_a_problem(client, window, word):
 
 def once_cut(client, route):
     """The response with the slice as a file, once it is made."""
-    end = time.monotonic() + 60
-    while (answer := client.get(PREFIX + route, headers=WORK)).status_code == 202:
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return answer
+    return until(lambda: (answer := client.get(PREFIX + route, headers=WORK)).status_code != 202 and answer)
 
 
 def test_a_step_is_downloaded_as_the_command_cuts_it_out(client, logs, tmp_path):
@@ -476,6 +474,23 @@ def test_a_report_is_a_file_to_download_for_the_tab_alone(client, tmp_path, monk
     assert answer.headers["Content-Security-Policy"] == "default-src 'none'"
     assert answer.get_data().startswith(b"<!DOCTYPE html><!-- Step Insights report -->")
     assert len(answer.get_data()) == int(answer.headers["Content-Length"])
+
+
+def test_a_report_opens_where_it_was_saved_and_has_the_pair_that_is_compared_there(client, tmp_path, monkeypatch):
+    spans = read(client)
+    monkeypatch.setattr(bundle, "STATIC", tmp_path)
+    (tmp_path / "report.js").write_text("// the program")
+    monkeypatch.setattr("tb_steptime.serve.report.included.pairs_of", lambda spans: iter(()))
+    hostile = "</script>&\u2028"
+    base, candidate = (span["id"] for span in list(spans.values())[:2])
+    asked = [("key", "view"), ("value", "compare"), ("key", "with"), ("value", hostile)]
+    pair = [("base", base), ("candidate", candidate)]
+    for more, pairs in (([], []), (pair, [([base], [candidate])]), ([("base", "no"), ("candidate", "such")], [])):
+        page = client.get(f"{PREFIX}report?{urlencode([*asked, *more])}", headers=WORK).get_data(as_text=True)
+        packed = re.search('id="answers">([A-Za-z0-9+/=]*)<', page)[1]
+        answers = in_rows(json.loads(gzip.decompress(base64.b64decode(packed))))
+        assert answers["place"] == {"view": "compare", "with": hostile}
+        assert [(page["base"]["spans"], page["candidate"]["spans"]) for page in answers["pairs"]] == pairs
 
 
 def test_a_logdir_spec_names_runs(bad, logs):

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 
 import pytest
@@ -22,6 +21,7 @@ from tb_steptime.serve.store import Store
 from tests.drawn.bucket import empty_bucket, put, s3_server
 from tests.drawn.emulators import azure_store, google_store
 from tests.drawn.small_trace import write_trace
+from tests.drawn.stores import PATIENCE_SECONDS, until
 from tests.drawn.webhdfs import web_hdfs_store
 
 STORES = {"gs": google_store, "az": azure_store, "webhdfs": web_hdfs_store}
@@ -42,10 +42,7 @@ def test_the_tab_reads_a_bucket_and_writes_its_summaries_there(bucket, tmp_path,
     trace = put(bucket / "a" / "host.1.pt.trace.json.gz", tmp_path, rank=2)
     store = Store(parse_places(str(bucket), ""))
     try:
-        end = time.monotonic() + 60
-        while (index := store.index(work=True)).spans_ready < 1:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        index = until(lambda: (index := store.index(work=True)).spans_ready and index)
         ((run,),) = [index.runs]
         assert (run.name, run.workers[0].name, run.workers[0].rank) == ("a", "host", 2)
         assert store.page(run.workers[0].spans[0].id, "overview", work=False).head.file == "a/host.1.pt.trace.json.gz"
@@ -141,10 +138,7 @@ def opened_by_tensorboard(logs):
     with subprocess.Popen([*command, "--host", "127.0.0.1"], stderr=subprocess.PIPE, text=True) as board:
         try:
             address = next(match[0] for line in board.stderr if (match := re.search(r"http://[\d.:]+/", line)))
-            end = time.monotonic() + 60
-            while not (index := asked(address, "index"))["spans_ready"]:
-                assert time.monotonic() < end
-                time.sleep(0.2)
+            index = until(lambda: (index := asked(address, "index"))["spans_ready"] and index)
             (span,) = index["runs"][0]["workers"][0]["spans"]
             file = asked(address, f"view?span={span['id']}&view=overview")["head"]["file"]
             assert re.fullmatch(r"a/host\.1\.pt\.trace\.json(\.gz)?", file)
@@ -155,7 +149,7 @@ def opened_by_tensorboard(logs):
 
 def asked(address, route):
     request = urllib.request.Request(f"{address}data/plugin/tb_steptime/{route}", headers={"X-Tb-Steptime": "1"})
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -178,21 +172,13 @@ def test_a_worker_that_dies_in_the_middle_of_a_file_loses_nothing(where, bucket,
         running = threading.Thread(target=lambda: codes.append(cli.main(command)))
         running.start()
         workers = {nanny.pid for nanny in cluster.workers.values()}
-        victim = next(pid for pid in watched(lambda: [pid for pid in workers if reads(psutil.Process(pid))]))
+        victim = until(lambda: [pid for pid in workers if reads(psutil.Process(pid))])[0]
         os.kill(victim, 9)
-        running.join(120)
+        running.join(PATIENCE_SECONDS)
         assert {nanny.pid for nanny in cluster.workers.values()} != workers
     assert codes == [0]
     assert capsys.readouterr().out == "4 summary files written, 0 up to date, 0 failed\n"
     assert all(map(fresh_summary, traces))
-
-
-def watched(found):
-    end = time.monotonic() + 60
-    while not (some := found()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return some
 
 
 def reads(worker):
@@ -208,7 +194,7 @@ def test_an_index_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     with subprocess.Popen([*command, "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as index:
         assert "1 of 6" in index.stderr.readline()
         index.send_signal(2)
-        output, _ = index.communicate(timeout=60)
+        output, _ = index.communicate(timeout=PATIENCE_SECONDS)
     assert (index.returncode, output.splitlines()[1:]) == (130, ["Interrupted. Run it again for the rest."])
     written = sum(bool(fresh_summary(trace)) for trace in traces)
     assert 1 <= written < 6

@@ -26,14 +26,12 @@ from tb_steptime.ingest.summaries import SUFFIX
 from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.store import Store
 from tb_steptime.timeline.answers import TimelinePage
+from tests.drawn.processes import STOP_FORKED, children, run_at_start, runs, send, stopped
 from tests.drawn.small_trace import small_trace, write_trace
-from tests.drawn.stores import all_read, entries, until
+from tests.drawn.stores import PATIENCE_SECONDS, all_read, entries, until
 from tools.serve import TensorBoard
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-
-#: Readers end within this time after TensorBoard, however TensorBoard ended.
-END_SECONDS = 2.0
 
 
 @pytest.fixture
@@ -56,7 +54,8 @@ def start(tmp_path, monkeypatch) -> Iterator[Callable[[Path], TensorBoard]]:
 def get(server: TensorBoard, route: str, **query: Any) -> Any:
     query_string = "&".join(f"{key}={value}" for key, value in query.items())
     address = f"{server.url}data/plugin/tb_steptime/{route}?{query_string}"
-    with urllib.request.urlopen(urllib.request.Request(address, headers={"X-Tb-Steptime": "1"}), timeout=30) as answer:
+    request = urllib.request.Request(address, headers={"X-Tb-Steptime": "1"})
+    with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -65,70 +64,72 @@ def spans(server: TensorBoard) -> dict[str, dict[str, Any]]:
     return {span["file"]: span for run in index["runs"] for worker in run["workers"] for span in worker["spans"]}
 
 
-def children(pid: int) -> list[int]:
-    """The child processes of all threads of a process."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-
-
-def readers(pid: int) -> list[int]:
-    return [child for child in children(pid) if b"read_one" in Path(f"/proc/{child}/cmdline").read_bytes()]
-
-
-def runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def left_in(folder: Path) -> list[str]:
     return [path.name for path in folder.rglob("*") if "tb_steptime" in path.name or path.name.endswith(".tmp")]
+
+
+#: Run by every Python that starts: a reader never gets to the end of the trace of the run "b", and says so.
+_READS_FOR_EVER = """
+import sys
+if "tb_steptime.ingest.read_one" in sys.orig_argv:
+    import os, time
+    from pathlib import Path
+    from tb_steptime.ingest import measure
+
+    whole = measure.measure_file
+
+    def reads_for_ever(trace, *given, **named):
+        if trace.parent.name == "b":
+            Path({said!r}).write_text(f"{{os.getpid()}}\\n")
+            time.sleep(3600)
+        return whole(trace, *given, **named)
+
+    measure.measure_file = reads_for_ever
+"""
 
 
 @needs_proc
 @pytest.mark.live
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path):
-    logs = tmp_path / "logs"
+def test_whoever_ends_tensorboard_ends_its_readers(ending, start, tmp_path, monkeypatch):
+    logs, said = tmp_path / "logs", tmp_path / "reading"
+    at_start = run_at_start(monkeypatch, tmp_path / "at_start", _READS_FOR_EVER.format(said=str(said)))
     write_trace(logs / "a" / "w.1.pt.trace.json")
     server = start(logs)
     file = until(lambda: [span for span in spans(server).values() if span["state"] == "ready"])[0]
     until(lambda: "tracks" in get(server, "timeline", span=file["id"], **{"from": 0, "to": 1000, "detail": 1}))
     write_trace(logs / "b" / "w.1.pt.trace.json")
     os.utime(logs / "b" / "w.1.pt.trace.json", times=(0, 0))  # the file looks as if nobody is writing it any more
-    reading: list[int] = []
-
-    def stopped() -> bool:
-        spans(server)
-        with contextlib.suppress(OSError):
-            for child in readers(server.process.pid):
-                os.kill(child, signal.SIGSTOP)  # so that it is still reading when TensorBoard ends
-                reading.append(child)
-        return bool(reading)
-
-    until(stopped)
+    reader = int(
+        until(lambda: spans(server) and said.exists() and said.read_text().endswith("\n") and said.read_text())
+    )
+    assert runs(reader)
     os.killpg(server.process.pid, ending)  # as a terminal does
-    for child in reading:
-        os.kill(child, signal.SIGCONT)
-    server.process.wait(20)
-    until(lambda: not any(map(runs, reading)), END_SECONDS)
-    log = server.said()
-    assert [word for word in ("Traceback", "resource_tracker", "multiprocessing", "Exception") if word in log] == []
+    try:
+        server.process.wait(PATIENCE_SECONDS)
+        until(lambda: not runs(reader))
+    finally:
+        send(reader, signal.SIGKILL)
+    words = server.said()
+    assert [word for word in ("Traceback", "resource_tracker", "multiprocessing", "Exception") if word in words] == []
+    assert not (logs / "b" / f"w.1.pt.trace.json{SUFFIX}").exists()
     if ending == signal.SIGKILL:
+        at_start.unlink()
         killed = left_in(tmp_path / "tmp")
         assert killed != []
         again = start(logs)
         until(lambda: all(span["state"] == "ready" for span in spans(again).values()))
-        until(lambda: not set(killed) & set(left_in(tmp_path / "tmp")), 10)
-        again.stop()
+        until(lambda: not set(killed) & set(left_in(tmp_path / "tmp")))
+        again.process.terminate()
+        again.process.wait(PATIENCE_SECONDS)
     assert left_in(tmp_path / "tmp") == []
     assert left_in(logs) == []
 
 
-#: The tab's reader, which here uses helper processes for a file of any size.
-_READER = """
+#: The tab's reader, which here uses helper processes for a file of any size. They stop at their start.
+_READER = f"""
 import sys
+{STOP_FORKED}
 from tb_steptime.ingest import read_one
 from tb_steptime.trace.kineto.parts import whole
 whole.LEAST_BYTES = whole.LEAST_PACKED_BYTES = 0
@@ -145,16 +146,22 @@ def test_a_reader_that_ends_leaves_none_of_its_helpers(ending, tmp_path, monkeyp
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     trace = tmp_path / "w.1.pt.trace.json"
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 1}
-    trace.write_text(json.dumps({"traceEvents": [event | {"ts": number} for number in range(300_000)]}))
+    trace.write_text(json.dumps({"traceEvents": [event | {"ts": number} for number in range(20_000)]}))
     command = [sys.executable, "-c", _READER, str(trace), str(tmp_path)]
     reader = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    helpers = until(lambda: len(found := children(reader.pid)) == 2 and found, 30)
+    helpers = until(lambda: len(found := [each for each in children(reader.pid) if stopped(each)]) == 2 and found)
     if ending == "stdin":
         reader.stdin.close()
     else:
         reader.send_signal(ending)
-    assert reader.wait(20) != 0
-    until(lambda: not any(map(runs, helpers)), END_SECONDS)
+    try:
+        assert reader.wait(PATIENCE_SECONDS) != 0
+        for helper in helpers:
+            send(helper, signal.SIGCONT)
+        until(lambda: not any(map(runs, helpers)))
+    finally:
+        for each in (reader.pid, *helpers):
+            send(each, signal.SIGKILL)
     assert os.listdir(tmp_path) == [trace.name]
 
 

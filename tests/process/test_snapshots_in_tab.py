@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
 
 import msgspec
 import pytest
@@ -13,6 +12,7 @@ from tb_steptime.ingest.discovery import Discovery
 from tb_steptime.ingest.names import Place, SnapshotName, snapshot_name
 from tb_steptime.serve.wire import Index
 from tests.drawn.snapshots import Allocator
+from tests.drawn.stores import until
 from tests.process.boards import PREFIX, WORK, tensorboard
 
 PAGE = 2 << 20
@@ -42,13 +42,9 @@ def logs(tmp_path):
 
 def get(client, route, status=200):
     """The answer, once it is ready."""
-    end = time.monotonic() + 60
-    while True:
-        answer = client.get(PREFIX + route, headers=WORK)
-        if answer.status_code != 202 or time.monotonic() > end:
-            assert answer.status_code == status, answer.get_data(as_text=True)
-            return json.loads(answer.get_data())
-        time.sleep(0.05)
+    answer = until(lambda: (answer := client.get(PREFIX + route, headers=WORK)).status_code != 202 and answer)
+    assert answer.status_code == status, answer.get_data(as_text=True)
+    return json.loads(answer.get_data())
 
 
 def indexed(client):

@@ -50,6 +50,27 @@ def test_what_the_recorder_is_tested_with_is_here(module):
     assert importlib.util.find_spec(module) is not None, f"{module} is missing; .ci/run installs it with `make torch`"
 
 
+@pytest.mark.parametrize(("environment", "same"), [({}, False), ({"CI": "true"}, True)])
+def test_ci_draws_the_same_in_each_run_and_no_search_ends_because_the_machine_is_slow(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], same: bool
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    pytester.makepyfile(
+        """
+        import hypothesis
+
+        def test_settings():
+            chosen = hypothesis.settings.default
+            print(chosen.derandomize, chosen.deadline, hypothesis.HealthCheck.too_slow in chosen.suppress_health_check)
+        """
+    )
+    done = pytester.runpytest_subprocess("-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:xdist", "-s")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines([f"*{same} None True*"])
+
+
 def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_traces(
     pytester: pytest.Pytester, tmp_path: Path
 ) -> None:

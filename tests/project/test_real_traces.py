@@ -130,7 +130,7 @@ def test_a_run_without_them_says_so_once():
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", module],
         env={**os.environ, "TB_STEPTIME_SHARED": str(PROJECT / "nowhere")},
-        cwd=PROJECT, capture_output=True, text=True, timeout=120,
+        cwd=PROJECT, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line for line in done.stdout.splitlines() if "real traces" in line or line.startswith("SKIPPED")]

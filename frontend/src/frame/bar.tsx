@@ -1,6 +1,7 @@
 /** The narrow bar at the top: a path of run, worker and span, what is being read, a search, and a link to share. */
 
 import { useMemo, useState } from "preact/hooks";
+import { encode } from "../address/keys";
 import {
   comparedWith,
   compareKey,
@@ -20,6 +21,7 @@ import { hint } from "../dom/hint";
 import { followed } from "../dom/keys";
 import { copy, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
+import type { Place } from "../server/client";
 import type { Source } from "../server/use_answer";
 import { focusRun, namedRuns, trendRuns } from "../views/choices";
 import { hasTotals, VIEWS } from "../views/index";
@@ -76,12 +78,26 @@ export function Bar(props: BarProps) {
       <Share
         link={() => tab.address(tab.state.with === undefined ? {} : { with: tab.state.with })}
         summary={summary}
-        report={source.client.report}
+        report={
+          source.client.report && (() => source.client.report!(placeIn(view, selection, tab), pairIn(selection, tab)))
+        }
       />
       <Hints />
       <ShortcutsButton />
     </header>
   );
+}
+
+/** Where a report that is saved here opens. It has no single events, of which the Timeline is made. */
+function placeIn(view: ViewId, selection: Selection | null, { state }: Tab): Place {
+  const chosen = selection && { run: selection.run.name, worker: selection.worker.name, span: selection.span.number };
+  const written = encode({ ...state, ...chosen, ...(view === "timeline" && { view: null }) });
+  return Object.fromEntries(written.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
+}
+
+function pairIn(selection: Selection | null, { index, state }: Tab): { base: string; candidate: string } | null {
+  const other = selection && comparedWith(index, state, selection);
+  return other && { base: other.span.id, candidate: selection.span.id };
 }
 
 /** Links to all runs of the log directory, and back to the run that was open. */
@@ -249,7 +265,8 @@ interface ShareProps {
   report: (() => Promise<Blob | null>) | undefined;
 }
 
-const WITHOUT_EVENTS = "One page with all views, without single events; tb-steptime report --timeline includes them";
+const WITHOUT_EVENTS =
+  "One page with all views, which opens at this one. It has no single events: tb-steptime report --timeline has them.";
 
 const SAVING = "Saving…";
 

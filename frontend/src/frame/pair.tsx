@@ -70,7 +70,13 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
   if (other === null)
     return (
       <>
-        <Top job={null} headline={headlineOf(nothingYet(tab.index))} simulated={null} notes={[]} tab={tab} />
+        <Top
+          job={null}
+          headline={headlineOf(nothingYet(tab.index), whyAlone(chosen, tab))}
+          simulated={null}
+          notes={[]}
+          tab={tab}
+        />
         <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
           <PrintedFoot />
@@ -116,7 +122,7 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
             <Alike chosen={chosen} tab={tab} />
           </>
         ) : (
-          `Changes: ${names.own} less ${names.name}`
+          `Changes: ${names.own} less ${names.name}${tab.paired ? whyPaired(chosen, other) : ""}`
         )}
         <Details text={placesText(found, names, chosen, other) + (unlike ? " Each bar has an axis of its own." : "")} />
       </PairLine>
@@ -147,6 +153,11 @@ function Alike({ chosen, tab }: { chosen: Selection; tab: Tab }) {
   );
 }
 
+/** Says how `usualBase` found the other run, of which the reader chose none. */
+const whyPaired = ({ span: own }: Selection, { span }: Selection): string =>
+  `, the ${span.recorded_ns <= own.recorded_ns ? "last run before" : "first run after"} it that does the same work. ` +
+  "Choose another under “Compare with”.";
+
 /** What is compared of the two. All spans of a worker count together. */
 function placesText(
   { base, candidate }: ComparePage,
@@ -170,7 +181,7 @@ const headlineOf = (verdict: Phrase, action: Phrase | null = null, basis: Phrase
 });
 
 /** Replaces the names in a phrase by those that the tab uses for the two. */
-const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
+export const named = ({ template, values }: Phrase, { name, own }: Names): Phrase => ({
   template,
   values: { ...values, base: { value: name, unit: "text" }, candidate: { value: own, unit: "text" } },
 });
@@ -182,6 +193,15 @@ function shortened(phrase: Phrase, { comparison: { base, candidate } }: CompareP
   const name = run.value === base ? names.name : run.value === candidate ? names.own : run.value;
   return { ...phrase, values: { ...phrase.values, run: { ...run, value: name } } };
 }
+
+/** Says why Compare chose no other run itself; null where the reader ended the comparison, or there is no other. */
+const whyAlone = ({ run }: Selection, { index, state, written_ms }: Tab): Phrase | null =>
+  index.runs.length > 1 && state.with === undefined && written_ms === undefined
+    ? {
+        template: "No other run is known to do the same work as {run}.",
+        values: { run: { value: run.name, unit: "text" } },
+      }
+    : null;
 
 function nothingYet({ spans_total }: Index): Phrase {
   const template =

@@ -60,8 +60,9 @@ const SHEET: readonly { title: string; shortcuts: readonly Shortcut[] }[] = [
   {
     title: "Everywhere",
     shortcuts: [
-      { keys: ["Ctrl + K"], what: "Go to anything: a run, view, kernel, op, line, step or command" },
+      { keys: ["Ctrl + K"], what: "Go to anything: a run, snapshot, view, kernel, op, line, step or command" },
       { keys: ["1", "…", "9"], what: "Open a view, in the order of the list" },
+      { keys: ["R", "T"], what: "Open Ranks, open Timeline" },
       { keys: ["/"], what: "Search in this view" },
       { keys: ["X"], what: "Tick the card in focus, or untick it" },
       { keys: ["[", "]"], what: "Previous and next step" },

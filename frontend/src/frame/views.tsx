@@ -2,15 +2,15 @@
 
 import { Fragment } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { SidebarShare, SpanHead, ViewId, ViewMeaning } from "../api.gen";
+import type { SidebarShare, SpanHead, ViewId } from "../api.gen";
 import { fillClass } from "../colour";
 import { hint } from "../dom/hint";
 import { followed } from "../dom/keys";
 import { bytes, count, counted, DASH, date, recordedOn, share } from "../format";
 import type { Meanings } from "../meanings";
 import { sentence } from "../phrase";
-import { isViewId } from "../views";
 import type { Tab } from "../views/props";
+import { type KeyedView, keyedViews, viewAlone } from "./view_keys";
 
 interface ViewListProps {
   current: ViewId;
@@ -21,21 +21,22 @@ interface ViewListProps {
 }
 
 export function ViewList({ current, meanings, head, tab }: ViewListProps) {
-  const views = meanings.views.filter((view) => isViewId(view.id));
+  const views = keyedViews({ meanings });
   const explainsPart = (id: string) => id !== "overview" && id !== "trends";
-  const shareOf = (view: ViewMeaning) =>
+  const shareOf = (view: KeyedView) =>
     explainsPart(view.id) && view.share !== "" ? (head?.sidebar[view.id] ?? null) : undefined;
-  const entry = (view: ViewMeaning) => (
+  const entry = (view: KeyedView) => (
     <ViewLink
       key={view.id}
       title={view.title}
+      keyed={view.key}
       shareMeaning={view.share}
       word={SHARE_WORDS[view.id]}
       current={view.id === current}
       sidebarShare={shareOf(view)}
       meanings={meanings}
-      address={tab.address({ view: view.id, snapshot: null })}
-      open={() => tab.update({ view: view.id, mark: null, snapshot: null })}
+      address={tab.address(viewAlone(view.id))}
+      open={() => tab.update(viewAlone(view.id))}
     />
   );
   const list = useRef<HTMLElement>(null);
@@ -63,6 +64,7 @@ export function ViewList({ current, meanings, head, tab }: ViewListProps) {
 
 interface ViewLinkProps {
   title: string;
+  keyed: string | undefined;
   current: boolean;
   /** Undefined: the view explains the whole step. Null: not known yet. */
   sidebarShare: SidebarShare | null | undefined;
@@ -73,12 +75,17 @@ interface ViewLinkProps {
   open(): void;
 }
 
-function ViewLink({ title, current, sidebarShare, shareMeaning, word, meanings, address, open }: ViewLinkProps) {
+function ViewLink(props: ViewLinkProps) {
+  const { title, keyed, current, sidebarShare, shareMeaning, word, meanings, address, open } = props;
   return (
     <a
       href={address}
       aria-current={current ? "page" : undefined}
-      data-hint={sidebarShare ? titleOf(sidebarShare, shareMeaning, meanings) : undefined}
+      aria-keyshortcuts={keyed}
+      data-hint={[
+        ...(sidebarShare ? [titleOf(sidebarShare, shareMeaning, meanings)] : []),
+        ...(keyed ? [`Key ${keyed}`] : []),
+      ].join("\n")}
       onClick={followed(open)}
     >
       <span class="clip">{title}</span>

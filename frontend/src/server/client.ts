@@ -60,6 +60,9 @@ export interface LanesQuery {
   bins: number;
 }
 
+/** Keys and values as the address has them. */
+export type Place = Readonly<Record<string, string>>;
+
 export interface SavedFile {
   name: string;
   blob: Blob;
@@ -141,10 +144,10 @@ export interface Client extends ViewSource {
   /** The table of all runs. Absent: this is a report. */
   runs?(signal: AbortSignal): Promise<Answer<RunsPage>>;
   /**
-   * Everything as one page that needs no server; null where it could not be fetched. Absent: this already is such a
-   * page.
+   * Everything as one page that needs no server and opens at this place, with the ids of what is compared there; null
+   * where it could not be fetched. Absent: this already is such a page.
    */
-  report?(): Promise<Blob | null>;
+  report?(place: Place, compared: { base: string; candidate: string } | null): Promise<Blob | null>;
   retry(span: string): Promise<Answer<never>>;
 }
 
@@ -189,7 +192,10 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
     chain: (runs, order, signal) => ask("chain", { run: runs, order }, signal),
     search: (span, { folded, ...query }, signal) => ask("search", { span, ...query, frames: framesOf(folded) }, signal),
-    report: () => page(fetched, "report"),
+    report: (place, compared) => {
+      const [key, value] = [Object.keys(place), Object.values(place)];
+      return page(fetched, address("report", { key, value, ...compared }));
+    },
     retry: (span) => ask("retry", { span }),
   };
 }

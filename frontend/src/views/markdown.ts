@@ -1,30 +1,98 @@
-/** The summary of a span as Markdown, for a pull request or an issue: verdict, mean step, figures, what to do. */
+/**
+ * What a view says as Markdown, for a pull request or an issue: of a span its verdict, mean step, figures and what to
+ * do, of a job that too, and of two runs what changed.
+ */
 
-import type { Insight, PageOf, PartMeaning, Parts, Phrase, SpanHead } from "../api.gen";
-import { counted, ns, percent, rangeText, share, text } from "../format";
+import type {
+  ComparePage,
+  Contribution,
+  Headline,
+  Insight,
+  PageOf,
+  PartMeaning,
+  Parts,
+  Phrase,
+  RanksPage,
+  SpanHead,
+  StepChange,
+} from "../api.gen";
+import { counted, DASH, ns, percent, rangeText, scaleFor, share, text } from "../format";
 import type { Meanings } from "../meanings";
 import { segmentsOf, sentence } from "../phrase";
-import type { Tab } from "./props";
+import { changeOf, intervalText, signed } from "./compare/difference";
+import type { Names, Tab } from "./props";
 import { triedWords, triesOf } from "./tried";
 
-export function summaryMarkdown(page: PageOf<"overview">, tab: Tab): string {
+/** job: what the job of the span says, which then comes first. */
+export function summaryMarkdown(
+  page: PageOf<"overview">,
+  tab: Tab,
+  job: Pick<RanksPage, "headline" | "insights"> | null = null,
+): string {
   const { meanings } = tab;
   const { head, headline, insights } = page;
-  return [
-    `**${safe(sentence(headline.verdict))}**`,
-    ...[headline.action, headline.basis].flatMap((each) => (each ? [rich(each)] : [])),
-    originOf(head),
-    ...(head.simulated === null ? [] : [`**Simulated, not recorded.** ${safe(head.simulated)}`]),
-    meanStep(page, meanings.parts),
-    triedLine(page, tab),
-    figures(page, meanings),
-    ...(insights.length === 0 ? [] : ["**What to do, most important first**", insights.map(card).join("\n\n")]),
-    `<sub>Step Insights ${safe(meanings.version)}</sub>`,
-  ]
+  return written(
+    [
+      ...(job ? [said(job.headline), ...cards(job.insights), "**This rank alone**"] : []),
+      said(headline),
+      originOf(head),
+      simulated(head.simulated),
+      meanStep(page, meanings.parts),
+      triedLine(page, tab),
+      figures(page, meanings),
+      ...cards(insights),
+    ],
+    meanings,
+  );
+}
+
+/** Two runs that are compared: by how much a step changed, in which parts, whether that is more than noise. */
+export function comparisonMarkdown(page: ComparePage, { name, own }: Names, { meanings }: Tab): string {
+  const { comparison, below, warnings, residuals, changes, base, candidate } = page;
+  const scale = scaleFor(Math.max(comparison.step.base_ns, comparison.step.candidate_ns), "ns");
+  const row = (label: string, change: Contribution | StepChange) =>
+    [label, scale.text(change.base_ns), scale.text(change.candidate_ns), signed(changeOf(change), scale)].concat(
+      intervalText(change, scale) || DASH,
+    );
+  const parts = comparison.waterfalls.find(({ by }) => by === "part")?.rows ?? [];
+  const sides = [base, candidate].map(({ run, worker }) => `${safe(run)} (${safe(worker)})`);
+  return written(
+    [
+      [`**${safe(sentence(page.headline))}**`, below && rich(below)].filter(Boolean).join("\n\n"),
+      `Before: ${sides[0]}. After: ${sides[1]}.`,
+      comparison.same_work || page.scaling
+        ? table(
+            ["Part of the mean step", safe(name), safe(own), "Change", "95 % interval"],
+            [
+              ...parts
+                .filter((part) => part.base_ns + part.candidate_ns > 0)
+                .map((part) => row(safe(page.labels[part.id] ?? part.id), part)),
+              row("**Step**", comparison.step),
+            ],
+          )
+        : "",
+      warnings.map(({ cause, effect }) => `- ${rich(cause)} ${rich(effect)}`).join("\n"),
+      comparison.predictions
+        .map(({ change }, at) => `${safe(changes[change] ?? change)}: ${rich(residuals[at]!)}`)
+        .join("\n\n"),
+    ],
+    meanings,
+  );
+}
+
+const written = (blocks: readonly string[], { version }: Meanings): string =>
+  [...blocks, `<sub>Step Insights ${safe(version)}</sub>`]
     .filter((block) => block !== "")
     .join("\n\n")
     .replaceAll("\u00a0", " ");
-}
+
+const said = ({ verdict, action, basis }: Headline): string =>
+  [`**${safe(sentence(verdict))}**`, ...[action, basis].flatMap((each) => (each ? [rich(each)] : []))].join("\n\n");
+
+const simulated = (how: string | null): string => (how === null ? "" : `**Simulated, not recorded.** ${safe(how)}`);
+
+const cards = (insights: readonly Insight[]): string[] =>
+  insights.length === 0 ? [] : ["**What to do, most important first**", insights.map(card).join("\n\n")];
 
 function originOf({ run, worker, number, span_count, job, first_step, last_step, step_count }: SpanHead): string {
   const place = [run, worker, ...(span_count > 1 ? [`span ${number}`] : [])].map(safe);
@@ -78,14 +146,17 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map((_, at) => (at === 0 ? "---" : "---:"))), ...rows.map(line)].join("\n");
 }
 
-/** A phrase with strong text and code marked. */
-const rich = (phrase: Phrase): string =>
-  segmentsOf(phrase)
-    .map(({ text: plain, strong, code }) => {
-      const shown = code ? inCode(plain) : safe(plain);
-      return strong && plain.trim() !== "" ? `**${shown.trim()}**` : shown;
-    })
-    .join("");
+/** A phrase with strong text and code marked. Strong pieces that follow each other are one: "**up to 17.9 ms**". */
+function rich(phrase: Phrase): string {
+  const runs: { strong: boolean; shown: string }[] = [];
+  for (const { text: plain, strong, code } of segmentsOf(phrase)) {
+    const shown = code ? inCode(plain) : safe(plain);
+    const before = runs[runs.length - 1];
+    if (before?.strong === strong) before.shown += shown;
+    else runs.push({ strong, shown });
+  }
+  return runs.map(({ strong, shown }) => (strong ? shown.replace(/\S(.*\S)?/s, "**$&**") : shown)).join("");
+}
 
 /** Names from a trace may contain any character: none of them may act as markup. */
 const safe = (text: string): string => text.replace(/[\\`*_<>|[\]#~&]/g, "\\$&").replace(/\s*[\r\n]+\s*/g, " ");

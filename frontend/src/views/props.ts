@@ -34,6 +34,8 @@ export interface Tab {
   meanings: Meanings;
   index: Index;
   state: Address;
+  /** Compare has chosen the other run itself: `state` has it, the address does not. */
+  paired?: boolean;
   /** Which runs compute the same; null: not yet known. */
   works: Works | null;
   /** The number of steps of the span that is shown; 1 where none is. */

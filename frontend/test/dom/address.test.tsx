@@ -2,7 +2,10 @@
 
 import { act, fireEvent, screen, waitFor } from "@testing-library/preact";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { keys, openTab, press, says } from "./fake_server";
+import type { Client } from "../../src/server/client";
+import { index, PAGE, plain, run, span } from "../fixtures/pages";
+import { ranksPage } from "../fixtures/ranks";
+import { keys, openTab, press, type Says, says } from "./fake_server";
 
 beforeEach(() => {
   window.location.hash = "";
@@ -116,7 +119,29 @@ async function choose(entry: string) {
   });
 }
 
-test("the summary is that of the chosen span, whichever view is shown", async () => {
+test("in Compare the summary is that of the comparison", async () => {
+  const copied = clipboard();
+  const asked = await openTab("view=compare&run=a&span=2&with=b/worker0/3");
+  await choose("Copy summary as Markdown");
+  expect(asked.log.filter((route) => route.startsWith("compare ")).at(-1)).toBe("compare id-3 id-2");
+  expect(copied[0]).toMatch(/^\*\*a is 1.43x faster than b\.\*\*\n/);
+});
+
+test.each(["overview", "ranks"])("of a rank, at %s, the summary begins with that of its job", async (view) => {
+  const copied = clipboard();
+  const [one, other] = [span(1), span(2)];
+  const workers = [one, other].map((each, at) => ({ name: `worker${at}`, rank: at, spans: [each] }));
+  const job = ranksPage({ do_first: plain("Pin the ranks."), headline: { ...PAGE.headline, verdict: LATE } });
+  const told: Says = { ...says(), ranks: { kind: "ready", value: job } };
+  told.index = { kind: "ready", value: index([{ ...run("a", [one]), workers }]) };
+  await openTab(`view=${view}&run=a`, told);
+  await choose("Copy summary as Markdown");
+  expect(copied[0]).toMatch(/^\*\*Rank 1 is late\.\*\*\n\nPin the ranks\.\n.*\*\*A step takes long\.\*\*/s);
+});
+
+const LATE = plain("Rank 1 is late.");
+
+test("the summary is that of the chosen span, whichever other view is shown", async () => {
   const copied = clipboard();
   const requests = await openTab("view=gpu&run=a&span=2");
   await choose("Copy summary as Markdown");
@@ -135,13 +160,38 @@ test("the report is saved, and one that did not come is said", async () => {
   let page: Blob | null = null;
   await openTab("", says(), { report: async () => page });
   await open();
-  expect(screen.getByRole("menuitem", { name: "Save as report" }).dataset.hint).toMatch(/without single events/);
+  expect(screen.getByRole("menuitem", { name: "Save as report" }).dataset.hint).toMatch(/no single events/);
   await open();
   await choose("Save as report");
   expect(button().textContent).toContain("Not saved");
   page = new Blob(["<!DOCTYPE html>"]);
   await choose("Save as report");
   expect(saved).toEqual(["report.html"]);
+});
+
+test.each([
+  ["view=compare&run=a&span=2&with=b%2Fworker0%2F3", { view: "compare", with: "b/worker0/3" }, "id-3"],
+  ["view=gpu&run=a&span=2&totals=recording", { view: "gpu", totals: "recording" }, null],
+  ["view=timeline&run=a&span=2", {}, null], // a report that is saved from the tab has no events
+])("the report that is saved at %s opens there, with what is compared", async (address, place, base) => {
+  vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(() => {});
+  const asked: Parameters<NonNullable<Client["report"]>>[] = [];
+  const report: Client["report"] = async (...of) => {
+    asked.push(of);
+    return new Blob(["<!DOCTYPE html>"]);
+  };
+  await openTab(address, says(), { report });
+  await choose("Save as report");
+  const span = { run: "a", worker: "worker0", span: "2" };
+  expect(asked).toEqual([[{ ...span, ...place }, base && { base, candidate: "id-2" }]]);
+});
+
+test("a report opens at the span that is shown, which the address need not name", async () => {
+  vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(() => {});
+  const report = vi.fn<NonNullable<Client["report"]>>(async () => null);
+  await openTab("", says(), { report });
+  await choose("Save as report");
+  expect(report.mock.calls).toEqual([[{ run: "a", worker: "worker0", span: "1" }, null]]);
 });
 
 test("a report offers no report", async () => {

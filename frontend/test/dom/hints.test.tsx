@@ -60,6 +60,19 @@ test("a hint opens when the pointer stays, lets the pointer in, and closes when 
   expect(by(screen.getByText("GPU works"))).toBeNull();
 });
 
+test("a hint closes when what it explains leaves the page, though the pointer rests", async () => {
+  const explained = screen.getByText("GPU works");
+  over(explained);
+  await wait(400);
+  expect(popover()).toBe("Time in which a kernel runs.");
+  screen.getByText("Nothing to say").remove();
+  await wait(0);
+  expect(popover()).not.toBeNull();
+  explained.remove();
+  await wait(0);
+  expect(popover()).toBeNull();
+});
+
 test("a page that scrolls under a pointer at rest closes nothing", async () => {
   const place = { clientX: 40, clientY: 50, pointerType: "mouse" };
   fireEvent.pointerMove(document.body, place);

@@ -21,7 +21,7 @@ const DRAWN = page(`
 
 const VISIBLE = { from: 0, to: 290 };
 
-test("the thread is drawn below what fills the place; the work after the longest wait is told of", () => {
+test("the thread is drawn below what fills the place", () => {
   const boxes = boxesOf(DRAWN);
   const cast = castOf(boxes, { from: 20, to: 200 }, VISIBLE);
   expect(cast.tracks.map(({ kind, rows }) => [kind, rows])).toEqual([
@@ -35,8 +35,18 @@ test("the thread is drawn below what fills the place; the work after the longest
   const inThread = { ...DETAIL, track: cast.thread!.id, row: 2 };
   expect(drawnIn(cast, inThread).row).toBe(1);
   expect(drawnIn(cast, { ...inThread, track: cast.stream!.id }).row).toBe(2);
-  const event = workAfterWait(boxes, cast.stream!, VISIBLE);
-  expect(boxes.names[boxes.name[[...boxes.event].indexOf(event!)]!]).toBe("l");
+});
+
+test.each([
+  ["the longest wait of the place", { from: 20, to: 200 }, VISIBLE, "l"],
+  ["a shorter wait, where the place is about that one", { from: 20, to: 110 }, VISIBLE, "k"],
+  ["no wait beside the place, where its own ends out of sight", { from: 90, to: 160 }, { from: 0, to: 190 }, null],
+  ["nothing, where the place has no wait", { from: 60, to: 80 }, VISIBLE, null],
+])("the work that is told of ends %s", (_, place, visible, name) => {
+  const boxes = boxesOf(DRAWN);
+  const { stream } = castOf(boxes, place, visible);
+  const event = workAfterWait(boxes, stream!, place, visible);
+  expect(event === null ? null : boxes.names[boxes.name[[...boxes.event].indexOf(event)]!]).toBe(name);
 });
 
 const ON_CPU = page(`
@@ -125,6 +135,22 @@ test("the events are asked for when the card is in sight; a press opens the Time
   expect(requests).toEqual([HEAD.id]);
   fireEvent.click(opens);
   expect(openUrlStore(window).read()).toMatchObject({ view: "timeline", step: "5", range: { from: 100, to: 200 } });
+});
+
+test("until its events are there the picture says that they are being read", async () => {
+  let arrive = () => {};
+  const events = new Promise<void>((resolve) => {
+    arrive = resolve;
+  });
+  show({}, { timeline: async () => events.then(() => ready(DRAWN)) });
+  appear();
+  const opens = await picture();
+  expect(opens.textContent).toBe("");
+  await waitFor(() => expect(opens.textContent).toBe("The events are being read."));
+  expect(opens.querySelector("canvas")).toBeNull();
+  arrive();
+  await waitFor(() => expect(opens.querySelectorAll("canvas")).toHaveLength(2));
+  expect(opens.textContent).toBe("");
 });
 
 test("the source line stands under it with its whole path, and leads to what runs at it", async () => {

@@ -99,6 +99,20 @@ test("arrow keys go from dot to dot, and Enter opens", () => {
   expect(choose).toHaveBeenCalledWith("small");
 });
 
+test("the dot of the open kernel has a ring, and a tip only while the pointer or the keys are on one", () => {
+  const dots = [point("large", 1, 1), point("small", 10, 10)];
+  const { getByRole, container } = render(plotOf(dots, { chosen: "small" }));
+  const [plot, tip] = [getByRole("slider"), () => container.querySelector(".tip")?.textContent ?? ""];
+  const rings = () => [...container.querySelectorAll("path[stroke-width='2']")].map((ring) => ring.getAttribute("d"));
+  const [ring] = rings();
+  expect([rings().length, tip()]).toEqual([1, ""]);
+  fireEvent.keyDown(plot, { key: "ArrowRight" });
+  expect(tip()).toContain("large");
+  expect(rings()).not.toContain(ring);
+  fireEvent.blur(plot);
+  expect([rings(), tip()]).toEqual([[ring], ""]);
+});
+
 test("a group that is hidden is passed over, and the axes stay", () => {
   const points = [point("large", 1, 1), point("middle", 3, 3), point("small", 1000, 10)];
   const plot = (off: ReadonlySet<string>) => plotOf(points, { off });

@@ -53,18 +53,25 @@ const client = (more: Partial<Client> = {}): Partial<Client> => ({
 const bar = async () => (await screen.findByRole("region", { name: "Comparison" })).textContent;
 
 test.each([
-  ["graphed", "eager"],
-  ["eager", "graphed"],
-])("Compare of %s opens on %s: the run of the same work before it, else the next", async (name, base) => {
+  ["graphed", "eager", "last run before it"],
+  ["amp", "graphed", "last run before it"],
+  ["eager", "graphed", "first run after it"],
+])("Compare of %s opens on %s and says why: it is the %s of the same work", async (name, base, why) => {
   const requests = await openTab(`view=compare&run=${name}`, server(), client());
-  expect(await bar()).toContain(`Changes: ${name} less ${base}`);
+  expect(await bar()).toContain(`Changes: ${name} less ${base}, the ${why} that does the same work.`);
   expect(requests.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
   expect(keys().with).toBeUndefined();
 });
 
-test("of a run that is alone in its work nothing is compared", async () => {
+test("of a run that was chosen Compare does not say why", async () => {
+  await openTab("view=compare&run=graphed&with=eager/worker0/2", server(), client());
+  expect(await bar()).toMatch(/^Changes: graphed less eager(?!,)/);
+});
+
+test("of a run that is alone in its work nothing is compared, and it says so", async () => {
   await openTab("view=compare&run=alone", server(), client());
   expect(await screen.findByRole("heading", { name: "Choose two experiments to compare." })).toBeTruthy();
+  expect(screen.getByText("No other run is known to do the same work as alone.")).toBeTruthy();
 });
 
 test("a comparison that is ended in Compare does not begin again by itself", async () => {
@@ -73,6 +80,7 @@ test("a comparison that is ended in Compare does not begin again by itself", asy
   press("End the comparison");
   expect(await screen.findByRole("heading", { name: "Choose two experiments to compare." })).toBeTruthy();
   expect(screen.queryByRole("region", { name: "Comparison" })).toBeNull();
+  expect(screen.queryByText(/is known to do the same work/)).toBeNull();
 });
 
 const OTHER_WORK = { ...COMPARED, comparison: { ...COMPARED.comparison, same_work: false } };

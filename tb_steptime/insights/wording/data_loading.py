@@ -32,7 +32,7 @@ def of_loader(name: str, said: Phrase) -> Phrase:
 
 def data_loading_titles(facts: Facts) -> Titles:
     """Returns the titles by picture, table or figure."""
-    result = facts.data_loading
+    result = facts.data_loading_as_recorded
     found = _recorded_titles(result.recorded) if result.recorded else {}
     if result.mean is None:
         elsewhere = result.unknown is not None and result.unknown.code == "loader_on_other_thread"

@@ -12,7 +12,7 @@ import msgspec
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts, mostly_unrecorded, waits_for_queue
 from tb_steptime.metrics.host.copies import CopyRow
-from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
+from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS, IdleNs
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices
@@ -29,8 +29,8 @@ ONE_AFTER_ANOTHER = 1.2
 
 def host_titles(facts: Facts) -> Titles:
     """Returns the titles of the view's pictures and tables that are not empty, and "answer": is the CPU the limit?
-    Empty without a device."""
-    host, idle = facts.host, facts.idle
+    Empty without a device. Titles of tables are about all steps, as the tables are."""
+    host, idle = facts.host_as_recorded, facts.idle
     if idle is None:
         return {}
     found = {
@@ -40,7 +40,7 @@ def host_titles(facts: Facts) -> Titles:
         "sites": _sites_title(host.phases, host.bound),
         "blocking": _blocking_title(facts),
     }
-    if host.blocking and facts.share(host.blocking_bubble_ns) < WORTH_SAYING:
+    if host.blocking and facts.share_as_recorded(host.blocking_bubble_ns) < WORTH_SAYING:
         found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
     if host.copies:
         found["copies"] = _copies_title(host.copies)
@@ -134,8 +134,8 @@ def _reasons_title(facts: Facts, idle: IdleNs) -> Phrase:
 
 
 def _blocking_title(facts: Facts) -> Phrase:
-    bubble_ns = facts.host.blocking_bubble_ns
-    if facts.share(bubble_ns) < WORTH_SAYING:
+    bubble_ns = facts.host_as_recorded.blocking_bubble_ns
+    if facts.share_as_recorded(bubble_ns) < WORTH_SAYING:
         return phrase("No blocking call costs GPU time")
     return phrase("Blocking calls leave the GPU idle for {bubble} a step", bubble=ns(bubble_ns))
 
@@ -192,7 +192,10 @@ def _devices_title(several: SeveralDevices) -> Phrase:
 _FOR = "For {unrecorded} of a step of {step}, "
 _IN_GRAPHS = _FOR + "the {gpu} must be busy with graphs, whose kernels this trace does not show."
 _BY_OTHERS = _FOR + "launched work waits while nothing is recorded on the {gpu}: usually another process uses it."
-_BY_ANYTHING = _FOR + "the {gpu} must be busy with work that this trace does not show: record again, after a warm-up."
+_BY_FUNCTIONS = _FOR + "work on the {gpu} waits for functions of the CPU, which the script put into its stream."
+_BY_ANYTHING = (
+    _FOR + "launched work waits while nothing is recorded on the {gpu}: record again, after a warm-up, to see why."
+)
 
 
 def hidden_in_graphs(facts: Facts) -> bool:
@@ -206,8 +209,16 @@ def by_others(facts: Facts) -> bool:
     return launches is not None and not launches.graphs and facts.job.execution != "graphs"
 
 
+def by_host_functions(facts: Facts) -> bool:
+    """Whether the work mostly waits for functions of the CPU in its stream (`cudaLaunchHostFunc`)."""
+    return facts.host.host_functions_ns >= LEADING_FRACTION * facts.unrecorded_ns > 0
+
+
 def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
     """before: words in front of the sentence."""
-    words = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
+    if by_host_functions(facts):
+        words = _BY_FUNCTIONS
+    else:
+        words = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
     gpu, waits, step = text(facts.job.accelerator), ns(facts.unrecorded_ns), ns(facts.step_ns)
     return phrase(before + words, gpu=gpu, unrecorded=waits, step=step)

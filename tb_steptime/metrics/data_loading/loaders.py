@@ -26,7 +26,7 @@ from tb_steptime.trace.backward import backward_nodes
 from tb_steptime.trace.host_ranges import iterator_of, loader_intervals, loader_rows
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, shared
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int64, distinct, is_in, median, percentile
 
 #: Maximum number of rows of loaders; all beyond it are merged into the last row. None of our jobs has five.
@@ -312,17 +312,19 @@ class EpochStarts(msgspec.Struct, frozen=True):
     steps: list[str]
 
 
-def find_epoch_starts(trace: Trace) -> EpochStarts | None:
-    """The starts of epochs; None if no epoch begins in the steps."""
-    batches, steps = find_batches(trace), find_steps(trace).steps
+def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts | None:
+    """The starts of epochs in some steps; None if no epoch begins in these. chosen: None for all."""
+    batches, steps, among = find_batches(trace), find_steps(trace).steps, chosen or find_steps(trace)
     first = np.flatnonzero(batches.first)
+    first = first[among.holding_on_host(trace.events.start_ns[batches.row[first]]) >= 0]
     if not len(first):
         return None
+    number, waits = len(among.steps), _exposed(trace, batches.row[~batches.first])
     return EpochStarts(
         batches=len(first),
         wait_ns=round(float(batches.wait_ns[first].mean())),
-        exposed_ns=int(_in_steps(trace, _exposed(trace, batches.row[~batches.first])).sum()) // len(steps),
-        setup_ns=int(_in_steps(trace, _setup(trace)).sum()) // len(steps),
+        exposed_ns=int(among.overlap_ns(waits).sum()) // number,
+        setup_ns=int(among.overlap_ns(_setup(trace)).sum()) // number,
         respawned=_respawned(trace),
         produced_ns=_produced_ns(trace),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
@@ -333,12 +335,7 @@ def find_epoch_starts(trace: Trace) -> EpochStarts | None:
 def between_epochs_ns(trace: Trace) -> Int64:
     """For each step the time without device work between the last batch of an epoch and the request for the first one
     of the next. The step time with batches in time does not include it, because it occurs once an epoch."""
-    return _in_steps(trace, _exposed(trace, find_batches(trace).row) | _setup(trace))
-
-
-def _in_steps(trace: Trace, times: Intervals) -> Int64:
-    steps = find_steps(trace)
-    return steps.overlap_ns(times)
+    return find_steps(trace).overlap_ns(_exposed(trace, find_batches(trace).row) | _setup(trace))
 
 
 def _exposed(trace: Trace, others: Int64) -> Intervals:

@@ -15,21 +15,36 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.data_loading.bursts import Burst
+from tb_steptime.metrics.data_loading.bursts import Burst, find_burst
 from tb_steptime.metrics.data_loading.loaders import (
     EpochStarts,
     find_batches,
+    find_epoch_starts,
     main_loader,
     most_waited,
     short_wait_ns,
     unavoidable_ns,
 )
 from tb_steptime.metrics.data_loading.recorded import Recorded, late_waits
-from tb_steptime.metrics.data_loading.waits import exposed_waits
+from tb_steptime.metrics.data_loading.throughput import (
+    MeanStep,
+    WorkerCurve,
+    find_throughput,
+    recorded_of_main,
+    worker_curve,
+)
+from tb_steptime.metrics.data_loading.waits import (
+    LoaderStep,
+    exposed_waits,
+    judged_exposed_ns,
+    loader_steps,
+    loader_waits,
+    mean_of,
+)
 from tb_steptime.metrics.means import slow
 from tb_steptime.text import Reason
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import median
 
 #: A long wait in more than this share of the batches is the rule and not jitter.
@@ -78,9 +93,58 @@ class WaitShares(msgspec.Struct, frozen=True):
     others_ns: int
 
 
-def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitter | None:
-    """Jitter of the loader with the longest total wait; None if no wait stands out, or something else explains long
-    waits: they recur regularly, or too few workers have nothing prefetched to bridge them."""
+class WaitCauses(msgspec.Struct, frozen=True):
+    """The causes of the mean exposed wait. starts: None if no epoch begins in the steps."""
+
+    shares: WaitShares
+    starts: EpochStarts | None
+    jitter: Jitter | None
+    overhead: Overhead | None
+
+
+class StepWaits(msgspec.Struct, frozen=True):
+    """What some steps wait for, with means over these. curve: None where `why_unknown` says why."""
+
+    steps: list[LoaderStep]
+    mean: LoaderStep
+    causes: WaitCauses
+    curve: WorkerCurve | None
+
+
+def step_waits(trace: Trace, chosen: Steps | None = None) -> StepWaits | None:
+    """What the steps wait for; None without loader events. chosen: None for all. What batches cost, which waits are
+    long, and how many workers keep up is found in the whole recording."""
+    waits, steps = loader_waits(trace), chosen or find_steps(trace)
+    if waits is None:
+        return None
+    rows, throughput = loader_steps(trace, waits, steps), find_throughput(trace)
+    mean, curve = mean_of(rows), None
+    causes = _causes(trace, mean, steps)
+    if throughput is not None:
+        late = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
+        epochs = causes.shares.first_ns + (causes.starts.setup_ns if causes.starts else 0)
+        curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(find_batches(trace).loaders) > 1)
+    return StepWaits(rows, mean, causes, curve)
+
+
+def _causes(trace: Trace, mean: LoaderStep, steps: Steps) -> WaitCauses:
+    burst, throughput, starts = find_burst(trace), find_throughput(trace), find_epoch_starts(trace, steps)
+    enough = throughput is None or throughput.needed <= throughput.workers
+    jitter = find_jitter(trace, burst, enough, steps)
+    overhead = find_overhead(trace, burst, recorded_of_main(trace), steps)
+    exposed_ns = judged_exposed_ns(trace, mean.exposed_ns, steps)
+    return WaitCauses(
+        shares=shared_out(exposed_ns, starts, jitter, overhead, others_ns(trace, steps)),
+        starts=starts,
+        jitter=jitter,
+        overhead=overhead,
+    )
+
+
+def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen: Steps | None = None) -> Jitter | None:
+    """Jitter of the loader with the longest total wait in some steps; None if no wait there stands out, or something
+    else explains long waits: they recur regularly, or too few workers have nothing prefetched to bridge them. chosen:
+    None for all steps; those that are usual are all."""
     batches, main = find_batches(trace), main_loader(trace)
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
@@ -89,24 +153,31 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool) -> Jitt
     wait, steps = batches.wait_ns[mine], find_steps(trace).steps
     typical = round(median(wait)) if len(mine) else 0
     long = np.flatnonzero(slow(wait) & (wait >= LONG_TIMES * typical) & (batches.exposed_ns[mine] > 0))
-    if not len(long) or len(long) > RARE_FRACTION * len(mine):
+    if len(long) > RARE_FRACTION * len(mine):
+        return None
+    long = long[(chosen or find_steps(trace)).holding_on_host(trace.events.start_ns[batches.row[mine[long]]]) >= 0]
+    if not len(long):
         return None
     beyond = np.minimum(np.maximum(wait[long] - typical, 0), batches.exposed_ns[mine[long]])
     return Jitter(
         typical_ns=typical,
         long_ns=round(float(wait[long].mean())),
         long_count=len(long),
-        exposed_ns=int(beyond.sum()) // len(steps),
+        exposed_ns=int(beyond.sum()) // len(chosen.steps if chosen else steps),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[mine[long]].tolist())),
     )
 
 
-def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) -> Overhead | None:
-    """The overhead of the loader with the longest total wait; None if the main process makes its batches."""
-    batches, main, late, steps = find_batches(trace), main_loader(trace), late_waits(trace), find_steps(trace).steps
+def find_overhead(
+    trace: Trace, burst: Burst | None, recorded: Recorded | None, chosen: Steps | None = None
+) -> Overhead | None:
+    """The overhead of the loader with the longest total wait; None if the main process makes its batches. chosen: the
+    steps over which the waits are averaged; None for all."""
+    batches, main, late, steps = find_batches(trace), main_loader(trace), late_waits(trace), chosen or find_steps(trace)
     if main is None or main.multiprocess is False:
         return None
     mine = batches.of(main.loader)
+    mine = mine[steps.holding_on_host(trace.events.start_ns[batches.row[mine]]) >= 0]
     found: dict[Literal["recorder", "ready", "short"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
         # if the recorder cannot tell, the shape of the waits is even less reliable
@@ -122,7 +193,8 @@ def find_overhead(trace: Trace, burst: Burst | None, recorded: Recorded | None) 
         exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
     sampler = recorded.sampler_ns if recorded and source == "recorder" else None
-    return Overhead(each_ns, int(exposed.sum()) // len(steps), int(gain.sum()) // len(steps), source, None, sampler)
+    number = len(steps.steps)
+    return Overhead(each_ns, int(exposed.sum()) // number, int(gain.sum()) // number, source, None, sampler)
 
 
 def shared_out(
@@ -138,9 +210,10 @@ def shared_out(
     return WaitShares(first, main - own - rare, rare, own, others)
 
 
-def others_ns(trace: Trace) -> int:
-    """Exposed wait of the mean step for other loaders than the one with the most waiting, without first batches of
-    epochs."""
+def others_ns(trace: Trace, steps: Steps) -> int:
+    """Exposed wait of the mean of these steps for other loaders than the one with the most waiting, without first
+    batches of epochs."""
     batches = find_batches(trace)
     theirs = (batches.loader != most_waited(batches)) & ~batches.first
-    return int(batches.exposed_ns[theirs].sum()) // len(find_steps(trace).steps)
+    theirs &= steps.holding_on_host(trace.events.start_ns[batches.row]) >= 0
+    return int(batches.exposed_ns[theirs].sum()) // len(steps.steps)

@@ -28,7 +28,7 @@ from tb_steptime.trace.loader_records import LoaderRecords
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import top_level
 from tb_steptime.trace.step_marks import step_marks
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
 
@@ -70,9 +70,9 @@ def loader_waits(trace: Trace) -> LoaderWaits | None:
     return LoaderWaits(wait, exposed, wait - exposed)
 
 
-def judged_exposed_ns(trace: Trace, exposed_ns: int) -> int:
-    """The judged part of the mean step's exposed wait, in ns."""
-    steps, waits = find_steps(trace), loader_intervals(trace) - device_busy(trace)
+def judged_exposed_ns(trace: Trace, exposed_ns: int, steps: Steps) -> int:
+    """The judged part of the exposed wait of the mean of these steps, in ns."""
+    waits = loader_intervals(trace) - device_busy(trace)
     hidden = steps.overlap_ns(waits & work_from_before(trace))
     return exposed_ns - int(hidden.sum()) // len(steps.steps)
 
@@ -101,10 +101,10 @@ class LoaderStep(msgspec.Struct, frozen=True):
     hidden_ns: int
 
 
-def loader_steps(trace: Trace, waits: LoaderWaits) -> list[LoaderStep]:
+def loader_steps(trace: Trace, waits: LoaderWaits, chosen: Steps) -> list[LoaderStep]:
     columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
-    steps = find_steps(trace).steps
-    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in zip(steps, *columns, strict=True)]
+    rows, wanted = zip(find_steps(trace).steps, *columns, strict=True), set(chosen.start_ns.tolist())
+    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in rows if step.start_ns in wanted]
 
 
 def mean_of(rows: list[LoaderStep]) -> LoaderStep:

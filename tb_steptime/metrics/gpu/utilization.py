@@ -22,7 +22,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import is_collective, is_collec
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.intervals import Intervals, sums_before
 from tb_steptime.trace.model import Trace, find_launches, shared
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 GPU_UTILIZATION = Metric(
@@ -71,11 +71,12 @@ def kernel_rows(trace: Trace, device: int) -> Int64:
     return np.flatnonzero(trace.events.device.take(trace.kernels.event) == device)
 
 
-def kernel_rows_in_window(trace: Trace, device: int) -> Int64:
-    """Rows of the kernel table that ran on the device and start within the window of the steps, in time order."""
+def kernel_rows_in_window(trace: Trace, device: int, steps: Steps | None = None) -> Int64:
+    """Rows of the kernel table that ran on the device and start within the window of the steps, in time order; or
+    within some of them."""
     rows, (low, high) = kernel_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns.take(trace.kernels.event.take(rows))
-    return rows[(start >= low) & (start < high)]
+    return rows[(start >= low) & (start < high) if steps is None else steps.holding(start) >= 0]
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:

@@ -21,7 +21,7 @@ from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.text import Finding, Trust, fraction, ns
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import self_times
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, median
 
 #: Cost per event in ns, as (low, high): medians of a chain of ops and of a training on a 2-core x86-64 machine with
@@ -80,11 +80,11 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
     return ProfilerCost(low, high, round(noted / steps))
 
 
-def _counts(trace: Trace, thread: Int32, at: Int64) -> Bool:
-    """Which events begin in a step, on one of these threads."""
+def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None) -> Bool:
+    """Which events begin in a step, on one of these threads. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True
-    inside: Bool = (find_steps(trace).holding(at) >= 0) & on[thread]
+    inside: Bool = ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
     return inside
 
 
@@ -107,16 +107,24 @@ def observed_op_ns(trace: Trace) -> int:
 @shared
 def _observed_ns(trace: Trace) -> int:
     """Returns `observed_op_ns` of the ops of all steps together."""
+    return _observed_in(trace, find_steps(trace))
+
+
+def _observed_in(trace: Trace, steps: Steps) -> int:
     each_ns, ops = observed_op_ns(trace), trace.events.rows(Kind.CPU_OP)
-    return each_ns * int(_counts(trace, trace.events.thread[ops], trace.events.start_ns[ops]).sum()) if each_ns else 0
+    if not each_ns:
+        return 0
+    return each_ns * int(_counts(trace, trace.events.thread[ops], trace.events.start_ns[ops], steps).sum())
 
 
-def observed_step_ns(trace: Trace) -> int:
+def observed_step_ns(trace: Trace, chosen: Steps | None = None) -> int:
     """Returns what the mean step takes at least because something besides the profiler observes its ops, ns; 0 where
-    that is not a good part of the steps."""
-    steps_ns = find_steps(trace).duration_ns
-    found_ns = _observed_ns(trace)
-    return found_ns // len(steps_ns) if found_ns / max(1, int(steps_ns.sum())) >= OBSERVED_FRACTION else 0
+    that is not a good part of all steps. chosen: the steps of the mean; None for all."""
+    if _observed_ns(trace) < OBSERVED_FRACTION * max(1, int(find_steps(trace).duration_ns.sum())):
+        return 0
+    if chosen is None:
+        return _observed_ns(trace) // len(find_steps(trace).steps)
+    return _observed_in(trace, chosen) // len(chosen.steps)
 
 
 def observed_ops(trace: Trace) -> Finding | None:

@@ -15,7 +15,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import parent_places
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Kind
 
 #: An op that the engine calls only for these checks; a user's hook that looks for NaN calls `any`.
@@ -38,8 +38,9 @@ class AnomalyChecks(msgspec.Struct, frozen=True):
     ns: int
 
 
-def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
-    """Returns the checks; None if gradients are not checked this way."""
+def anomaly_checks(trace: Trace, chosen: Steps | None = None) -> AnomalyChecks | None:
+    """Returns the checks; None if gradients are not checked this way. chosen: the steps whose checks count; None for
+    all."""
     events = trace.events
     if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
         return None
@@ -53,9 +54,9 @@ def anomaly_checks(trace: Trace) -> AnomalyChecks | None:
         return None
     stacks = rows_named(trace, (Kind.PYTHON,), _KEPT_STACK.match)
     rows = np.sort(np.concatenate((ops[of_check & of_node], stacks)))
-    steps, taken = find_steps(trace), Intervals.of_events(events, rows)
-    number = len(steps.steps)
+    steps, taken = chosen or find_steps(trace), Intervals.of_events(events, rows)
+    number, checks = len(steps.steps), check & of_node & (steps.holding(events.start_ns[ops]) >= 0)
     return AnomalyChecks(
-        checks=round(int((check & of_node).sum()) / number),
+        checks=round(int(checks.sum()) / number),
         ns=int(steps.overlap_ns(taken).sum()) // number,
     )

@@ -24,14 +24,14 @@ from tb_steptime.metrics.idle.reasons import REASONS
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
-from tb_steptime.metrics.steady.excess import ExcessKind
+from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
 #: Causes of the host's pauses.
 PauseCause = Literal["garbage_collection", "interrupted", "unexplained"]
@@ -130,10 +130,24 @@ def _interrupted(trace: Trace) -> _Stops:
     """Returns the excess time of ops and calls of training threads, compared with all similar ones. Time between ops
     does not belong to them: it is Python, which may have had something to do."""
     found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
-    kind = np.where(found.event >= 0, trace.events.kind[found.event].astype(np.int64), -1)
-    found = found.where((found.dur_ns >= INTERRUPTED_NS) & is_in(kind, (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER)))
+    found = found.where((found.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, found))
     found = found.where(is_in(found.event, allocation_retries(trace).rows, invert=True))  # these have their own card
     return _Stops("interrupted", False, found.start_ns, found.end_ns, found.event.astype(np.int64))
+
+
+def _between_ops(trace: Trace) -> Intervals:
+    """Returns when training threads take far longer between two ops or calls than they usually do there."""
+    found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
+    return found.where(~_is_in_code(trace, found)).intervals()
+
+
+def _is_in_code(trace: Trace, found: Excess) -> Bool:
+    """Says which excess is within an op or a call. Other excess is in a range, or only names the event beside it."""
+    events, named = trace.events, np.flatnonzero(found.event >= 0)
+    rows, within = found.event[named], np.zeros(len(found), bool)
+    within[named] = (events.start_ns[rows] <= found.start_ns[named]) & (found.end_ns[named] <= events.ends(rows))
+    within[named] &= is_in(events.kind[rows], (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER))
+    return within
 
 
 def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals, steps: int) -> Pause:
@@ -164,9 +178,9 @@ def _native(trace: Trace, stops: _Stops) -> Intervals:
 
 
 def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
-    """Long idle times of the device in which the next launching thread has nothing recorded, if they occur in few
-    steps. The recording's first moments belong to the profiler. A function or a range that explains one, such as the
-    one that writes a checkpoint, is recorded."""
+    """Long idle times of the device in which the next launching thread has nothing recorded, if they, or those that
+    are far longer than usual, occur in few steps. The recording's first moments belong to the profiler. A function or a
+    range that explains one, such as the one that writes a checkpoint, is recorded."""
     steps, gaps = find_steps(trace), find_gaps(trace, device)
     none = np.empty(0, np.int64)
     if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
@@ -176,7 +190,11 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
         long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
         found.append((segments.start[long], segments.end[long], segments.step[long]))
     start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
-    if len(distinct_in(step)) > max(1, RARE_FRACTION * len(steps.steps)):
+    most = max(1, RARE_FRACTION * len(steps.steps))
+    if len(distinct_in(step)) > most:  # usual ones hide no rare ones that are far longer
+        longer = 2 * _between_ops(trace).overlap_ns(start, end) >= end - start
+        start, end, step = start[longer], end[longer], step[longer]
+    if len(distinct_in(step)) > most:
         return none, none
     known = np.array([is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool)
     return start[~known], end[~known]

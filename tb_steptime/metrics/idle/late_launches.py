@@ -109,19 +109,20 @@ class BucketCopies(msgspec.Struct, frozen=True):
     late_ns: int
 
 
-def bucket_copies(trace: Trace, device: int) -> BucketCopies:
-    rows, steps = trace.events.rows(Kind.CPU_OP), find_steps(trace)
+def bucket_copies(trace: Trace, device: int, chosen: Steps | None = None) -> BucketCopies:
+    """The copies in some steps; chosen: None for all."""
+    rows, steps = trace.events.rows(Kind.CPU_OP), chosen or find_steps(trace)
     wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
     if not wanted:
         return BucketCopies(0.0, 0)
     rows = rows[is_in(trace.events.name[rows], wanted)]
     start = trace.events.start_ns[rows]
     inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
-    return BucketCopies(float(inside.mean()), _late_copies_ns(trace, device, rows) // len(steps.steps))
+    return BucketCopies(float(inside.mean()), _late_copies_ns(trace, device, rows, steps) // len(steps.steps))
 
 
-def _late_copies_ns(trace: Trace, device: int, ops: Int64) -> int:
-    """Returns the idle time of all steps that ends with launches inside these ops, and for which the host is late."""
+def _late_copies_ns(trace: Trace, device: int, ops: Int64, steps: Steps) -> int:
+    """Returns the idle time of the steps that ends with launches inside these ops, and for which the host is late."""
     hooks = np.flatnonzero(activity_sites(trace) == SITE["backward.hooks"])
     copies = np.zeros(len(find_launches(trace).call), bool)
     copies[hooks] = innermost(trace, ops, find_launches(trace).call[hooks].astype(np.int64)) >= 0
@@ -129,5 +130,6 @@ def _late_copies_ns(trace: Trace, device: int, ops: Int64) -> int:
     late_ns = 0
     for segments in idle_segments(trace, device):
         mine = is_in(segments.reason, reasons) & (segments.launch >= 0) & copies[segments.launch]
+        mine &= steps.holding(segments.start) >= 0
         late_ns += int((segments.end - segments.start)[mine].sum())
     return late_ns

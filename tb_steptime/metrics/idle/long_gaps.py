@@ -25,6 +25,7 @@ from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, 
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.idle.needed_waits import cpu_updates
 from tb_steptime.metrics.idle.reasons import REASONS
+from tb_steptime.metrics.idle.unrecorded import REACHED_NS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
@@ -33,7 +34,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct, distinct_in, is_in
 
 #: Minimum late time of a long gap. A hundred launches take this long; a shorter gap may be ordinary work of the host.
@@ -64,7 +65,7 @@ class LongGap(msgspec.Struct, frozen=True):
     doing, name, inside   what the host does for most of that time, as in `HostActivity`
     compiles            torch.compile works in it
     compiled            torch.compile works in it, or the launch that ends it belongs to compiled code
-    unusual             the host usually does this in far less time
+    unusual             the host usually does this in far less time, or the launch call had returned before most of it
     busiest, busiest_ns   the calls that take most of the time of a frame, as in `HostActivity`
     """
 
@@ -136,14 +137,18 @@ def late_gaps(trace: Trace, device: int) -> LateGaps:
     return LateGaps(late, long | piece if many else long)
 
 
-def before_graphs_ns(trace: Trace, device: int) -> int:
+def before_graphs_ns(trace: Trace, device: int, steps: Steps | None = None) -> int:
     """Returns how long the device waits in gaps that are not long until work of captured graphs is launched, ns per
-    step."""
-    launch, (late, long) = find_gaps(trace, device).launch, late_gaps(trace, device)
-    rows = np.flatnonzero((launch >= 0) & ~long)
-    call = find_launches(trace).call[launch[rows]]
+    step. steps: those in which the gaps begin; None for all."""
+    gaps, (late, long) = find_gaps(trace, device), late_gaps(trace, device)
+    rows = np.flatnonzero((gaps.launch >= 0) & ~long & _begin_in(gaps, steps))
+    call = find_launches(trace).call[gaps.launch[rows]]
     graph = np.append(is_in(np.arange(len(trace.events)), rows_named(trace, CALL_KINDS, GRAPH_CALL.search)), False)
-    return int(late[rows[graph[call]]].sum()) // len(find_steps(trace).steps)
+    return int(late[rows[graph[call]]].sum()) // len((steps or find_steps(trace)).steps)
+
+
+def _begin_in(gaps: Gaps, steps: Steps | None) -> Bool:
+    return np.ones(len(gaps.start), bool) if steps is None else np.asarray(steps.holding(gaps.start) >= 0, bool)
 
 
 def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late: Intervals) -> Bool:
@@ -184,19 +189,21 @@ def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals)
     return longest
 
 
-def long_gaps(trace: Trace, device: int) -> list[LongGaps]:
-    """Returns the long gaps by place, most late time first; places without any are left out."""
+def long_gaps(trace: Trace, device: int, steps: Steps | None = None) -> list[LongGaps]:
+    """Returns the long gaps by place, most late time first; places without any are left out. steps: those in which the
+    gaps begin; None for all."""
     gaps, (late, is_long) = find_gaps(trace, device), late_gaps(trace, device)
-    long = np.flatnonzero(is_long)
+    long, number = np.flatnonzero(is_long & _begin_in(gaps, steps)), len((steps or find_steps(trace)).steps)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
     not_late = _claimed(trace, device) | excluded_time(trace, device).total  # it has another cause, or comes once
     places = [site == number for number in distinct_in(site).tolist()]
-    found = [_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], not_late) for mine in places]
+    found = [_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], not_late, number) for mine in places]
     return sorted(found, key=lambda row: -row.late_ns)
 
 
-def _of_site(trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals) -> LongGaps:
-    steps = len(find_steps(trace).steps)
+def _of_site(
+    trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals, steps: int
+) -> LongGaps:
     order = np.argsort(-late, kind="stable").tolist()
     found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed) for i in order]
     unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
@@ -272,6 +279,9 @@ def _gap(trace: Trace, gaps: Gaps, row: int, late_ns: int, compiled: bool, claim
         doing = replace(doing, kind="update", name=doing.name or UPDATE)
     if late_ns < MOSTLY * (unclaimed[1] - unclaimed[0]):  # what lasts for most of it does not explain its lateness
         doing = HostActivity(doing.kind, None, None, compiles=False)
+    launched_ns = int(trace.events.start_ns[call] + trace.events.dur_ns[call]) + REACHED_NS - start  # the host's part
+    if late_ns - launched_ns >= MOSTLY * late_ns:
+        doing, compiled = HostActivity(doing.kind, None, None, compiles=False, unusual=True), False
     return LongGap(
         step=find_steps(trace).steps[int(step_at(trace, gaps.start[row : row + 1])[0])].name,
         start_ns=start,

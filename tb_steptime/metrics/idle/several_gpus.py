@@ -20,7 +20,7 @@ from tb_steptime.metrics.idle.gaps import idle_outside_loader
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import op_at
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, distinct_in
 
 #: Maximum number of rows of the table.
@@ -56,9 +56,9 @@ class SeveralDevices(msgspec.Struct, frozen=True):
     blockers: list[Blocker]
 
 
-def several_devices(trace: Trace) -> SeveralDevices | None:
-    """Returns the comparison; None if the process drives at most one device."""
-    steps = find_steps(trace)
+def several_devices(trace: Trace, chosen: Steps | None = None) -> SeveralDevices | None:
+    """Returns the comparison; None if the process drives at most one device. chosen: None for all steps."""
+    steps = chosen or find_steps(trace)
     windows, count = steps.intervals, len(steps.steps)
     works = {device: busy_intervals(trace, device) & windows for device in devices_with_activity(trace)}
     least_ns = DRIVEN_FRACTION * max((each.total_ns for each in works.values()), default=0)
@@ -72,22 +72,22 @@ def several_devices(trace: Trace) -> SeveralDevices | None:
         concurrency=total / union if union else 0.0,
         busy_ns=[each.total_ns // count for each in busy],
         union_busy_ns=union // count,
-        blockers=_blockers(trace, devices),
+        blockers=_blockers(trace, devices, steps),
     )
 
 
-def _blockers(trace: Trace, devices: tuple[int, ...]) -> list[Blocker]:
+def _blockers(trace: Trace, devices: tuple[int, ...], steps: Steps) -> list[Blocker]:
     """Returns the blockers, most idle time first. A call outside any op is listed by its own name."""
     groups, by = blocking_groups(trace), group_devices(trace)
     op = op_at(trace, groups.call)
     name = trace.events.name[np.where(op >= 0, op, groups.call)]
     blocked: dict[tuple[int, int, int], int] = {}
     for device in devices:
-        idle = _blocked_ns(trace, groups, by, device)
+        idle = np.where(steps.holding(groups.start) >= 0, _blocked_ns(trace, groups, by, device), 0)
         for place in np.flatnonzero(idle).tolist():
             key = (int(name[place]), int(by[place]), device)
             blocked[key] = blocked.get(key, 0) + int(idle[place])
-    count = len(find_steps(trace).steps)
+    count = len(steps.steps)
     rows = [Blocker(trace.strings[op], by, device, ns // count) for (op, by, device), ns in blocked.items()]
     return sorted(rows, key=lambda row: (-row.idle_ns, row.op, row.by_device, row.idle_device))[:BLOCKERS]
 

@@ -22,12 +22,14 @@ import numpy as np
 
 from tb_steptime.metrics.gpu.utilization import busy_intervals, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import WAITING, Blocks, blocking_calls
-from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.job import graphs_without_kernels
+from tb_steptime.metrics.means import whole_mean
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, find_launches, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, distinct_in, is_in, median
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, distinct_in, is_in, median, values_at
 
 #: A launch has reached an idle device at most this long after its call returned: six times the longest delay measured.
 REACHED_NS = 50_000
@@ -49,8 +51,33 @@ STAGED_BYTES = 1 << 16
 #: device.
 TAKES_NS = 10_000
 
+#: Calls that put a function of the CPU into a stream. The work launched behind it waits until the CPU has run it.
+_HOST_FUNCTION = expression(r"(?:cuda|hip|cu)(?:LaunchHostFunc|StreamAddCallback)")
 #: Kinds of copies whose bytes are staged by the launching call.
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
+
+
+def behind_host_functions_ns(trace: Trace, device: int) -> int:
+    """Returns how long the device is idle before work that was launched behind a function of the CPU, mean over the
+    steps, ns. Such a function is no kernel: nothing is recorded of it but the call that puts it into the stream.
+
+    call   [kernel][host function][copy]
+    device     kkk                               cc
+    waits                               wwwwwwwwwww
+    """
+    calls, steps = rows_named(trace, CALL_KINDS, _HOST_FUNCTION.match), find_steps(trace)
+    if not len(calls):
+        return 0
+    gaps, launches, rows = find_gaps(trace, device), find_launches(trace), launch_rows(trace, device)
+    starts, call = trace.events.start_ns[launches.activity[rows]], launches.call[rows]
+    ends = np.flatnonzero((gaps.launch >= 0) & (gaps.start > starts[0]))
+    place = np.searchsorted(starts, gaps.end[ends])
+    put = np.searchsorted(trace.events.start_ns[calls], values_at(trace.events.start_ns, call))
+    behind = (call[place - 1] >= 0) & (call[place] >= 0) & (put[place - 1] < put[place])
+    ends, place = ends[behind], place[behind]
+    since = np.maximum(gaps.start[ends], trace.events.ends(call[place]))
+    waits = Intervals(since, np.maximum(gaps.end[ends], since)) & steps.intervals
+    return whole_mean(waits.total_ns, len(steps.steps))
 
 
 def reached_ns(trace: Trace, gaps: Gaps) -> Int64:

@@ -44,7 +44,7 @@ from tb_steptime.trace.groups import exact_sums
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import forward_of, kernel_origins
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import DEVICE_KINDS, Bool, Float64, Int64, Kind, UInt8, distinct_in, is_in
 
 # The kind of each kernel in the sequence of its stream, as needed for fusing: a product, a softmax, elementwise work.
@@ -219,20 +219,21 @@ class EagerAttention(msgspec.Struct, frozen=True):
         return self.softmax_ns + self.other_ns
 
 
-def eager_attention(trace: Trace, device: int) -> EagerAttention | None:
-    """The unfused attention among the device's kernels in the span's window; None if there is none."""
-    kernels = stream_kernels(trace, device)
-    of_attention = np.flatnonzero(in_attention(trace, device))
+def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> EagerAttention | None:
+    """The unfused attention among the device's kernels that start in the steps; None if there is none. steps: None for
+    all."""
+    kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
+    of_attention = np.flatnonzero(in_attention(trace, device) & begin_in(trace, chosen, kernels.row))
     if not len(of_attention):
         return None
     dur = steady_activity_ns(trace, trace.kernels.event[kernels.row[of_attention]])
     is_softmax = kernels.kind[of_attention] == KernelKind.SOFTMAX
-    softmaxes, steps = kernels.row[of_attention[is_softmax]], len(find_steps(trace).steps)
+    softmaxes, number = kernels.row[of_attention[is_softmax]], len(chosen.steps)
     return EagerAttention(
         site=kernel_site(trace, softmaxes),
-        calls=len(softmaxes) / steps,
-        softmax_ns=int(dur[is_softmax].sum()) / steps,
-        other_ns=int(dur[~is_softmax].sum()) / steps,
+        calls=len(softmaxes) / number,
+        softmax_ns=int(dur[is_softmax].sum()) / number,
+        other_ns=int(dur[~is_softmax].sum()) / number,
         written_out=_written_out(trace, softmaxes),
     )
 
@@ -369,14 +370,20 @@ class _Chains(msgspec.Struct, frozen=True, eq=False):
     gain_ns: Float64
 
 
-def fusible_chains(trace: Trace, device: int) -> FusibleChains:
-    """Finds the fusible chains among the device's kernels in the span's window."""
-    kernels = stream_kernels(trace, device)
-    chains = _chains(trace, kernels, in_attention(trace, device))
-    kind = chain_kinds(trace, _op_names(trace, chains.row), chains.first)
-    found = [_of_kind(trace, chains, kind == place, KINDS[place]) for place in distinct_in(kind).tolist()]
+def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> FusibleChains:
+    """Finds the fusible chains among the device's kernels that start in the steps. steps: None for all."""
+    kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
+    chains = _chains(trace, kernels, in_attention(trace, device) | ~begin_in(trace, chosen, kernels.row))
+    kind, number = chain_kinds(trace, _op_names(trace, chains.row), chains.first), len(chosen.steps)
+    found = [_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()]
     compiled = bool((kernels.kind == KernelKind.GENERATED).any())
     return FusibleChains(sorted(found, key=lambda each: -each.gain_ns), compiled)
+
+
+def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
+    """Which of these kernels start in the steps."""
+    begin: Bool = steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0
+    return begin
 
 
 def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
@@ -394,8 +401,7 @@ def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
     return _Chains(row, number, first, total, np.minimum(total - longest, total * (1 - STAYS_FRACTION)))
 
 
-def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind) -> ChainsOfKind:
-    steps = len(find_steps(trace).steps)
+def _of_kind(trace: Trace, chains: _Chains, chosen: Bool, kind: ChainKind, steps: int) -> ChainsOfKind:
     longest = chains.row[chains.number == np.where(chosen, chains.total_ns, -1).argmax()]
     return ChainsOfKind(
         kind=kind,

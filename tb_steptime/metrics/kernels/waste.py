@@ -4,9 +4,10 @@
     small tail    2 waves, the second with 5 blocks     a wave for 5 blocks, places half empty
     conversion    nchwToNhwcKernel, in the same call as a convolution on tensor cores
     optimizer     one kernel of 2 us for each tensor, while the GPU waits for the next launch
+    vectors       gemv bf16, for a single input: all weights are read for one row of output
     FP64          a product at half, or at a sixty-fourth, of the rate of FP32
 
-Figures are means per step, of the kernels that start within the span's window.
+Figures are means over some steps, by default all of them, of the kernels that start within these.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tb_steptime.metrics.flops.peaks import Peaks, device_peaks
 from tb_steptime.metrics.gpu.activities import KernelSite, activity_site, find_products, kernel_site, way
 from tb_steptime.metrics.gpu.occupancy import filling, is_persistent, sm_counts
 from tb_steptime.metrics.gpu.utilization import blocks, busy_intervals, kernel_rows_in_window, runs_alone
+from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.kernel_names.work_kinds import (
     COMPILED_KERNEL,
     FUSED_OPTIMIZER_KERNEL,
@@ -38,6 +40,7 @@ from tb_steptime.metrics.kernels.fusion import (
     EagerAttention,
     FusibleChains,
     KernelKind,
+    begin_in,
     eager_attention,
     fusible_chains,
     in_attention,
@@ -51,8 +54,8 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import kernel_origins, op_at
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.ops import kernel_op_names, kernel_origins, op_at
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 # Copies from one place of a GPU to another, by purpose: another layout, another type, concatenation of tensors.
@@ -108,13 +111,15 @@ class _Copies(msgspec.Struct, frozen=True, eq=False):
         )
 
 
-def device_copies(trace: Trace, device: int) -> list[CopiesOfKind]:
-    """The copies within the device that start in the span's window, those with the most time first."""
+def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list[CopiesOfKind]:
+    """The copies within the device that start in the steps, those with the most time first. steps: None for all."""
+    chosen = steps or find_steps(trace)
     copies = _by_kernels(trace, device).and_those(_by_copy_engines(trace, device))
+    copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
     request, kind = _kinds(trace, copies.op, copies.joins)
     copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
     found = [
-        _of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each])
+        _of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each], len(chosen.steps))
         for each in distinct_in(kind).tolist()
     ]
     return sorted(found, key=lambda each: -each.total_ns)
@@ -132,9 +137,7 @@ def _by_kernels(trace: Trace, device: int) -> _Copies:
 def _by_copy_engines(trace: Trace, device: int) -> _Copies:
     """Copies by the copy engine: contiguous() and clone() use it if the layout stays the same."""
     within = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction == "DtoD")
-    low, high = find_steps(trace).window
-    start = trace.events.start_ns[within]
-    event = within[(trace.events.device[within] == device) & (start >= low) & (start < high)]
+    event = within[trace.events.device[within] == device]
     call = find_launches(trace).calls_of(event)
     op = op_at(trace, call)
     known = (op >= 0) & in_layer(trace, call)
@@ -174,8 +177,8 @@ def _two(dtypes: str) -> bool:
     return len({each for each in types_of(dtypes)[:2] if each}) > 1
 
 
-def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64) -> CopiesOfKind:
-    steps, dur = len(find_steps(trace).steps), steady_activity_ns(trace, copies.event)
+def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, steps: int) -> CopiesOfKind:
+    dur = steady_activity_ns(trace, copies.event)
     names, place = np.unique(trace.events.name[request], return_inverse=True)
     leading = int(names[np.bincount(place.reshape(-1), dur + 1).argmax()])
     most = copies.chosen(trace.events.name[request] == leading)
@@ -205,6 +208,23 @@ class Waste(msgspec.Struct, frozen=True):
     site: KernelSite | None = None
 
 
+class VectorProducts(msgspec.Struct, frozen=True):
+    """Products of a matrix and a vector, with weights of 16 bits or more; means per step.
+
+    share          of the kernel time
+    one_row        part of their time in products with one row of input; None if shapes of most of it are not recorded
+    attention_ns   time of products whose ops are those of attention, which have no weights
+    named_ns       time of all kernels whose op is known
+    """
+
+    share: float
+    count: float
+    total_ns: float
+    one_row: float | None
+    attention_ns: float
+    named_ns: float
+
+
 class LaunchWaste(msgspec.Struct, frozen=True):
     """Kernel time that is wasted by the shape or the number of launches; means per step.
 
@@ -220,6 +240,7 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     indexing        kernels of ops that add up the gradient of an indexed tensor; the gain is all of their time; None if
                     there are none
     double          products with FP64 inputs, None if there are none; the gain is the time that FP32 would save
+    vectors         None if there are none
     double_others   other kernels of ops whose recorded tensors are FP64; the gain is half of their time, since FP32
                     moves half of the bytes
     """
@@ -236,42 +257,51 @@ class LaunchWaste(msgspec.Struct, frozen=True):
     double_others: Waste | None = None
     update: Waste | None = None
     indexing: Waste | None = None
+    vectors: VectorProducts | None = None
 
 
 class _Kernels(msgspec.Struct, frozen=True, eq=False):
-    """Kernels of a device in the window, as rows of the kernel table, and the time of each in a steady step."""
+    """Kernels of a device in the window, as rows of the kernel table; the time of each in a steady step; the steps over
+    which `waste` averages, and which kernels start in these."""
 
     trace: Trace
     rows: Int64
     dur: Int64
+    steps: Steps
+    within: Bool
 
     def waste(self, chosen: Bool, gain: Float64) -> Waste:
+        chosen = chosen & self.within
         names = self.trace.events.name[self.trace.kernels.event[self.rows[chosen]]]
         leading = int(names[np.bincount(names, gain[chosen])[names].argmax()]) if chosen.any() else None
         sums = (int(chosen.sum()), int(self.dur[chosen].sum()), float(gain[chosen].sum()))
-        count, total_ns, gain_ns = (value / len(find_steps(self.trace).steps) for value in sums)
+        count, total_ns, gain_ns = (value / len(self.steps.steps) for value in sums)
         if leading is None:
             return Waste(None, count, total_ns, gain_ns)
         site = kernel_site(self.trace, self.rows[chosen][names == leading])
         return Waste(self.trace.strings[leading], count, total_ns, gain_ns, site)
 
 
-def launch_waste(trace: Trace, device: int) -> LaunchWaste:
-    rows = kernel_rows_in_window(trace, device)
-    kernels = _Kernels(trace, rows, steady_activity_ns(trace, trace.kernels.event[rows]))
+def launch_waste(trace: Trace, device: int, steps: Steps | None = None) -> LaunchWaste:
+    """The waste of a device. steps: None for all. What one kernel needs of others, as of those beside it, is looked up
+    in the whole window."""
+    rows, chosen = kernel_rows_in_window(trace, device), steps or find_steps(trace)
+    dur, within = steady_activity_ns(trace, trace.kernels.event[rows]), begin_in(trace, chosen, rows)
+    kernels = _Kernels(trace, rows, dur, chosen, within)
     return LaunchWaste(
         _small_grids(kernels),
         _small_tails(kernels),
         _conversions(kernels),
         _optimizer(kernels, device),
-        eager_attention(trace, device),
-        fusible_chains(trace, device),
-        device_copies(trace, device),
+        eager_attention(trace, device, chosen),
+        fusible_chains(trace, device, chosen),
+        device_copies(trace, device, chosen),
         bool(_named(kernels, WHOLE_UPDATE_KERNEL.search).any()),
         _double(kernels, device),
         _double_others(kernels),
         _update(kernels),
         _indexing(kernels),
+        _vectors(kernels),
     )
 
 
@@ -328,7 +358,7 @@ def _conversions(kernels: _Kernels) -> Waste:
 def _double(kernels: _Kernels, device: int) -> Waste | None:
     """Gain: the time x (1 - the peak of FP64 / that of FP32); all of it if the data sheet has no value."""
     trace, rows = kernels.trace, kernels.rows
-    chosen = eligibility(trace).double[rows]
+    chosen = eligibility(trace).double[rows] & kernels.within
     if not chosen.any():
         return None
     peaks = device_peaks(trace, device)
@@ -344,7 +374,7 @@ def _double_others(kernels: _Kernels) -> Waste | None:
         return None
     typed = values_at(trace.events.dtypes, kernel_origins(trace).op[rows])
     doubles = [each for each in distinct_in(typed[typed >= 0]).tolist() if _all_double(trace.inputs[each])]
-    chosen = is_in(typed, doubles) & ~eligibility(trace).eligible[rows]
+    chosen = is_in(typed, doubles) & ~eligibility(trace).eligible[rows] & kernels.within
     return kernels.waste(chosen, np.asarray(kernels.dur * 0.5, np.float64)) if chosen.any() else None
 
 
@@ -368,7 +398,7 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
     mine = kernel_phases(trace)[rows] == PHASES.index("optimizer")
     chosen = mine & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
     found = kernels.waste(chosen, kernels.dur.astype(np.float64))
-    return msgspec.structs.replace(found, gain_ns=_idle_in_optimizer(trace, device) / len(find_steps(trace).steps))
+    return msgspec.structs.replace(found, gain_ns=_idle_in_optimizer(kernels, device) / len(kernels.steps.steps))
 
 
 def _update(kernels: _Kernels) -> Waste:
@@ -381,16 +411,42 @@ def _update(kernels: _Kernels) -> Waste:
 def _indexing(kernels: _Kernels) -> Waste | None:
     """The sort before the sum belongs to the same op."""
     sums = _named(kernels, INDEXED_GRADIENT_KERNEL.search)
-    if not sums.any():
+    if not (sums & kernels.within).any():
         return None
     op = kernel_origins(kernels.trace).op[kernels.rows]
     return kernels.waste(sums | (op >= 0) & is_in(op, op[sums]), kernels.dur.astype(np.float64))
 
 
-def _idle_in_optimizer(trace: Trace, device: int) -> int:
-    steps = find_steps(trace)
-    idle = optimizer_updates(trace) - busy_intervals(trace, device)
-    return int(steps.overlap_ns(idle).sum())
+#: Short names of products of a matrix and a vector whose weights have 16 bits or more.
+_VECTOR_PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
+_OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
+
+
+def _vectors(kernels: _Kernels) -> VectorProducts | None:
+    trace, rows, steps = kernels.trace, kernels.rows[kernels.within], len(kernels.steps.steps)
+    event, short = trace.kernels.event[rows], kernel_names(trace)
+    mine = are_named(trace, event, lambda name: _VECTOR_PRODUCT.search(short[name]))
+    if not mine.any():
+        return None
+    dur, op, products = trace.events.dur_ns[event], kernel_op_names(trace, rows), find_products(trace)
+    inputs = np.array([*(each.work.rows if each.work else 0 for each in products.distinct), 0])[products.place[rows]]
+    attention = is_in(op, [row for row in distinct_in(op[op >= 0]).tolist() if trace.strings[row] in _OF_ATTENTION])
+    total, known, one, attends, named = (
+        int(dur[which].sum()) for which in (mine, mine & (inputs > 0), mine & (inputs == 1), attention, op >= 0)
+    )
+    return VectorProducts(
+        share=total / max(1, int(dur.sum())),
+        count=int(mine.sum()) / steps,
+        total_ns=total / steps,
+        one_row=one / known if 2 * known > total else None,
+        attention_ns=attends / steps,
+        named_ns=named / steps,
+    )
+
+
+def _idle_in_optimizer(kernels: _Kernels, device: int) -> int:
+    idle = optimizer_updates(kernels.trace) - busy_intervals(kernels.trace, device)
+    return int(kernels.steps.overlap_ns(idle).sum())
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:

@@ -20,6 +20,7 @@ from tb_steptime.text import Quantity, Reason, Unit, ns
 from tb_steptime.trace.groups import Groups, exact_sums
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.ops import NO_OP_WORDS, NoOp, kernel_op_names
+from tb_steptime.trace.steps import Steps
 from tb_steptime.trace.table import Int64, is_in
 
 _MATMUL_LIKE = BINS.index("matmul_like")
@@ -100,9 +101,10 @@ class Opportunities(msgspec.Struct, frozen=True):
     more_gain_ns: int
 
 
-def opportunities(trace: Trace, device: int) -> Opportunities:
-    """The device's matmul-like kernels that are not on tensor cores; most gain first, then most time."""
-    rows = kernel_rows_in_window(trace, device)
+def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Opportunities:
+    """The device's matmul-like kernels that are not on tensor cores; most gain first, then most time. steps: those in
+    which the kernels start; None for the whole window."""
+    rows = kernel_rows_in_window(trace, device, steps)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
     found, products = eligibility(trace), find_products(trace)
     groups = Groups.of(

@@ -29,7 +29,7 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, kernel_answers, kernel_
 from tb_steptime.text import Reason, count
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import Int64, distinct_in, is_in
 
 #: A product is slow below this share of its attainable rate: tiles, clocks and caches explain smaller differences.
@@ -96,22 +96,31 @@ class _Group(msgspec.Struct, frozen=True, eq=False):
         return self.total_ns / self.calls
 
 
-def product_rates(trace: Trace, device: int) -> ProductRates:
-    """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes."""
+def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> ProductRates:
+    """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes. steps: those
+    whose products count; None for all. The best rates are those of all steps, as they show what the device can do."""
     known, peaks = trace.devices.get(device), device_peaks(trace, device)
     if known is None or peaks is None:
         return ProductRates([], {}, {})
-    groups = _groups(trace, device)
+    rows = _chosen(trace, device)
+    groups = _groups(trace, rows)
     types = {group.work.dtype: peak_rate(peaks, group.work.dtype) for group in groups}
     chips = {dtype: Chip(peak, peaks.memory, known.sm_count) for dtype, peak in types.items() if peak is not None}
     best = _best(groups, chips)
-    rows = [_rate(trace, group, best, chips.get(group.work.dtype)) for group in groups]
-    rows.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.site.op or "", row.site.shapes or ""))
-    return ProductRates(rows[:RATE_ROWS], best, {dtype: chip.peak for dtype, chip in chips.items()})
+    if steps is not None:
+        groups = _groups(trace, rows[steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0])
+    found = [_rate(trace, group, best, chips.get(group.work.dtype)) for group in groups]
+    found.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.site.op or "", row.site.shapes or ""))
+    return ProductRates(found[:RATE_ROWS], best, {dtype: chip.peak for dtype, chip in chips.items()})
 
 
-def _groups(trace: Trace, device: int) -> list[_Group]:
-    rows = _chosen(trace, device)
+def slow_products(trace: Trace, device: int, steps: Steps) -> ProductRates:
+    """The same of slow products in these steps alone."""
+    rates = product_rates(trace, device, steps)
+    return msgspec.structs.replace(rates, rows=[row for row in rates.rows if row.slow])
+
+
+def _groups(trace: Trace, rows: Int64) -> list[_Group]:
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event]
     alike, groups = Groups.of(products.place[rows]), []
     for number in range(len(alike)):

@@ -71,11 +71,21 @@ class IncludedTrends(msgspec.Struct, frozen=True):
     of_one: dict[str, TrendsTexts]
 
 
+class Place(msgspec.Struct, frozen=True):
+    """What the reader who saves a report sees. address: the keys and values of the tab's address. compared: the ids of
+    base and candidate, None where nothing is compared."""
+
+    address: dict[str, str] = {}
+    compared: tuple[str, str] | None = None
+
+
 class IncludedAnswers(msgspec.Struct, frozen=True):
-    """pages: by span id, then view id. chain: of the runs in chain_runs, which are the newest where there are many.
-    jobs, waits: of each job, with the ids of its spans. keeps_paths: whether a summary was written with whole paths."""
+    """place: keys and values of the address at which the report opens; none: at its first view. pages: by span id, then
+    view id. chain: of the runs in chain_runs, which are the newest where there are many. jobs, waits: of each job, with
+    the ids of its spans. keeps_paths: whether a summary was written with whole paths."""
 
     written_ms: int
+    place: dict[str, str]
     index: Index
     catalogue: Catalogue
     pages: dict[str, dict[ViewId, SpanPage]]
@@ -90,19 +100,26 @@ class IncludedAnswers(msgspec.Struct, frozen=True):
     keeps_paths: bool
 
 
-def included_answers(store: Store, scalars: JobScalars | None = None, tried: Collection[str] = ()) -> IncludedAnswers:
+_FIRST_VIEW = Place()
+
+
+def included_answers(
+    store: Store, scalars: JobScalars | None = None, tried: Collection[str] = (), place: Place = _FIRST_VIEW
+) -> IncludedAnswers:
     """Collects the answers about all spans that are read so far; the others are marked as not read. scalars: the source
-    of the job's own scalars. tried: the cards to tick; without any, the first ones of each span that can be ticked."""
+    of the job's own scalars. tried: the cards to tick; without any, the first ones of each span that can be ticked.
+    place: where the report opens; the pair that is compared there is included."""
     index = _settled_index(store.index(work=False))
     spans = [span for span in store.directory.spans()[1] if span.measured]
     runs, jobs = chain_names(spans), jobs_of(store, spans)
     return IncludedAnswers(
         written_ms=round(1000 * time.time()),
+        place=place.address,
         index=index,
         catalogue=catalogue(),
         pages={span.found.id: dict(_pages(store, span, tried)) for span in spans},
         trends=_trends(store, [run.name for run in index.runs]),
-        pairs=[page for base, other in pairs_of(spans) if (page := _pair(store, base, other)) is not None],
+        pairs=list(_pairs(store, spans, place.compared)),
         chain=store.chain(SpanNames(runs), work=False),
         chain_runs=runs,
         jobs=jobs,
@@ -160,6 +177,24 @@ def _trends(store: Store, runs: Sequence[str]) -> IncludedTrends:
 def _texts(store: Store, runs: Sequence[str], focus: str | None) -> TrendsTexts:
     page = store.trends(SpanNames(runs), TrendsRequest(focus, strips=0), work=False)
     return TrendsTexts(page.headline, dict(page.titles))
+
+
+def _pairs(store: Store, spans: Sequence[ServedSpan], compared: tuple[str, str] | None) -> Iterator[ComparePage]:
+    """Yields the pairs of a report, and the one that is compared where it is none of them."""
+    included = False
+    for pair in pairs_of(spans):
+        if (page := _pair(store, *pair)) is not None:
+            yield page
+            included |= compared is not None and _is_of(page, *compared)
+    by_id = {span.found.id: span for span in spans}
+    if compared is None or included or not by_id.keys() >= set(compared):
+        return
+    if (page := _pair(store, *(by_id[id] for id in compared))) is not None:
+        yield page
+
+
+def _is_of(page: ComparePage, base: str, candidate: str) -> bool:
+    return base in page.base.spans and candidate in page.candidate.spans
 
 
 def _pair(store: Store, base: ServedSpan, candidate: ServedSpan) -> ComparePage | None:

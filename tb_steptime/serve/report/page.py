@@ -40,7 +40,7 @@ from tb_steptime.ingest.private_paths import passed_on, replaced
 from tb_steptime.ingest.states import Problem
 from tb_steptime.serve.bundle import report_program
 from tb_steptime.serve.report.extras import IncludedEvents, IncludedExtras, IncludedFlames
-from tb_steptime.serve.report.included import IncludedAnswers, included_answers
+from tb_steptime.serve.report.included import IncludedAnswers, Place, included_answers
 from tb_steptime.serve.scalars import JobScalars
 from tb_steptime.serve.served import SpanFailed
 from tb_steptime.serve.store import Store
@@ -167,11 +167,11 @@ def _compressed(content: Json) -> bytes:
     return gzip.compress(msgspec.json.encode(pack(content)), 9, mtime=0)
 
 
-def report_file(store: Store, scalars: JobScalars) -> IO[bytes]:
-    """Writes the report of all spans read so far into a temporary file, which is deleted when it is closed. Raises
-    SpanFailed where the front end was not built."""
+def report_file(store: Store, scalars: JobScalars, place: Place) -> IO[bytes]:
+    """Writes the report of all spans read so far into a temporary file, which is deleted when it is closed. place:
+    where it opens. Raises SpanFailed where the front end was not built."""
     try:
-        page = report_page(included_answers(store, scalars))
+        page = report_page(included_answers(store, scalars, place=place))
     except NoProgramError as error:
         raise SpanFailed(Problem(error.problem, error.path, error.hint)) from None
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it

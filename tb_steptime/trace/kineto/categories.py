@@ -70,6 +70,9 @@ _BY_NAME = {
 #: What these exports write for each kernel of an op, with the maker's word; PyTorch 2 leaves out the kernels.
 _ARROW = re.compile(rb'"cat": *"(cpu_to_\w+)"')
 
+#: Categories in profiles of ONNX Runtime, which gives kernels the category that PyTorch gave them in 2021: "Kernel".
+_OF_ONNX_RUNTIME = {"Session", "Node"}
+
 #: Host-side marks, recognised by name: in 2021 they had the category of an op.
 _MARKS = (
     "ProfilerStep#",
@@ -102,6 +105,16 @@ def category_of(category: object, name: str, process: object) -> object:
     if category is not None or not isinstance(process, str) or process.lower() != _OPS_PROCESS:
         return category
     return next((found_category for found_category, names in _BY_NAME.items() if names.match(name)), "cpu_op") or None
+
+
+def are_foreign(kinds: Iterable[int], categories: Iterable[object]) -> bool:
+    """Whether no event with these kinds and categories is one of torch.profiler.
+
+    >>> are_foreign([Kind.KERNEL, Kind.OTHER], ["Session", "Node", "Kernel"]), are_foreign([Kind.KERNEL], ["Kernel"])
+    (True, False)
+    """
+    known = set(kinds) - {Kind.OTHER, LEFT_OUT}
+    return not known or (known == {Kind.KERNEL} and set(categories) >= _OF_ONNX_RUNTIME)
 
 
 def arrows_to_devices(text: bytes) -> set[str]:

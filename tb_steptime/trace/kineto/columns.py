@@ -147,6 +147,7 @@ class Columns:
         """Reset the counts for another part of the file. Labels and texts keep their numbers."""
         self.pairs = Pairs()
         self.thread_names: dict[tuple[str, str], str] = {}
+        self.labels_gpus = False
         self.timeless_count = 0
         self.took_2021 = False
         self.memory.refused = []
@@ -389,6 +390,8 @@ class Columns:
         name = row.args.name if row.args else None
         if isinstance(name, str) and row.name == "thread_name":
             self.thread_names[_text(row.pid), _text(row.tid)] = name
+        elif row.args and row.name == "process_labels":
+            self.labels_gpus |= str(row.args.labels).startswith("GPU ")
 
     def _begin(self, row: Begin) -> None:
         time, first = time_ns(row.ts), len(self)

@@ -71,7 +71,7 @@ class Metadata:
         listed = self._values.get("deviceProperties")
         return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
-    def job(self, accelerator: str, kernels_left_out: bool) -> Job:
+    def job(self, accelerator: str, kernels_left_out: bool, labels_gpus: bool) -> Job:
         group = self._values.get("distributedInfo")
         group = group if isinstance(group, dict) else {}
         simulated = self._values.get("tb_steptime_simulated")
@@ -84,6 +84,7 @@ class Metadata:
             simulated=simulated if isinstance(simulated, str) else None,
             accelerator=accelerator,
             kernels_left_out=kernels_left_out,
+            labels_gpus=labels_gpus,
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
             sliced_from_ns=self._sliced_from_ns(),
             groups=_process_groups(group.get("pg_config")),

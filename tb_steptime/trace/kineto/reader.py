@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.allocator import give_back_large_blocks
-from tb_steptime.trace.kineto.categories import LEFT_OUT, accelerator_of, leaves_kernels_out
+from tb_steptime.trace.kineto.categories import accelerator_of, are_foreign, leaves_kernels_out
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals, several_processes
@@ -24,7 +24,7 @@ from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
 from tb_steptime.trace.quality import repaired
-from tb_steptime.trace.table import Bool, Kind, StringTable
+from tb_steptime.trace.table import Bool, StringTable
 
 _EXPORT = "Export it with torch.profiler's tensorboard_trace_handler or export_chrome_trace."
 _RECORD_IT = "Record with torch.profiler.profile, and call export_chrome_trace of that profiler."
@@ -161,7 +161,7 @@ class TraceBuilder(msgspec.Struct):
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
-            job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories)),
+            job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories), columns.labels_gpus),
             notes=(
                 *notes_of(self._whole_damage(tables, strings)),
                 *refusals(columns.memory.refused),
@@ -210,8 +210,9 @@ class TraceBuilder(msgspec.Struct):
         if not self.every_event:
             return None
         if len(self.events.columns):
-            unread = set(self.events.columns.labels.kinds) <= {Kind.OTHER, LEFT_OUT}
-            return ("No event is of a kind that torch.profiler writes", _RECORD_IT) if unread else None
+            labels = self.events.columns.labels
+            foreign = are_foreign(labels.kinds, labels.categories)
+            return ("No event is of a kind that torch.profiler writes", _RECORD_IT) if foreign else None
         if not outline.has_events and outline.whole:
             return "The file has no traceEvents", f"It is no profiler trace. {_EXPORT}"
         if not outline.whole:

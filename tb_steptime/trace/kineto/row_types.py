@@ -140,6 +140,7 @@ class Instant(msgspec.Struct, gc=False, tag_field="ph", tag="i"):
 
 class MetaArgs(msgspec.Struct, gc=False):
     name: Any = None
+    labels: Any = None
 
 
 class Meta(msgspec.Struct, gc=False, tag_field="ph", tag="M"):

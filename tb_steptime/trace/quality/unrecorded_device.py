@@ -1,8 +1,9 @@
 """Detects a device that the recording does not show: the host waits for it, launches on it, or has its tensors there.
 
 arrows from ops to kernels                            exports of the autograd profiler leave the kernels out
-calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it; or all of
-                                                      them were captured into graphs, and none of these was launched
+calls of a runtime that launch, and no work of them   the GPU was to be recorded: another profiler had it, or as in WSL
+                                                      its work is not shown to this one; or all of them were captured
+                                                      into graphs, and none of these was launched
 memory rows of another device than the CPU            the tensors live there
 an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
 ops that only Metal has (MPS)                         the profiler records no work there, whatever is asked for
@@ -22,7 +23,7 @@ import numpy as np
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
-from tb_steptime.trace.ops import SYNC_DEVICE_CALL
+from tb_steptime.trace.ops import SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.quality.lost_launches import in_captures
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
@@ -110,8 +111,11 @@ def accelerator(trace: Trace) -> str:
     return unseen.name if unseen is not None and of_memory else trace.job.accelerator
 
 
+_LAUNCHES = expression(r"Launch|Memcpy").search
+
+
 def _launches(trace: Trace) -> UnseenDevice | None:
-    calls = rows_named(trace, CALL_KINDS, lambda name: "Launch" in name or "Memcpy" in name)
+    calls = rows_named(trace, CALL_KINDS, _LAUNCHES)
     captured = in_captures(trace, calls)
     run = calls[~captured]
     if not len(run) and len(calls):
@@ -217,6 +221,12 @@ def unread_findings(trace: Trace) -> list[Finding]:
     return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", len(rows), share, values)]
 
 
+def _waits_behind(trace: Trace) -> bool:
+    """Whether a call waits for the device behind the first launch: then work ran while it was recorded."""
+    launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
+    return bool(trace.events.start_ns[waits].max(initial=-1) > trace.events.start_ns[launches].min())
+
+
 def _name(trace: Trace, rows: Int64) -> str:
     return trace.name_of(rows[0]) if len(rows) else ""
 
@@ -230,18 +240,9 @@ def device_findings(trace: Trace) -> list[Finding]:
         return []
     values = {"count": count(unseen.count), "name": text(unseen.name), "longest": ns(unseen.longest_ns or None)}
     if unseen.by == "launches":
-        share = fraction(1.0)
-        return [
-            Finding(
-                "work_not_recorded",
-                "said",
-                ("gpu_time", "launches"),
-                "none",
-                unseen.count,
-                1.0,
-                values | {"share": share},
-            )
-        ]
+        id = "work_ran_unrecorded" if _waits_behind(trace) else "work_not_recorded"
+        values |= {"share": fraction(1.0)}
+        return [Finding(id, "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)]
     if unseen.by == "captures":
         return [Finding("only_captures", "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)]
     id = "work_on_mps" if unseen.by == "mps" else f"device_unseen_by_{unseen.by}"

@@ -50,8 +50,9 @@ _PROFILER_STEP = expression(r"(?:.*/)?torch/profiler/profiler\.py\(\d+\): step$"
 _OF_LIBRARIES = expression(
     r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
 )
-#: The range that vLLM writes around each step, with the numbers of requests and tokens.
-_SERVING_STEP = expression(r"execute_(?:\d+_)?(?:new|context|model)")
+#: The range that vLLM writes around each step, with the numbers of requests and tokens, and that of SGLang, with the
+#: mode and the batch size: "step[DECODE bs=16]". Prefill and decoding have different names, but both are steps.
+_SERVING_STEP = expression(r"execute_(?:\d+_)?(?:new|context|model)|step\[[A-Z_]+ ")
 #: Ops that choose the next token, or the class of each image, at the end of a forward pass; no layer uses them.
 _CHOICE = expression(r"aten::(argmax|multinomial)$")
 _COMPILED = expression(r"Torch-Compiled Region|(?:## Call )?CompiledFxGraph")

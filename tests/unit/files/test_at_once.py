@@ -7,6 +7,7 @@ import pytest
 
 from tb_steptime.files.paths import answers
 from tb_steptime.files.remote import RemotePath
+from tests.drawn.stores import PATIENCE_SECONDS
 
 
 def test_files_of_a_store_wait_together_and_others_one_after_the_other():
@@ -14,7 +15,7 @@ def test_files_of_a_store_wait_together_and_others_one_after_the_other():
 
     def ask(path):
         if isinstance(path, RemotePath):
-            together.wait(10)
+            together.wait(PATIENCE_SECONDS)
         return str(path)
 
     paths = [RemotePath("s3://b/1"), Path("x"), RemotePath("s3://b/2"), Path("y"), RemotePath("s3://b/3")]

@@ -15,8 +15,9 @@ from tb_steptime.ingest.names import Place
 TRACE, OTHER = '{"schemaVersion": 1, "traceEvents": []}', '{"name": "x"}'
 NAMES = ("a.1.pt.trace.json", "a.2.pt.trace.json.gz", "own.json", "a.1.pt.trace.json.steptime", "a.l0.main.loader", "x")
 FOLDERS = ("", "run", "run/deep", "other")
-#: Replaces a constant of seconds so that the test need not wait; longer than a clock tick of any file system here.
-COARSE_SECONDS = 0.012
+#: Replaces a constant of seconds so that the test need not wait; longer than a tick of the clock that dates files. On a
+#: busy virtual machine that clock has been seen to stand still for 13 ms.
+COARSE_SECONDS = 0.02
 
 
 @pytest.fixture
@@ -25,8 +26,17 @@ def logs(tmp_path, monkeypatch):
     return tmp_path / "logs"
 
 
-def settle():
-    time.sleep(1.2 * COARSE_SECONDS)
+def settle(logs):
+    """Waits until what changes from now on has a later date by the clock that dates files."""
+    clock = logs.with_name("clock")
+
+    def now():
+        clock.write_bytes(b"")
+        return clock.stat().st_mtime_ns
+
+    begun = now()
+    while now() - begun <= 1.2e9 * COARSE_SECONDS:
+        time.sleep(0.002)
 
 
 def places(logs):
@@ -113,7 +123,7 @@ def test_a_later_scan_finds_what_a_first_one_would(logs, seed):
         for _ in range(dice.randrange(1, 4)):
             change(logs, dice)
         if dice.random() < 0.7:
-            settle()
+            settle(logs)
         assert again.scan() == Discovery(places(logs)).scan()
 
 
@@ -124,10 +134,10 @@ def test_quiet_folders_of_a_large_tree_are_looked_at_in_turn(logs, monkeypatch):
     monkeypatch.setattr(listing, "RELIST_TURNS", 10**9)
     for run in range(20):
         create_run(logs, run)
-    settle()
+    settle(logs)
     again = Discovery(places(logs))
     again.scan()
-    settle()
+    settle(logs)
     for run in range(20):
         (logs / f"r{run}" / NAMES[0]).write_text(TRACE + "more")
     scans = [again.scan() for _ in range(listing.MOST_TURNS)]
@@ -164,7 +174,7 @@ def test_what_did_not_change_is_neither_listed_nor_made_again(logs, monkeypatch)
     monkeypatch.setattr(listing, "RELIST_TURNS", 10**9)
     for run in range(3):
         create_run(logs, run)
-    settle()
+    settle(logs)
     again = Discovery(places(logs))
     first = again.scan()
     monkeypatch.setattr(os, "scandir", lambda path: pytest.fail(f"{path} is listed again"))
@@ -174,7 +184,7 @@ def test_what_did_not_change_is_neither_listed_nor_made_again(logs, monkeypatch)
 def test_after_a_pause_everything_is_listed_again(logs, monkeypatch):
     monkeypatch.setattr(listing, "RELIST_TURNS", 10**9)
     create_run(logs, 0)
-    settle()
+    settle(logs)
     again = Discovery(places(logs))
     again.scan()
     listed = []

@@ -29,7 +29,7 @@ def judged(trace: Trace) -> tuple[Facts, Judgement]:
 def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
     """For each quantity, its share of the mean step from every place of the tab that shows it."""
     overview, host, sidebar = facts.overview, facts.host, judgement.sidebar
-    whole, loading = overview.mean_duration_ns, facts.data_loading.mean
+    whole, loading = overview.mean_duration_ns, facts.data_loading_as_recorded.mean
     tiles = {tile.metric: tile.value for tile in [*overview.tiles, *host.tiles]}
     exposed_ns = tiles["data_loading_exposed"]
     found = {
@@ -41,7 +41,7 @@ def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
         ],
         "kernel time that could use tensor cores": [
             sidebar["tensor_cores"].share,
-            *(ns / whole for ns in [facts.figure("matmul_like_time")] if ns is not None),
+            *(ns / whole for ns in [facts.figure_as_recorded("matmul_like_time")] if ns is not None),
         ],
         "waits for the host": [sidebar["host"].share, tiles["host_bound_share"]],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_steptime.analyses.quality import notes
+from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Trace
@@ -91,3 +92,28 @@ def test_a_recording_of_captures_alone_lost_no_work(captured: bool):
     assert ("`prof.stop()`" in advice(trace)) is not captured
     assert "Record the GPU, too" not in advice(trace)
     assert [note.id for note in notes(trace) if note.id.startswith("cpu_")] == []
+
+
+@pytest.mark.parametrize(
+    ("calls", "waits", "title"),
+    [
+        ("k.f.m", 2_800, "Shorten what the CPU computes for the GPU"),
+        ("k.m.f", 0, "Check for other processes on the GPU"),  # the function is behind the work that waits
+        ("k...m", 0, "Check for other processes on the GPU"),
+    ],
+)
+@pytest.mark.parametrize("call", ["cudaLaunchHostFunc", "hipLaunchHostFunc", "cudaStreamAddCallback"])
+def test_work_behind_a_function_of_the_cpu_waits_for_no_other_process(call: str, calls: str, waits: int, title: str):
+    """Two kernels a step. The second one waits for 2.8 ms after it was launched."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 40 for step in range(4))} |
+        runtime  | {f"{calls}{'.' * 35}" * 4} |
+        kernel 7 | {f".kk{'.' * 30}{'m' * 7}" * 4} |""",
+        calls={"f": call},
+        cell_ns=MS // 10,
+    )
+    assert behind_host_functions_ns(trace, 0) == waits * 1_000
+    judgement = judged(trace)
+    assert plain(next(each.title for each in judgement.insights if each.id == "unrecorded_work")) == title
+    assert ("functions of the CPU" in judgement.verdict.text.template) is (waits > 0)

@@ -174,6 +174,11 @@ def test_where_it_runs(drawing, names, devices, expected):
     assert astuple(where_it_runs(timeline(drawing, names=names, devices=devices))) == expected
 
 
+@pytest.mark.parametrize(("labels_gpus", "device"), [(False, "cpu"), (True, "unknown")])
+def test_a_profiler_that_found_a_gpu_may_not_have_been_asked_to_record_it(labels_gpus, device):
+    assert where_it_runs(timeline("op | aaaa |", job=Job(labels_gpus=labels_gpus))).device == device
+
+
 @pytest.mark.parametrize(
     ("call", "device"), [("cudaGetDeviceCount", "cpu"), ("cudaDeviceSynchronize", "cpu"), ("cudaLaunchKernel", "gpu")]
 )

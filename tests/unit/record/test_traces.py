@@ -12,6 +12,7 @@ import pytest
 
 from tb_steptime.record import profiling
 from tb_steptime.record.profiling import TraceWriter
+from tests.drawn.stores import PATIENCE_SECONDS
 
 TEXT = '{"traceEvents": []}'
 
@@ -45,7 +46,7 @@ def test_a_trace_appears_when_it_is_complete_and_the_training_does_not_wait_for_
     go_on = threading.Event()
 
     def copied(source, target, length):
-        go_on.wait(20)
+        go_on.wait(PATIENCE_SECONDS)
         target.write(source.read())
 
     monkeypatch.setattr(profiling.shutil, "copyfileobj", copied)

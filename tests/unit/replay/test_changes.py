@@ -142,6 +142,23 @@ def test_a_step_without_kernels_is_no_graph(ran: str, gains: bool):
     assert (found.changes[0].gain_ns > 0) is gains
 
 
+@pytest.mark.parametrize(("cells", "gain"), [(9, 11), (10, 2)])
+def test_an_op_that_computes_on_the_cpu_is_in_no_graph(cells: int, gain: int):
+    """Of cells of 10 us. Such an op takes at least 100 us, and makes no call; the one behind it launches a kernel."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * (cells + 4) for step in range(3))} |
+        op       | {f"{'r' * cells}.oo." * 3} |
+        runtime  | {f"{'.' * cells}..k." * 3} |
+        kernel 7 | {f"{'.' * cells}...k" * 3} |""",
+        names={"r": "aten::normal_", "o": "aten::mm"},
+        cell_ns=10_000,
+    )
+    found = what_if(trace, ["launch_graphs"])
+    assert found is not None
+    assert found.changes[0].gain_ns == gain * 10_000
+
+
 @pytest.mark.parametrize(("work", "gains"), [("mm", [0, 0]), ("aa", [20_000, 20_000])], ids=["the same", "other work"])
 def test_graphs_that_are_captured_again_are_not_launched_faster(work: str, gains: list[int]):
     """The second capture is of work that has run as a graph, or of other work."""

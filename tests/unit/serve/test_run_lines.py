@@ -47,21 +47,32 @@ def test_a_line_says_how_many_processes_of_its_run_do_other_work(spans, second, 
     assert (line.worker, line.others) == ("cpu_baseline", others)
 
 
-def test_a_line_is_of_the_newest_span_and_its_trend_of_all(spans):
-    (line,) = (
-        RunLines(CachedResults(), Jobs()).page([s for s in spans if s.found.run == RUNS[0]], budget_seconds=600).lines
-    )
-    of_run = [span for span in spans if span.found.run == RUNS[0]]
-    assert (line.span, line.number) == (of_run[-1].found.id, of_run[-1].found.number)
+def _first_card(measured):
+    return next((card for card in judge(measured.results).insights if card.gain_ns > 0), None)
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_line_is_of_the_span_whose_card_it_has_else_of_the_newest_and_its_trend_of_all(spans, run, newest_first):
+    of_run = [span for span in spans if span.found.run == run][:: -1 if newest_first else 1]
+    (line,) = RunLines(CachedResults(), Jobs()).page(of_run, budget_seconds=600).lines
+    (shown,) = (span for span in of_run if span.found.id == line.span)
+    card = _first_card(shown.measured)
+    if card is None:
+        assert shown is of_run[-1]
+    said = (card.title, card.gain_ns, card.gain_fraction) if card else (None, 0, 0.0)
+    assert (line.fix, line.gain_ns, line.gain_fraction) == said
+    assert line.number == shown.found.number
+    assert line.step_ns == shown.measured.facts.mean_step_ns == sum(msgspec.structs.astuple(line.parts_ns))
+    assert line.bound == judge(shown.measured.results).verdict.bound
     assert line.trend_ns == [span.measured.facts.mean_step_ns for span in of_run]
-    assert line.step_ns == line.trend_ns[-1] == sum(msgspec.structs.astuple(line.parts_ns))
 
 
 def test_a_line_has_the_one_recommendation_of_its_spans(spans):
     lines = RunLines(CachedResults(), Jobs()).page(spans, budget_seconds=600).lines
     for line in lines:
         of_run = [span.measured for span in spans if span.found.run == line.run]
-        firsts = [next((card for card in judge(each.results).insights if card.gain_ns > 0), None) for each in of_run]
+        firsts = [_first_card(each) for each in of_run]
         advice = run_advice(
             [span_advice(*each) for each in zip(firsts, (each.results for each in of_run), strict=True)]
         )
@@ -87,6 +98,8 @@ def test_the_line_of_a_job_has_the_first_card_of_the_job():
         fixes.append((line.fix, line.gain_ns))
     cards = judge_job(Jobs().get(find_job(spans[0], spans)).ranks)
     assert fixes[-1] == (cards[0].title, cards[0].gain_ns) != fixes[0]
+    # the step is the one of which the gain is a share
+    assert line.gain_fraction == cards[0].gain_fraction == pytest.approx(line.gain_ns / line.step_ns)
     assert line.agreement is None
 
 

@@ -297,6 +297,7 @@ def test_a_kernel(step):
         start_ns=8 * US,
         end_ns=13 * US,
         facts=[
+            EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
             EventFact("Duration", ns(5 * US)),
             EventFact("Since its launch call", ns(3 * US)),
             EventFact("Phase", text("Forward: model")),
@@ -310,7 +311,6 @@ def test_a_kernel(step):
             EventFact("Est. occupancy", fraction(0.25)),
             EventFact("On tensor cores", text("No: FP32 matrix product on CUDA cores")),
             EventFact("Step", text("5")),
-            EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         ],
         links=[
             link(step, "Launched by", "cudaLaunchKernel"),
@@ -336,11 +336,11 @@ def test_a_kernel(step):
 def test_a_launch_call(step):
     facts = detail(step, "cudaLaunchKernel")
     assert facts.facts == [
+        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Duration", ns(US)),
         EventFact("Until its work starts", ns(3 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
-        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
     ]
     assert facts.links == [
         link(step, "Launches", "volta_sgemm_64x64_nt"),
@@ -353,6 +353,7 @@ def test_a_launch_call(step):
 def test_an_op(step):
     facts = detail(step, "aten::addmm")
     assert facts.facts == [
+        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Duration", ns(3 * US)),
         EventFact("Self time", ns(3 * US)),
         EventFact("In runtime calls", ns(US)),
@@ -360,13 +361,12 @@ def test_an_op(step):
         EventFact("Device time of what it launches", ns(5 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
-        EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Input shapes", text("[[8,4],[4,2]]")),
         EventFact("Input types", text('["float","float"]')),
     ]
     assert facts.links == [link(step, "In op", "aten::linear")]
     outer = detail(step, "aten::linear")
-    assert outer.facts[1] == EventFact("Self time", ns(3 * US))
+    assert outer.facts[1:3] == [EventFact("Duration", ns(6 * US)), EventFact("Self time", ns(3 * US))]
     assert outer.links == [link(step, "In", "train.py(54): step")]
 
 

@@ -143,6 +143,15 @@ def test_an_inference_begins_a_step_with_each_call_of_its_model(line, names, evi
     assert shown_by(trace) == (3, evidence)
 
 
+def test_prefill_and_decoding_of_a_server_are_steps_however_little_of_the_time_their_ranges_cover():
+    trace = timeline("""
+        user step[EXTEND bs=1 toks=8] | mm.................. |
+        user step[DECODE bs=1]        | .....mm...mm...mm... |
+        op                            | ab...ab...ab...ab... |""")
+    assert windows(trace) == [("1", 0, 5_000), ("2", 5_000, 10_000), ("3", 10_000, 15_000), ("4", 15_000, 17_000)]
+    assert shown_by(trace) == (4, "step[DECODE bs=1]")
+
+
 def test_compiled_code_begins_steps_however_little_of_the_time_it_covers():
     """The backward pass runs on a thread of its own, and the first call compiles."""
     trace = timeline(

@@ -177,6 +177,19 @@ def test_the_autograd_profiler_gives_events_no_category(
 
 
 @pytest.mark.parametrize("pure", ["0", "1"])
+@pytest.mark.parametrize(("labels", "gpus"), [(["CPU"], False), (["CPU", "GPU 0", "GPU 1"], True), ([None, 3], False)])
+def test_processes_are_labelled_after_the_gpus_that_the_profiler_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, labels: list[object], gpus: bool
+) -> None:
+    monkeypatch.setenv(PURE, pure)
+    rows = [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": of}} for pid, of in enumerate(labels)]
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 1.0, "dur": 2.0}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": [op, *rows]}))
+    assert read_trace(path).job.labels_gpus == gpus
+
+
+@pytest.mark.parametrize("pure", ["0", "1"])
 def test_the_autograd_profiler_draws_arrows_to_kernels_that_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str
 ) -> None:
@@ -834,6 +847,29 @@ def test_a_size_that_no_memory_has_is_no_size(tmp_path: Path) -> None:
     sizes = ", ".join(event % size for size in (2**62, 8, -(10**30)))
     (tmp_path / "sizes.json").write_text(f'{{"traceEvents": [{op}, {sizes}]}}')
     assert read_trace(tmp_path / "sizes.json").memory.bytes.tolist() == [8]
+
+
+@pytest.mark.parametrize(
+    ("categories", "foreign"),
+    [
+        (["Session", "Node", "Kernel"], True),
+        (["Session", "Node", "Kernel", "Operator"], False),
+        (["Node", "Kernel"], False),
+        (["Runtime", "Kernel"], False),
+    ],
+)
+def test_a_profile_of_onnx_runtime_is_refused_for_all_its_kernels(
+    tmp_path: Path, categories: list[str], foreign: bool
+) -> None:
+    event = {"ph": "X", "name": "f", "pid": 1, "tid": 1, "dur": 2}
+    rows = [event | {"cat": each, "ts": 5 * place} for place, each in enumerate(categories)]
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(rows))
+    if foreign:
+        with pytest.raises(TraceError, match=r"No event is of a kind that torch\.profiler writes"):
+            read_trace(path)
+    else:
+        assert len(read_trace(path).events) == len(categories)
 
 
 @pytest.mark.parametrize("category", ["kernel", "Cpu"])

@@ -7,7 +7,6 @@ import mmap
 import os
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +26,7 @@ from tb_steptime.trace.table import StackTable
 from tests import TRACES
 from tests.drawn.real_traces import real_trace
 from tests.drawn.same_trace import differences
+from tests.drawn.stores import until
 
 FILES = sorted(TRACES.glob("kineto_*.json")) + sorted(TRACES.glob("*alloc*.json"))
 
@@ -144,20 +144,15 @@ def test_what_was_read_leaves_the_memory(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is in memory")
 def test_in_a_block_it_leaves_the_memory_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Within the block, after each of many reads there is a moment in which no part of the column is in memory."""
-    disk, threads = ColumnsOnDisk(), threading.active_count()
+    disk, threads = ColumnsOnDisk(), set(threading.enumerate())
     column = disk.keep(np.arange(32 << 17))
     before, total = on_disk._mapped_bytes(), column.sum()
     monkeypatch.setattr(on_disk, "_MOST_BYTES_WITHIN", before + (8 << 20))
     with disk.bounded():
         for _ in range(3):
             assert column.sum() == total
-            for _ in range(1_000):
-                if on_disk._mapped_bytes() - before < 8 << 20:
-                    break
-                time.sleep(0.01)
-            else:
-                pytest.fail("it is in memory after ten seconds")
-    assert threading.active_count() == threads
+            until(lambda: on_disk._mapped_bytes() - before < 8 << 20)
+    assert set(threading.enumerate()) <= threads
     assert column.sum() == total
 
 

@@ -132,6 +132,7 @@ def test_whoever_reads_which_part_the_trace_is_the_same(suffix: str, data: st.Da
         "allocation": {"ph": "i", "name": "[memory]", "tid": 9, "args": {"Bytes": 64, "Addr": 1, "Device Id": 0}},
         "kernel": {"cat": "kernel", "args": {"device": 0, "stream": 7, "correlation": 5, "grid": [2, 1, 1]}},
         "track": {"ph": "M", "name": "thread_name", "args": {"name": "main"}},
+        "device": {"ph": "M", "name": "process_labels", "args": {"labels": "GPU 0"}},
         "numbers in strings": {"dur": "7"},
         "no number": {"dur": None},
         "late": {"ts": 2.0**43 + 0.5},

@@ -190,15 +190,20 @@ function AxisY({ ticks, scale, frame, tickY }: Drawn) {
   return <ValueGrid ticks={ticks} y={y} left={frame.left} right={frame.right} unit={scale.unit} />;
 }
 
-/** The values above the end of the axis: the line at which they are drawn, and the text that names them. */
+/**
+ * The values above the end of the axis: the line at which they are drawn, and the text that names them. A small picture
+ * has no room for a label above that of the last tick.
+ */
 function AxisEnd({ shelf, frame, above, small }: Drawn) {
   if (shelf === null) return null;
   return (
     <g>
       <line class="grid" stroke-dasharray="2 3" x1={frame.left} x2={frame.right} y1={shelf} y2={shelf} />
-      <text class="end" x={frame.left - 6} y={shelf + 4}>
-        above
-      </text>
+      {!small && (
+        <text class="end" x={frame.left - 6} y={shelf + 4}>
+          above
+        </text>
+      )}
       <text class="end own" x={frame.right} y={shelf - (small ? 6 : 8)}>
         {above}
       </text>

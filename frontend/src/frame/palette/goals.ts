@@ -3,13 +3,14 @@
 import type { Changes } from "../../address/keys";
 import { compareKey, endOfComparison, inRun, keysOf, type Selection, stepInTimeline } from "../../address/selection";
 import type { Index, PageOf } from "../../api.gen";
-import { counted, DASH, ns, percent } from "../../format";
-import { isViewId } from "../../views";
+import { bytes, counted, DASH, ns, percent } from "../../format";
 import { markOf } from "../../views/choices";
+import { ANEW, nameOf } from "../../views/memory/snapshot/choice";
 import type { Tab } from "../../views/props";
 import { anyOf, holds, wordsOf } from "../../words";
+import { keyedViews, viewAlone } from "../view_keys";
 
-type GoalKind = "Run" | "View" | "Kernel" | "Op" | "Module" | "Line" | "Step" | "Command";
+type GoalKind = "Run" | "Snapshot" | "View" | "Kernel" | "Op" | "Module" | "Line" | "Step" | "Command";
 
 export interface Goal {
   kind: GoalKind;
@@ -32,23 +33,30 @@ export interface GoalPages {
   operators: PageOf<"operators"> | null;
 }
 
-/** The keys 1 to 9 open the first nine views of the list. */
-export const KEYED_VIEWS = 9;
-
-export const listedViews = ({ meanings }: Pick<Tab, "meanings">) => meanings.views.filter((view) => isViewId(view.id));
-
 export function viewGoals(tab: Tab, pages: GoalPages): Goal[] {
   const sidebar = pages.overview?.head.sidebar ?? {};
-  return listedViews(tab).map(({ id, title, share }, at) => {
+  return keyedViews(tab).map(({ id, title, share, key }) => {
     const value = share === "" ? undefined : sidebar[id];
     return {
       kind: "View",
       name: title,
-      ...(at < KEYED_VIEWS && { aside: `key ${at + 1}` }),
+      ...(key && { aside: `key ${key}` }),
       figure: value && value.share !== null ? `${percent(value.share)} of the step` : "",
-      go: { view: id, mark: null },
+      go: viewAlone(id),
     };
   });
+}
+
+/** `full` holds words by which a reader looks for one who does not know its name. */
+export function snapshotGoals({ index, written_ms }: Tab): Goal[] {
+  if (written_ms !== undefined) return [];
+  return index.snapshots.map((entry) => ({
+    kind: "Snapshot",
+    name: entry.run === "." ? nameOf(entry) : `${entry.run}: ${nameOf(entry)}`,
+    full: `${entry.file} memory snapshot`,
+    figure: bytes(entry.file_bytes),
+    go: { ...viewAlone("memory"), ...ANEW, snapshot: entry.id },
+  }));
 }
 
 export function runGoals({ runs }: Index, like: Selection): Goal[] {

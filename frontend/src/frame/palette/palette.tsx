@@ -10,18 +10,18 @@ import { answerOnce, pageName, type Source } from "../../server/use_answer";
 import type { Tab } from "../../views/props";
 import { Dialog } from "../dialog";
 import { focusSearch, handOver, usePageKeys } from "../shortcuts";
+import { keyedViews, viewAlone } from "../view_keys";
 import {
   commandGoals,
   type Goal,
   type GoalPages,
-  KEYED_VIEWS,
   kernelGoals,
-  listedViews,
   matchingGoals,
   opGoals,
   piecesOf,
   queryOf,
   runGoals,
+  snapshotGoals,
   stepGoals,
   viewGoals,
 } from "./goals";
@@ -68,12 +68,12 @@ function useViewKeys({ tab, selection, source }: PaletteProps): void {
   };
   usePageKeys((event) => {
     if (!isPlain(event) || document.querySelector("dialog[open]")) return false;
-    if (/^[1-9]$/.test(event.key)) {
-      const view = listedViews(tab).slice(0, KEYED_VIEWS)[Number(event.key) - 1];
-      if (view) tab.update({ view: view.id, mark: null, all: null });
-      return view !== undefined;
-    }
     if (handOver(event)) return true;
+    const view = keyedViews(tab).find(({ key }) => key === event.key.toUpperCase());
+    if (view) {
+      tab.update(viewAlone(view.id));
+      return true;
+    }
     if (event.key === "/") return focusSearch();
     if (event.key !== "[" && event.key !== "]") return false;
     void stepBy(event.key === "]" ? 1 : -1);
@@ -114,6 +114,7 @@ function useGoals({ tab, selection, source }: PaletteProps): readonly Goal[] {
       ...(pages.operators ? opGoals(pages.operators) : []),
       ...(pages.gpu ? kernelGoals(pages.gpu) : []),
       ...runGoals(tab.index, selection),
+      ...snapshotGoals(tab),
       ...(pages.overview ? stepGoals(pages.overview) : []),
       ...commandGoals(tab, comparedWith(tab.index, tab.state, selection), selection, () => void copy(tab.address())),
     ],
@@ -153,7 +154,7 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
         <input
           value={typed}
           aria-label="Words to search for"
-          placeholder="A run, view, kernel, op, line, step or command"
+          placeholder="A run, snapshot, view, kernel, op, line, step or command"
           role="combobox"
           aria-expanded="true"
           aria-controls={id}
@@ -200,9 +201,11 @@ function Palette({ close, ...props }: PaletteProps & { close(): void }) {
         <span>
           <kbd>Enter</kbd> opens
         </span>
-        <span>
-          <kbd>Alt Enter</kbd> in Timeline
-        </span>
+        {shown[at]?.timeline && (
+          <span>
+            <kbd>Alt Enter</kbd> in Timeline
+          </span>
+        )}
         <span class="push">
           <kbd>:</kbd> line <kbd>#</kbd> step <kbd>&gt;</kbd> command
         </span>

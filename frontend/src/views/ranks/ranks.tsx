@@ -28,7 +28,7 @@ export function Ranks(props: RanksViewProps) {
     <div class="view" data-view="ranks">
       {read < found && (
         <p class="quiet" role="status">
-          {read} of {counted(found, "rank")} are read. What is said here is of those.
+          {read} of {counted(found, "rank")} are read.{read > 0 && " What is said here is of those."}
         </p>
       )}
       {job === null ? <OneRank reading={read < found} /> : <OfJob {...props} job={job} />}

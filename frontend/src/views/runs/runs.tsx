@@ -10,6 +10,7 @@ import { hint } from "../../dom/hint";
 import { followed } from "../../dom/keys";
 import { useRowWindow } from "../../dom/rows";
 import { bytesOf, count, counted, ns, percent } from "../../format";
+import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import { Middle } from "../table_picture";
 import {
@@ -259,8 +260,9 @@ function Line({ run, machine, tab, marked, typed }: LineProps) {
 
 function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; machine: string }) {
   const { step_ns: step, parts_ns: parts, trend_ns: trend, gain_ns: gain } = line;
+  const whole = Object.values(parts).reduce((sum, length) => sum + length, 0); // of one rank: less than its job's step
   const segments = meanings.parts.map(({ id, colour, hatched }) => ({
-    share: step ? parts[id as keyof Parts] / step : 0,
+    share: whole ? parts[id as keyof Parts] / whole : 0,
     colour,
     hatched,
   }));
@@ -278,7 +280,7 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
       <span role="cell" class="clip">
         {limitOf(line.bound, meanings)}
       </span>
-      <span role="cell" class="clip">
+      <span role="cell" class="clip" data-hint={fixText(line)}>
         {line.fix ? <Sentence phrase={line.fix} /> : <span class="quiet">Nothing that saves time</span>}
         {line.agreement && (
           <span class="quiet">
@@ -299,6 +301,10 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
     </>
   );
 }
+
+/** The first fix in full, since its column may cut it. */
+const fixText = ({ fix, agreement }: RunLine): string =>
+  fix ? sentence(fix) + (agreement ? ` (${sentence(agreement)})` : "") : "";
 
 /** How much of the run has been read, or why it cannot be. */
 function Unread({ run: { entry } }: { run: Run }) {

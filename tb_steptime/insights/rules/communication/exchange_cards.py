@@ -84,7 +84,7 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
         return gain_ns
     if facts.replayed is not None:
         return facts.worth(facts.at_most_ns(gain_ns, "communication"))
-    return facts.worth(min(gain_ns, max(0, facts.overview.mean_duration_ns - round(facts.figure("host_floor") or 0))))
+    return facts.worth(min(gain_ns, max(0, facts.recorded_ns - round(facts.figure("host_floor") or 0))))
 
 
 def rows(facts: Facts) -> list[CollectiveRow]:

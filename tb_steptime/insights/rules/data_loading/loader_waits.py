@@ -53,11 +53,10 @@ def loader_card(
     is about the main loader, which is named if there are other loaders.
     """
     if waited_ns is not None and waited_ns != gain_ns:
-        waited_ns = facts.waits_in_judged_steps(waited_ns)
         on_device, on_host = "The GPU idles {waited} a step ({share}).", "A step waits {waited} ({share})."
         waits = on_device if facts.overview.has_device else on_host
         why = joined(phrase(waits, waited=ns(waited_ns), share=fraction(facts.share(waited_ns))), why)
-    label, gain_ns = main_label(facts.data_loading), facts.waits_in_judged_steps(gain_ns)
+    label = main_label(facts.data_loading)
     if not facts.overview.has_device:
         formula = _WAITED if formula is EXPOSED else formula
         why_confidence = _MARKS_SAY if why_confidence is MARKS_AGREE else why_confidence

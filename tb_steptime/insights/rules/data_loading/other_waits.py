@@ -80,7 +80,7 @@ def epoch_starts(facts: Facts) -> Insight | None:
     starts = facts.data_loading.causes.starts if facts.data_loading.causes else None
     if starts is None or facts.data_loading.multiprocess is False:
         return None
-    if starts.steps == [facts.data_loading.steps[0].name] and starts.batches == 1:
+    if starts.steps == [facts.overview.steps[0].name] and starts.batches == 1:
         return None  # the training begins, and no epoch ends
     # with a GPU, idle time while the iterator is set up belongs to the host's cards
     respawns = starts.produced_ns is not None if starts.respawned else starts.respawned is None

@@ -31,6 +31,10 @@ _HOW: dict[CopyKind, str] = {
     '# keys and values of Hugging Face models: generate(..., cache_implementation="static")',
     "assignment": "torch.mul(a, b, out=y[:n])  # in place of y[:n] = a * b",
 }
+#: In training, `out` refuses inputs that require gradients. Code of torch.compile makes the parts in place: inductor's
+#: ConcatKernel changes "the storage for the upstream data".
+_JOINING: tuple[CopyKind, ...] = ("concatenation", "assignment")
+_HOW_IN_TRAINING = "model = torch.compile(model)  # its code makes each part in its place; out=... has no gradient"
 #: Advice for conversions, by the type that they convert to, as in short names of kernels: `copy<half>`.
 _HOW_TO_TYPE = {
     "half": "model.to(torch.float16)  # or one torch.autocast around the whole model",
@@ -85,7 +89,9 @@ def device_copies(facts: Facts) -> Insight | None:
     )
 
 
-def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str:
+def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
+    if leading.kind in _JOINING and facts.job.purpose == "training":
+        return _HOW_IN_TRAINING if facts.job.compiles else None
     found = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
     made = found[1] if found else ""
     kernels = facts.kernel_split.kernels if facts.kernel_split else []

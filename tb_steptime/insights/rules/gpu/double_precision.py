@@ -69,7 +69,7 @@ def _why(facts: Facts, products: Waste | None, others: Waste | None, leading: Wa
     work = "work" if products is None or others else "matrix work"
     words, values = of_kernel_time(facts, total_ns)
     words += f" is {work} with FP64 inputs"
-    words += ", {products} of it matrix products" if products and others and "time" in values else ""
+    words += ", {products} of it matrix products" if products and others else ""
     products_ns = products.total_ns if products else None
     return mostly(filled(words, values | {"products": ns(products_ns)}), leading.site)
 

@@ -10,7 +10,7 @@ from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import LATER, fitted, later_title
 from tb_steptime.metrics.gpu.activities import KernelSite
 from tb_steptime.metrics.kernel_names.short_names import short_name
-from tb_steptime.text import Phrase, Quantity, fraction, ns
+from tb_steptime.text import Phrase, Quantity, ns
 
 #: Beginnings of titles of cards that gain nothing yet if no other card gains anything now. The second one is for a GPU
 #: that works nearly all the time, that is, from this share of the step on.
@@ -29,19 +29,16 @@ def _worth_now(facts: Facts, gain_ns: int, change: str) -> int:
     replayed_ns = facts.kernels_worth_ns(gain_ns) if listed is None else min(listed.gain_ns or 0, gain_ns)
     if replayed_ns is not None:
         return facts.worth(replayed_ns)
-    busy_ns, floor = facts.overview.mean_gpu_busy_ns or 0, facts.figure("host_floor")
-    if floor is None and facts.share(busy_ns) < _BUSY_FRACTION:
+    floor = facts.figure("host_floor")
+    if floor is None and facts.share(facts.busy_ns) < _BUSY_FRACTION:
         return 0
-    return facts.worth(min(gain_ns, max(0, busy_ns - round(floor or 0))))
+    return facts.worth(min(gain_ns, max(0, facts.busy_ns - round(floor or 0))))
 
 
 def of_kernel_time(facts: Facts, some_ns: float) -> tuple[str, dict[str, Quantity]]:
-    """Returns how much of the kernel time a part of it is, as words with values. Both are means over all steps: where
-    steps are left out, the words give a share, since a judged step may have no room for these times."""
+    """Returns how much of the kernel time of a step a part of it is, as words with values."""
     kernels_ns = facts.figure("kernel_sum_time") or 0.0
-    if len(facts.judged_steps) == len(facts.overview.steps):
-        return "{time} of {kernels} kernel time a step", {"time": ns(some_ns), "kernels": ns(kernels_ns)}
-    return "{share} of kernel time", {"share": fraction(some_ns / kernels_ns if kernels_ns else None)}
+    return "{time} of {kernels} kernel time a step", {"time": ns(some_ns), "kernels": ns(kernels_ns)}
 
 
 def kernel_card(
@@ -71,8 +68,8 @@ def kernel_card(
     if facts.share(all_ns) < WORTH_FRACTION:
         return None
     now_ns = _worth_now(facts, all_ns, id)
-    if not now_ns and facts.share_as_recorded(all_ns) < WORTH_FRACTION:
-        return None  # if most of a recording is left out, a share of the rest says nothing about later steps
+    if not now_ns and all_ns < WORTH_FRACTION * facts.recorded_ns:
+        return None  # if most of these steps is left out, a share of the rest says nothing about later ones
     best = Confidence.LOW if estimated else Confidence.MEDIUM
     level, why_level = confidence(facts, best, why_confidence)
     return Insight(
@@ -101,7 +98,7 @@ def with_nothing_before(facts: Facts, insight: Insight) -> Insight:
     template = insight.title.template
     if not template.startswith(LATER):
         return insight
-    busy = facts.share(facts.overview.mean_gpu_busy_ns or 0) >= _BUSY_FRACTION
+    busy = facts.share(facts.busy_ns) >= _BUSY_FRACTION
     opening = _IF_FASTER if busy else _WHEN_BUSY
     title = msgspec.structs.replace(insight.title, template=opening + template.removeprefix(LATER))
     return msgspec.structs.replace(insight, title=title)

@@ -7,7 +7,6 @@ one row       W W W W W W W W  x        every product reads all of its weights: 
 
 from __future__ import annotations
 
-from tb_steptime.analyses.tensor_cores import KernelRow
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts, confidence
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
@@ -77,11 +76,7 @@ def _how_to_enlarge(facts: Facts) -> str:
 MOSTLY = 0.5
 #: Minimum mean length of these kernels: a shorter one may take as long as it takes to begin and to end.
 LEAST_NS = 20_000
-#: Short names of these kernels where weights have 16 bits or more.
-_PRODUCT = expression(r"^gemv (?:f16|bf16|f32)\b")
 _FUSED_ATTENTION = expression(r"(?i)attn|attention|fmha|flash")
-#: Ops whose products have no weights: those of attention.
-_OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
 _MORE_INPUTS = """\
 # more inputs in a batch: the weights are read once for all of them
 # or weights in 8 or 4 bits: half or a quarter of the bytes"""
@@ -116,22 +111,17 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     Left out: that requests may not come together.
     """
     split = facts.kernel_split
-    if split is None or facts.job.purpose != "inference" or facts.bound is not Bound.GPU:
+    found = split.waste.vectors if split else None
+    if split is None or found is None or facts.job.purpose != "inference" or facts.bound is not Bound.GPU:
         return None
-    products = [row for row in split.kernels if _PRODUCT.search(row.short)]
-    share, total_ns = sum(row.share for row in products), sum(row.total_ns for row in products)
-    number = sum(row.count for row in products)
-    if share < MOSTLY or total_ns < LEAST_NS * number:
+    if found.share < MOSTLY or found.total_ns < LEAST_NS * found.count:
         return None
-    named_ns = sum(row.split.kernel_ns for row in split.ops if row.op is not None)
-    attention_ns = sum(row.split.kernel_ns for row in split.ops if row.op in _OF_ATTENTION)
     fused = any(_FUSED_ATTENTION.search(row.short) for row in split.kernels)
-    if 2 * attention_ns >= total_ns or (2 * named_ns < total_ns and not fused):
+    if 2 * found.attention_ns >= found.total_ns or (2 * found.named_ns < found.total_ns and not fused):
         return None
-    decoder, one_row = fused or attention_ns > 0 or facts.job.server is not None, _one_row(products)
-    if not decoder if one_row is None else one_row < MOSTLY:
+    decoder = fused or found.attention_ns > 0 or facts.job.server is not None
+    if not decoder if found.one_row is None else found.one_row < MOSTLY:
         return None
-    steps = len(facts.overview.steps)
     level, why = confidence(facts, Confidence.MEDIUM, phrase("The names of the kernels say what they compute."))
     return Insight(
         id="matrix_vectors",
@@ -139,9 +129,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         why=phrase(
             "Products of a matrix and a single vector take {share} of the kernel time, {count} a step of {each}: "
             "reading the weights sets their pace.",
-            share=fraction(share),
-            count=count(round(number / steps)),
-            each=ns(round(total_ns / number)),
+            share=fraction(found.share),
+            count=count(round(found.count)),
+            each=ns(round(found.total_ns / found.count)),
         ),
         how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
         gain_formula=phrase(
@@ -153,16 +143,6 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         view="gpu",
         colour="kernel",
         part="kernel",
-        about_ns=total_ns // steps,
+        about_ns=int(found.total_ns),
         instead=phrase("gain not computed"),
     )
-
-
-def _one_row(products: list[KernelRow]) -> float | None:
-    """Returns the part of the products' time in products with one row of input; None if the shapes are not recorded for
-    most of it."""
-    known = [(row.total_ns, row.one_row) for row in products if row.one_row is not None]
-    known_ns = sum(total_ns for total_ns, _ in known)
-    if 2 * known_ns <= sum(row.total_ns for row in products):
-        return None
-    return sum(total_ns * share for total_ns, share in known) / known_ns

@@ -142,12 +142,12 @@ def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle],
     return phrase(
         "{eligible} of matrix work a step x (1 - {plain} / {tensor}), the peak TFLOP/s of {device} without and with "
         "{cores}; at most the time by which the GPU's work exceeds the host floor. Memory bandwidth leaves {left} "
-        "of the span's {bound}.",
+        "of {bound} a step.",
         eligible=ns(eligible_ns),
         plain=Quantity(peaks.fp32, Unit.NUMBER),
         tensor=Quantity(tensor, Unit.NUMBER),
         device=text(device.name),
         cores=cores,
-        left=ns(sum(each.gain_ns for each in obstacles)),
-        bound=ns(sum(each.bound_ns for each in obstacles)),
+        left=ns(sum(each.gain_ns for each in obstacles) / len(device.steps)),
+        bound=ns(sum(each.bound_ns for each in obstacles) / len(device.steps)),
     )

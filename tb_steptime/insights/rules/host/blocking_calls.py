@@ -57,7 +57,12 @@ def sync_bubble(facts: Facts) -> Insight | None:
     elif behind.split_ns:
         words = _FEW_BETWEEN
     why = _why(rows[0], total_ns, words, sum(row.blocked_ns for row in rows))
-    return calls_card(facts, "sync_bubble", op.title, why, rows, op.how, more_ns)
+    how = _READ_AT_ONCE if op.id == "item" and facts.job.purpose == "inference" else op.how
+    return calls_card(facts, "sync_bubble", op.title, why, rows, how, more_ns)
+
+
+#: The code for an inference, which has no loss to print: it needs the values, such as the next token.
+_READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
 
 
 _FEW_BETWEEN = (

@@ -72,33 +72,38 @@ def brief(name: str, length: int = NAME_LENGTH) -> str:
 
 class WaitingOp(msgspec.Struct, frozen=True):
     """An op that makes the CPU wait, for the size of a result or for values. names: matches the names of this op and of
-    ops or ranges around it. title and how: texts of its card."""
+    ops around it. title and how: texts of its card. in_libraries: whether names are those of a library's functions and
+    ranges, too. Modules and files of models are named freely: SparseMoeBlock, sparse_autoencoder.py, to_numpy."""
 
     id: str
     names: re.Pattern[str]
     title: Phrase
     how: str | None
+    in_libraries: bool = False
 
 
-def _op(id: str, names: str, title: str, how: str | None = None) -> WaitingOp:
-    return WaitingOp(id, expression(names), phrase(title), how)
+def _op(id: str, names: str, title: str, how: str | None = None, in_libraries: bool = False) -> WaitingOp:
+    return WaitingOp(id, expression(names), phrase(title), how, in_libraries)
 
 
 #: Ordered from specific to general: ops in the first rows call ops in the last rows.
 WAITING_OPS = (
-    _op("grad_scaler", r"(?i)grad_?scaler|scaler[.(]|_amp_update_scale", "Scale gradients without waiting for the GPU",
-        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler'),
+    # scaler.py may hold a scaler of data
+    _op("grad_scaler", r"(?i)grad_?scaler|(?<![a-z])scaler(\.(un)?scale|\.step|\.update|\()|_amp_update_scale",
+        "Scale gradients without waiting for the GPU",
+        'torch.autocast("cuda", dtype=torch.bfloat16)  # needs no GradScaler', in_libraries=True),
     _op("clip_grad", r"clip_grad", "Clip gradients without waiting for the GPU",
-        "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)"),
+        "clip_grad_norm_(model.parameters(), max_norm, error_if_nonfinite=False)", in_libraries=True),
     # TorchRec's ranges and ops around exchanges of sparse features, whose sizes are read back in each step
     _op("exchange", r"(?i)sparse_data_dist|all2all_\w*data|fbgemm::", "Compute the sizes of exchanges on the CPU",
-        "sizes = lengths.sum(1).tolist()  # before lengths, of the sparse features, are on the GPU"),
+        "sizes = lengths.sum(1).tolist()  # before lengths, of the sparse features, are on the GPU", in_libraries=True),
     # the transpose of a coalesced matrix is not coalesced: the backward pass coalesces it again, whatever the input is
     _op("product_gradient", r"Sparse(Add)?[Mm]mBackward", "Coalesce the transposed matrix before the loop",
         "transposed = matrix.t().coalesce()\n# once, for use in a torch.autograd.Function"),
     _op("product", r"sparse_(add)?mm|Sparse(Add)?[Mm]m", "Coalesce sparse inputs before the loop",
         "matrix = matrix.coalesce()  # or use a dense one"),
-    _op("coalesce", r"coalesce|[Ss]parse", "Use dense gradients", "torch.nn.Embedding(rows, width, sparse=False)"),
+    _op("coalesce", r"coalesce|aten::\w*sparse", "Use dense gradients",
+        "torch.nn.Embedding(rows, width, sparse=False)"),
     _op("unique", r"aten::_?unique", "Find unique values in the DataLoader"),
     _op("repeat_interleave", r"aten::repeat_interleave", "Give repeat_interleave its output size",
         "x.repeat_interleave(repeats, output_size=size)"),
@@ -132,6 +137,7 @@ READS_BACK = _op(
 ALTERNATING = _op(
     "loop", "", "Read what a loop needs from the GPU at once", "x = x.cpu()  # once; the loop over it runs on the CPU"
 )
+_SPARSE_INPUT = next(op for op in WAITING_OPS if op.id == "product")
 #: Minimum share of the calls that one kind of wait has if advice about it saves much of what all of them cost.
 _MUCH = 0.5
 
@@ -148,9 +154,18 @@ def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
 def waiting_op(row: BlockingRow) -> WaitingOp:
     """Returns the op that makes a group of calls wait. The name of the call itself is matched last: a copy that an op
     makes belongs to the op."""
-    around = [name for name in (row.op, row.reads, row.outer_op, row.user_range, row.source, row.module) if name]
-    for names in (around, [row.call]):
+    ops, places = (row.op, row.reads, row.outer_op), (row.user_range, row.source, row.module)
+    for names in (ops + places, (row.call,)):
         for op in WAITING_OPS:
-            if any(op.names.search(name) for name in names):
-                return READS_BACK if op.id == "copy" and row.direction == "DtoH" else op
+            known = names if op.in_libraries else names[: len(ops)]
+            if any(name and op.names.search(name) for name in known):
+                return _of_this_wait(op, row)
     return OTHER
+
+
+def _of_this_wait(op: WaitingOp, row: BlockingRow) -> WaitingOp:
+    """Tells apart what ops of one name wait for: copies by their direction, and sparse tensors by their phase, since
+    the forward pass has no gradients."""
+    if op.id == "copy" and row.direction == "DtoH":
+        return READS_BACK
+    return _SPARSE_INPUT if op.id == "coalesce" and row.phase == "forward" else op

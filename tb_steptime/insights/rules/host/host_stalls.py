@@ -43,8 +43,18 @@ perf sched record -- sleep 10; perf sched timehist --pid $PID  # shows when it l
 #: From this share of the pauses on, those in code that runs no Python show what pauses the others, too: garbage cannot
 #: be collected there, while a core is lost anywhere.
 _MOSTLY_NATIVE = 0.5
+#: What pauses an inference, too: a server whose queue is empty. Its card is a guess that anything was to be done.
+_IDLE_SERVER = _Card(
+    "host_stops",
+    "unexplained",
+    phrase("Find out what pauses the CPU"),
+    "Nothing is recorded in {times} (pause of|pauses of up to) {longest}. A server without requests pauses like this, "
+    "and Python's garbage collector does, too.",
+    "# a server: record it under load, so that a request always waits\ngc.freeze()  # after the first steps",
+)
 _NAMED = phrase("The trace names these pauses.")
 #: Where the card advises to find the cause of the pauses, it is enough that they are measured.
+_NO_REQUEST = phrase("The pauses are measured; whether a request waited meanwhile is not recorded.")
 _MEASURED = phrase("The pauses are measured; the trace does not name their cause.")
 _INFERRED = phrase("Inferred from their pattern: the trace does not name them.")
 
@@ -70,7 +80,8 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count. Ops that
     take long because of their data, or the first time: only those are interrupted that others like them show to be
-    short, and less than a tenth of them.
+    short, and less than a tenth of them. A server that waits for a request: the card of an inference says so, and is a
+    guess.
 
     Needs: CPU activity without gaps in the launching thread.
 
@@ -80,7 +91,12 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Left out: pauses during which the GPU works; what takes the core away meanwhile.
     """
-    return _card(facts, _UNEXPLAINED, "interrupted")
+    return _card(facts, _IDLE_SERVER if _may_wait_for_requests(facts) else _UNEXPLAINED, "interrupted")
+
+
+def _may_wait_for_requests(facts: Facts) -> bool:
+    pauses = [pause for pause in facts.host.pauses if pause.cause in ("unexplained", "interrupted")]
+    return facts.job.purpose == "inference" and bool(pauses) and pauses[0].cause == "unexplained"
 
 
 def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
@@ -88,6 +104,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
     if not found:
         return None
     sure, is_searched = all(pause.sure for pause in found), card is _UNEXPLAINED
+    inferred = _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
     return host_card(
         facts,
         id=card.id,
@@ -97,7 +114,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
         gain_ns=sum(pause.idle_ns for pause in found),
         formula=phrase("GPU idle time during these pauses, mean over the steps."),
         best=Confidence.HIGH if sure else Confidence.MEDIUM if is_searched else Confidence.LOW,
-        why_confidence=_NAMED if sure else _MEASURED if is_searched else _INFERRED,
+        why_confidence=_NAMED if sure else _MEASURED if is_searched else inferred,
         evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
         row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
         rare=True,

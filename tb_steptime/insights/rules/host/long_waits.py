@@ -17,7 +17,6 @@ from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LEN
 from tb_steptime.insights.rules.host.idle_cards import late_card
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
 from tb_steptime.insights.rules.host.model_launches import has_one_graph, model_late
-from tb_steptime.insights.rules.host.serial_devices import in_series
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName
@@ -73,7 +72,7 @@ def long_stretches(facts: Facts) -> Insight | None:
     late, gaps = model.long, _longest(facts, model.long, compiled=False)
     names = _names(facts, late, compiled=False)
     name = _common_name(names)
-    unclear = name is None and (in_series(facts.host) or facts.share(sum(late.values())) < WARNING_FRACTION)
+    unclear = name is None and (facts.in_series or facts.share(sum(late.values())) < WARNING_FRACTION)
     one_launch = name is not None and is_graph_launch(name) and has_one_graph(facts.host)
     if not late or unclear or one_launch or facts.host.cpu_unrecorded:
         return None
@@ -189,7 +188,7 @@ def main_wait(host: HostResult, least_ns: float, length: int = PLACE_LENGTH) -> 
     names = [each for row in host.long_gaps for each in row.names]
     name = _common_name(names)
     late_ns = sum(each.late_ns for each in names if each.name == name)
-    if name is None or late_ns < least_ns * len(host.steps):
+    if name is None or late_ns < least_ns * len(host.judged_steps):
         return None
     call = _busiest([gap for row in host.long_gaps for gap in row.longest if gap.name == name])
     return brief(placed(name), length) + (f", mostly in {_call_name(call)}" if call else "")

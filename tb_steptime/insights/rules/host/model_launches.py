@@ -49,8 +49,9 @@ class ModelLate(msgspec.Struct, frozen=True):
     launches lie between two calls that wait. These times are disjoint; places without any are left out. launches:
     number of launches a step from the model's places.
 
-    Two kinds of long gaps are in none of these times: gaps that occur in few steps, unless they are a small part, and
-    gaps in which something takes unusually long. Rare events make single steps slow, and are no cost of every step.
+    Three kinds of long gaps are in none of these times: gaps that occur in few steps, unless they are a small part,
+    gaps in which something takes unusually long, and gaps whose launch takes long to reach the device. Rare events make
+    single steps slow, and are no cost of every step; after its launch the host does nothing for the device.
     """
 
     short: dict[str, int]
@@ -85,7 +86,8 @@ def model_late(host: HostResult) -> ModelLate:
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
     """Whether the long gaps begin in few steps only. False if the recording has too few steps to know that."""
-    return len(host.steps) >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * len(host.steps))
+    steps = len(host.judged_steps)
+    return steps >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * steps)
 
 
 def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:

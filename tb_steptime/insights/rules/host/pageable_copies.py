@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.host_gains import host_card
+from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.host_gains import host_card, shows_the_job
 from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.metrics.host.copies import CopyRow
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION
 from tb_steptime.metrics.idle.bubbles import BlockingRow
+from tb_steptime.metrics.phases.marks import SITE, site_of_name
 from tb_steptime.text import Phrase, count, filled, nbytes, ns, phrase, text
 
 
@@ -17,7 +19,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
 
     Similar pattern: copies that wait for earlier work of the GPU: then the GPU is busy, and nothing is gained. A
     first copy that waits for work from before the recording is left out. Many small copies: each takes as long from
-    pinned memory, so the card asks for fewer of them.
+    pinned memory, so the card asks for fewer of them. Copies within the modules of the forward pass: they are no batch,
+    and what they copy can stay on the GPU.
 
     Needs: memory copies with their kind of memory, and the launch calls.
 
@@ -32,6 +35,8 @@ def pageable_copies(facts: Facts) -> Insight | None:
     if not rows:
         return None
     title, how = _OF_LOADER if facts.data_loading.unknown is None else _OF_TENSOR
+    if _are_of_model(rows):
+        title, how = _OF_MODEL
     if _are_small(rows):
         title, how = _OF_VALUES
     return calls_card(facts, "pageable_copies", phrase(title), _why(rows), rows, how)
@@ -48,11 +53,32 @@ def _are_small(rows: list[BlockingRow]) -> bool:
     return mostly and sum(row.count for row in small) >= _MANY_COPIES
 
 
+#: Number of copies a step from which on they are more than the tensors of a batch.
+_MORE_THAN_A_BATCH = 16
+
+
+def _are_of_model(rows: list[BlockingRow]) -> bool:
+    """Whether most bytes are copied within the forward pass, as its modules or a range around it show, in more copies
+    than a batch has tensors: masks, positions and the like, or weights that are kept on the host."""
+    inside = [row for row in rows if row.phase == "forward" and (row.module or _is_forward(row.user_range))]
+    mostly = 2 * sum(row.bytes or 0 for row in inside) > sum(row.bytes or 0 for row in rows)
+    return mostly and sum(row.count for row in inside) >= _MORE_THAN_A_BATCH
+
+
+def _is_forward(user_range: str | None) -> bool:
+    return user_range is not None and site_of_name(user_range) == SITE["forward.model"]
+
+
 #: The title and the code of the advice. If no loader is recorded, the job may have none.
 _OF_LOADER = "Pin the memory of the batch", "DataLoader(dataset, pin_memory=True)\nbatch.to(device, non_blocking=True)"
 _OF_TENSOR = (
     "Pin the memory of the copied tensors",
     "tensor = tensor.pin_memory()  # allocated once, and reused\ntensor.to(device, non_blocking=True)",
+)
+_OF_MODEL = (
+    "Keep on the GPU what the model copies there",
+    'self.register_buffer("mask", mask)  # once: it moves with the model\n'
+    "torch.ones(n, n, dtype=torch.bool, device=x.device)  # in place of .to(device) in the forward pass",
 )
 _OF_VALUES = (
     "Copy small tensors together, or create them on the GPU",
@@ -94,7 +120,8 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     claims it; the idle time after such a wait may be part of other cards, too.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason. A CPU that waits in these copies and is ahead all the same loses nothing.
+    medium for that reason, and no gain is promised where the copies take most of the step. A CPU that waits
+    in these copies and is ahead all the same loses nothing.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -108,7 +135,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
     words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
-    title = "Copy the next batch while kernels run"
+    title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
+    if _are_of_model(calls_of(facts, "pageable")):
+        title, how = _OF_MODEL
     return _alone_card(facts, "pageable_batch_copies", title, words, how, rows, waits_ns=_waits_ns(facts))
 
 
@@ -128,8 +157,9 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     the GPU, so that no other card claims it.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason. Values such as a loss, which take no time to copy: cards about waits are about them. A
-    checkpoint that few of the steps write: what less than half of the steps copy does not count.
+    medium for that reason, and no gain is promised where the copies take most of the step. Values such as a
+    loss, which take no time to copy: cards about waits are about them. A checkpoint that few of the steps write: what
+    less than half of the steps copy does not count.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -142,8 +172,9 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     words = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
-    usual_ns = sorted(step.parts_ns.memcpy for step in facts.overview.steps)[(len(facts.overview.steps) - 1) // 2]
-    title = "Copy results while kernels run"
+    copied = sorted(facts.overview.steps[each].parts_ns.memcpy for each in facts.judged_steps)
+    usual_ns = copied[(len(copied) - 1) // 2]
+    title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
     return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
 
 
@@ -155,6 +186,12 @@ _ALONE = phrase("Mean over the steps of these copies' time during which no kerne
 _REPLAYED = phrase(
     "What a replay without waits gains by these copies, at the low end of its range; at most the time of their calls."
 )
+
+
+def _has_kernels(facts: Facts) -> bool:
+    """Whether kernels run in the steps. Where none does, copies of pinned memory are only faster."""
+    parts = facts.overview.mean_parts_ns
+    return parts.kernel + parts.communication > 0
 
 
 def _alone_card(
@@ -172,7 +209,12 @@ def _alone_card(
     known = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
+    rest_ns = facts.step_ns - facts.copying_ns
+    if rest_ns < LEADING_FRACTION * alone_ns:
+        return _unhidden(facts, id, how, rows, alone_ns, rest_ns)
     depends = "The copies are recorded; whether kernels are there to run meanwhile depends on the script."
+    faster = "No kernel runs in the steps, and how much faster pinned memory is copied is not known."
+    kernels = _has_kernels(facts)
     return host_card(
         facts,
         id=id,
@@ -184,8 +226,47 @@ def _alone_card(
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
-        best=Confidence.MEDIUM,
-        why_confidence=phrase(depends),
+        best=Confidence.MEDIUM if kernels else Confidence.LOW,
+        why_confidence=phrase(depends if kernels else faster),
         colour="copy",
         part="memcpy",
+    )
+
+
+#: The title and the first words of the card where the copies take most of the step, by their direction.
+_UNHIDDEN = {
+    "HtoD": ("Copy less to the GPU, or from pinned memory", "{bytes} a step come from pageable memory"),
+    "DtoH": ("Copy less from the GPU, or to pinned memory", "{bytes} a step go to pageable memory"),
+}
+#: What the only step of a recording may copy, and no later one.
+_OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
+
+
+def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
+    """Returns the card where the rest of the step hides less than half of the copies, however they are placed. What
+    pinned memory gains then is its higher rate, which is not recorded."""
+    if not shows_the_job(facts) or not facts.worth(alone_ns):
+        return None
+    title, words = _UNHIDDEN[rows[0].direction]
+    if rows[0].direction == "HtoD" and len(facts.overview.steps) == 1:
+        how = f"{how}\n{_OF_WEIGHTS}"
+    known = [row.bytes for row in rows if row.bytes is not None]
+    level, why = confidence(facts, Confidence.MEDIUM, phrase("The copies and their kinds of memory are recorded."))
+    return Insight(
+        id=id,
+        title=phrase(title),
+        why=filled(
+            f"{words}, and for {{alone}} of the copy no kernel runs. The rest of the step, {{rest}}, can hide little "
+            "of it; pinned memory is copied faster.",
+            {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns), "rest": ns(rest_ns)},
+        ),
+        how=how,
+        gain_formula=phrase("Not computed: the rate of pinned memory depends on the link, and is not recorded."),
+        confidence=level,
+        why_confidence=why,
+        view="host",
+        colour="copy",
+        part="memcpy",
+        about_ns=alone_ns,
+        instead=phrase("gain not computed"),
     )

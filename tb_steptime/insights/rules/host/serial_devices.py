@@ -6,23 +6,25 @@ gpu1         kkkkkk      kkkkkk      1 at a time, of 2
 
 from __future__ import annotations
 
-from tb_steptime.analyses.host import HostResult
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.text import Phrase, Quantity, Unit, count, ns, phrase, text
 
-#: Position between one device at a time (0) and all devices at once (1). Up to a quarter, the devices count as working
-#: one after another.
-SERIAL_FRACTION = 0.25
+_SPLIT = phrase("Assumes that the GPUs share the work of each layer, without what they then exchange.")
+_OF_SPLIT_MODEL = (
+    "# each layer split over the GPUs (tensor parallelism), instead of some layers on each GPU:\n"
+    'torchrun --nproc-per-node={number} generate.py  # with from_pretrained(..., tp_plan="auto")\n'
+    "# or a copy of the model on each GPU, if it fits"
+)
 
 
 def serial_devices(facts: Facts) -> Insight | None:
     """Fires when the GPUs of a process hardly ever work at the same time.
 
     Similar pattern: a pipeline whose stages depend on each other: the trace does not show that, so the confidence is
-    medium.
+    medium. An inference is taken for a model whose layers are spread over the GPUs, and asked to split each layer.
 
     Needs: all GPUs of the process in one trace.
 
@@ -33,29 +35,30 @@ def serial_devices(facts: Facts) -> Insight | None:
     Left out: what the processes need to exchange gradients.
     """
     several = facts.host.several_devices
-    if several is None or not in_series(facts.host):
+    if several is None or not facts.in_series:
         return None
+    gain_ns = several.union_busy_ns - max(several.busy_ns)
+    title, how = "Run one process per GPU", f"torchrun --nproc-per-node={len(several.devices)} train.py"
+    how = f"{how}\n# with DistributedDataParallel"
+    if facts.hands_over:
+        title, how = "Let the GPUs work at the same time", _OF_SPLIT_MODEL.format(number=len(several.devices))
+        gain_ns = facts.at_most_ns(gain_ns, "device")  # each process then launches all layers as one does now
     values = {"number": count(len(several.devices)), "mean": Quantity(several.concurrency, Unit.NUMBER)}
     words = "On average {mean} of {number} GPUs work at a time"
-    for worst in several.blockers[:1]:
+    for worst in [] if facts.hands_over else several.blockers[:1]:
         words += "; {op} keeps GPU {waits} idle for {idle} a step"
         values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
     return host_card(
         facts,
         id="serial_devices",
-        title=phrase("Run one process per GPU"),
+        title=phrase(title),
         why=Phrase(words + ".", values),
-        how=f"torchrun --nproc-per-node={len(several.devices)} train.py\n# with DistributedDataParallel",
-        gain_ns=several.union_busy_ns - max(several.busy_ns),
+        how=how,
+        gain_ns=gain_ns,
         formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),
         best=Confidence.MEDIUM,
-        why_confidence=phrase("Assumes that no GPU needs results of another one."),
+        why_confidence=_SPLIT if facts.hands_over else phrase("Assumes that no GPU needs results of another one."),
         colour="kernel",
         part="kernel",
+        across=True,
     )
-
-
-def in_series(host: HostResult) -> bool:
-    """Whether the process has several GPUs, and they work one after another."""
-    several = host.several_devices
-    return several is not None and several.concurrency - 1 <= SERIAL_FRACTION * (len(several.devices) - 1)

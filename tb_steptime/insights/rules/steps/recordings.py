@@ -8,7 +8,7 @@ from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.severity import MAJOR_FRACTION, WARNING_FRACTION
-from tb_steptime.insights.wording.host import by_others, hidden_in_graphs
+from tb_steptime.insights.wording.host import by_host_functions, by_others, hidden_in_graphs
 from tb_steptime.insights.wording.vendors import device_activity
 from tb_steptime.metrics.excluded_time.one_time import OneTimeCause
 from tb_steptime.text import filled, ns, phrase, text
@@ -67,9 +67,13 @@ _HOW = """profile(
 
 
 _WHY = "For {unrecorded} a step launched work waits, yet nothing else is recorded on the GPU: "
-_BEHIND_ANYTHING = _WHY + "graphs without their kernels, earlier work, or another process."
+_BEHIND_ANYTHING = (
+    _WHY + "graphs without their kernels, functions of the CPU in graphs, earlier work, or another process."
+)
 _BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not show."
 _BEHIND_OTHERS = _WHY + "another process, whose turn it is, or work from before the recording."
+_BEHIND_FUNCTIONS = "For {unrecorded} a step work on the GPU waits for functions of the CPU that are in its stream."
+_HOW_OF_FUNCTIONS = "py-spy record --native --pid PID -o calls.svg  # shows what the threads of the CPU compute"
 _HOW_OF_OTHERS = "nvidia-smi  # AMD: rocm-smi; lists the processes on the GPU"
 _HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
 
@@ -79,7 +83,8 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     work waits for something for longer than another GPU of the process works.
 
     Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
-    out, several times over. Waits for another GPU of the process, and before collectives, do not count.
+    out, several times over. Functions of the CPU that the script puts into the stream: the card is about these. Waits
+    for another GPU of the process, and before collectives, do not count.
 
     Needs: launch calls, blocking calls and GPU activity.
 
@@ -93,7 +98,10 @@ def unrecorded_work(facts: Facts) -> Insight | None:
         return None
     how, instead = _HOW.format(activity=device_activity(facts.job.accelerator)), "better data"
     title, why = "Record the GPU's work after a warm-up", _BEHIND_ANYTHING
-    if hidden_in_graphs(facts):
+    if by_host_functions(facts):
+        title, why, how = "Shorten what the CPU computes for the GPU", _BEHIND_FUNCTIONS, _HOW_OF_FUNCTIONS
+        instead = "gain not computed"
+    elif hidden_in_graphs(facts):
         title, why, how = "Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS
     elif by_others(facts):
         title, why, how = "Check for other processes on the GPU", _BEHIND_OTHERS, _HOW_OF_OTHERS

@@ -58,28 +58,29 @@ def slow_steps(facts: Facts) -> Insight | None:
     are longer outside ops.
 
     Gain: what the steps after the first one take beyond the median of them, without their waits for batches, mean over
-    all steps.
+    the steps that the verdict is about.
 
     Left out: waits for batches, and what of the recording is not judged at its beginning and end. Where another card
     names what makes them slow, this one is not shown.
     """
-    slow = _slow(facts.host)
-    if not slow or unlinked_share(facts.host) >= LEADING_FRACTION:
+    host = facts.host_as_recorded
+    slow = _slow(host)
+    if not slow or unlinked_share(host) >= LEADING_FRACTION:
         return None
-    regular = _is_regular(facts.host, slow)
+    regular = _is_regular(host, slow)
     alike = len(slow) > 1 and slow[-1].excess_ns >= (1 - _ALIKE) * slow[0].excess_ns
-    if facts.host.device is not None and (alike or regular) and all(_grew(each, _WORK) for each in slow):
+    if host.device is not None and (alike or regular) and all(_grew(each, _WORK) for each in slow):
         return None  # the loop computes more in these steps, so that they have to be longer
-    if facts.host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
+    if host.device is None and not (regular and all(_grew(each, (_OUTSIDE,)) for each in slow)):
         return None  # only a loop that itself does something now and then, outside ops
-    own = [_own_ns(step) for step in facts.host.steps[1:]]
-    usual_ns = median(own)
+    usual_ns = median([_own_ns(step) for step in host.steps[1:]])
+    longer = [_own_ns(host.steps[each]) - usual_ns for each in host.judged_steps if each]
     return host_card(
         facts,
         id="slow_steps",
         title=phrase("Investigate slow steps"),
-        why=_why(facts.host, slow),
-        gain_ns=round(sum(length - usual_ns for length in own) / len(facts.host.steps)),
+        why=_why(host, slow),
+        gain_ns=round(sum(longer) / len(host.judged_steps)),
         formula=phrase("Mean over the steps of what they take beyond the median one, without waits for batches."),
         best=Confidence.MEDIUM,
         why_confidence=phrase("These steps are certainly slow; whether they can be faster is not known."),

@@ -240,6 +240,12 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "Work is launched by [{count}] (call|calls), and none of it is recorded: another profiler held the GPU, or the "
         "recording ended before the work ran.",
     ),
+    # in WSL, calls are recorded and work is not: pytorch/kineto, issue 762
+    "work_ran_unrecorded": NoteWords(
+        "The GPU's work is missing.",
+        "Work is launched by [{count}] (call|calls), and calls wait for it, but none of it is recorded: another "
+        "profiler held the GPU, or PyTorch's profiler does not see its work, as in WSL.",
+    ),
     "only_captures": NoteWords(
         "No work runs on the GPU in this recording.",
         "Launches and copies that are captured into graphs: {count}. No graph is launched.",

@@ -67,6 +67,7 @@ class Part(msgspec.Struct, frozen=True):
     learned: NewEntries
     open: list[tuple[int, int, int]]
     thread_names: dict[tuple[str, str], str]
+    labels_gpus: bool
     refused: list[int | None]
     metadata: Metadata
     damage: Damage
@@ -109,6 +110,7 @@ class PartReader:
             learned=self._learned(),
             open=opened,
             thread_names=columns.thread_names,
+            labels_gpus=columns.labels_gpus,
             refused=columns.memory.refused,
             metadata=read.metadata,
             damage=read.damage,

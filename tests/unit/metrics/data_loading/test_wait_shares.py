@@ -20,6 +20,7 @@ from tb_steptime.metrics.data_loading.wait_shares import Jitter, Overhead, WaitS
 from tb_steptime.metrics.data_loading.waits import judged_exposed_ns
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tests.drawn.cards import analysed, judged
 from tests.drawn.loader_calls import NAMES, SEEDS, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
@@ -112,7 +113,7 @@ def test_on_real_traces_shares_sum_to_the_exposed_wait_that_is_judged(trace_path
     if result.mean is None:
         pytest.skip("no loader events")
     assert min(shares_of(result)) >= 0
-    assert sum(shares_of(result)) == judged_exposed_ns(trace, result.mean.exposed_ns)
+    assert sum(shares_of(result)) == judged_exposed_ns(trace, result.mean.exposed_ns, find_steps(trace))
 
 
 def test_waits_without_a_period_are_of_all_epochs_and_the_step_between_them():

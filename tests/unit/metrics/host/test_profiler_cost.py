@@ -7,8 +7,14 @@ import pytest
 from msgspec.structs import replace
 
 from tb_steptime.metrics.excluded_time.ranges import findings
-from tb_steptime.metrics.host.profiler_cost import ProfilerCost, observed_op_ns, profiler_cost
+from tb_steptime.metrics.host.profiler_cost import (
+    ProfilerCost,
+    observed_op_ns,
+    observed_step_ns,
+    profiler_cost,
+)
 from tb_steptime.trace.model import Trace
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 from tests.drawn.memory import with_memory
 from tests.drawn.timeline import timeline
@@ -51,12 +57,12 @@ def test_another_thread_does_not_count() -> None:
     assert profiler_cost(trace) == ProfilerCost(3 * 290, 3 * 500, 3)
 
 
-def observed(view_us: int, launch_us: int, times: int = 60) -> Trace:
-    """So many times an op that computes nothing, and a launch."""
+def observed(view_us: int, launch_us: int, times: int = 60, steps: str = "") -> Trace:
+    """So many times an op that computes nothing, and a launch. steps: the step of each time; empty for one step."""
     cells = view_us + launch_us
     return timeline(
         f"""
-        step     | {"0" * cells * times} |
+        step     | {"".join(step * cells for step in steps or "0" * times)} |
         op       | {("v" * (view_us - 1) + "." * (launch_us + 1)) * times} |
         runtime  | {("." * view_us + "k" * (launch_us - 1) + ".") * times} |
         kernel 7 | {("." * (cells - 1) + "k") * times} |""",
@@ -74,6 +80,15 @@ def test_ops_that_take_as_long_as_launches_are_observed_by_something_else(view_u
     trace = observed(view_us, launch_us)
     assert observed_op_ns(trace) == found_us * US
     assert [each.id for each in findings(trace, 0)] == (["ops_observed"] if found_us else [])
+
+
+@pytest.mark.parametrize("counts", [(60, 20, 40), (10, 20, 30)])
+def test_what_observes_the_ops_is_averaged_over_the_chosen_steps(counts: tuple[int, ...]):
+    trace = observed(22, 11, sum(counts), "".join(str(step) * each for step, each in enumerate(counts)))
+    for first in range(3):
+        later = find_steps(trace).chosen(np.arange(3) >= first)
+        assert observed_step_ns(trace, later) == 21 * US * sum(counts[first:]) // (3 - first)
+    assert observed_step_ns(trace) == 21 * US * sum(counts) // 3
 
 
 def test_a_few_ops_do_not_show_that_they_are_observed() -> None:

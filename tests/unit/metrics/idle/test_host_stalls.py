@@ -109,6 +109,23 @@ def test_no_python_runs_in_ops_with_a_namespace_and_in_numbered_nodes(name: str,
     assert pause.native_ns == (pause.total_ns if native else 0)
 
 
+@pytest.mark.parametrize("usual", [1, 2], ids=["shorter than 2 ms", "in every step"])
+def test_a_pause_between_ops_interrupts_none_of_them(usual: int):
+    gaps = ["." * (usual + 8 * (step == 4)) for step in range(9)]
+    trace = timeline(
+        f"""
+        op       | {"".join(f"..oo.pp{gap}" for gap in gaps)} |
+        runtime  | {"".join(f"k.k..k.{gap}" for gap in gaps)} |
+        kernel 7 | {"".join(f".kk.k..k{gap[1:]}" for gap in gaps)} |""",
+        names={"o": "aten::mm", "p": "aten::argmax"},
+        cell_ns=MS,
+    )
+    start, length = (5 * 7 + 4 * usual + 1) * MS, (usual + 7) * MS  # from the end of the work of `aten::argmax` on
+    assert pauses(trace, 0) == [
+        Pause("unexplained", False, None, 1, length, round(length / len(gaps)), "6", start, start + length)
+    ]
+
+
 @pytest.mark.parametrize(
     ("runtime", "kernels", "cell_ns"),
     [

@@ -232,6 +232,36 @@ def test_an_op_that_takes_far_less_elsewhere_is_unusual(others: str, unusual: bo
     assert (row.longest[0].unusual, row.unusual_ns) == (unusual, 16_000_000 if unusual else 0)
 
 
+@pytest.mark.parametrize(
+    ("last", "found"),
+    [
+        (("z....................", ".....................zz"), (None, True)),
+        (("..................z..", ".....................zz"), ("aten::stack", False)),
+    ],
+    ids=["launched early", "launched late"],
+)
+def test_a_launch_that_reaches_the_device_late_is_not_the_work_of_the_host(
+    last: tuple[str, str], found: tuple[str | None, bool]
+):
+    """Launches take 60 us to reach an idle device, as where a system collects them; the last one takes 600 us, or comes
+    540 us later, after an op. Most of the others find work in the queue."""
+    threes = list(zip("abcdefghij", "klmnopqrst", "ABCDEFGHIJ", strict=True))
+    before = last[0].index("z")
+    trace = timeline(
+        f"""
+        step     | {"0" * 123} |
+        op       | {"." * 100}{"O" * before}{"." * (23 - before)} |
+        runtime  | {"".join(f"{a}{b}{c}......." for a, b, c in threes)}{last[0]}.. |
+        kernel 7 | {"".join(f"...{a * 2}{b * 2}{c * 2}." for a, b, c in threes)}{last[1]} |""",
+        cell_ns=30_000,
+        names={"O": "aten::stack"},
+    )
+    (row,) = long_gaps(trace, 0)
+    (gap,) = row.longest
+    assert (gap.name, gap.unusual) == found
+    assert (row.unusual_ns, row.late_ns) == (gap.unusual * 660_000, 660_000)
+
+
 def test_a_launch_of_compiled_code_is_its():
     trace = drawn("user Torch-Compiled Region: 0/0 | ...................rrrr... |")
     assert found(trace) == [("nothing", None, None, True)]

@@ -25,6 +25,7 @@ from tb_steptime.tables.kernels import KERNELS
 from tb_steptime.trace.groups import Groups, numbered
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.sources import modules, sources
+from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Kind
 from tests.drawn.op_rows import checkpointed
 from tests.drawn.real_traces import on_traces_of_all_formats, read_real, real_path
@@ -500,5 +501,6 @@ def test_kernels_that_lose_nothing_have_a_name_among_them():
     """Clocks with whole microseconds may write durations of 0, so that no name has the largest part of the gain."""
     trace = timeline("step | 0000 |\n runtime | .xy. |\n kernel 7 | ..xy |", names={"x": "first", "y": "second"})
     rows, nothing = kernel_rows(trace, 0), np.zeros(2)
-    waste = _Kernels(trace, rows, nothing.astype(np.int64)).waste(np.ones(2, bool), nothing)
+    kernels = _Kernels(trace, rows, nothing.astype(np.int64), find_steps(trace), np.ones(2, bool))
+    waste = kernels.waste(np.ones(2, bool), nothing)
     assert (waste.count, waste.gain_ns, waste.name) == (2, 0, "first")

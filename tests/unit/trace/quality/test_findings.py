@@ -466,6 +466,21 @@ class TestUnrecordedDevice:
         assert found(trace) == [("work_not_recorded", "said", 1)]
 
     @pytest.mark.parametrize(
+        ("runtime", "id"),
+        [
+            ("k.w..", "work_ran_unrecorded"),
+            ("k.w.k", "work_ran_unrecorded"),
+            ("w.k..", "work_not_recorded"),
+            ("k.q..", "work_not_recorded"),
+        ],
+    )
+    @pytest.mark.parametrize("wait", ["cudaDeviceSynchronize", "hipStreamSynchronize", "cuEventSynchronize"])
+    def test_work_that_a_call_waits_for_ran_while_it_was_recorded(self, runtime: str, id: str, wait: str) -> None:
+        calls = {"k": "cudaLaunchKernel", "w": wait, "q": "cudaEventQuery"}
+        launches = runtime.count("k")
+        assert found(timeline(f"runtime | {runtime} |", calls=calls)) == [(id, "said", launches)]
+
+    @pytest.mark.parametrize(
         ("runtime", "id", "number"),
         [
             ("sabc.e....", "only_captures", 3),

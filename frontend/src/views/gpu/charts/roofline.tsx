@@ -75,6 +75,8 @@ function Plot(props: RooflineProps & { width: number }) {
     event.preventDefault();
   };
   const content = shown === null ? null : points[shown]!.tip;
+  // the kernel that is open keeps its ring; its tip would lie over whatever is shown where the picture is scrolled away
+  const told = shown === hovered ? content : null;
   return (
     <>
       <svg
@@ -126,7 +128,7 @@ function Plot(props: RooflineProps & { width: number }) {
         {memory_gbs !== null && roofs.map((roof) => <RoofName key={roof.name} roof={roof} />)}
         {shown !== null && <Dot looks={points[shown]!} place={placed[shown]!} ink />}
       </svg>
-      <Tip content={content} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />
+      <Tip content={told} x={placed[shown ?? 0]?.x ?? 0} y={placed[shown ?? 0]?.y ?? 0} width={width} />
     </>
   );
 

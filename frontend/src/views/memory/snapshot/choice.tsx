@@ -10,7 +10,7 @@ import type { Tab } from "../../props";
 const RECORDING = "recording";
 
 /** Keys of the address that are meaningful only within what is shown. */
-const ANEW: Changes = { zoom: null, instant: null, frame: null, memory: null, since: null };
+export const ANEW: Changes = { zoom: null, instant: null, frame: null, memory: null, since: null };
 
 export const nameOf = ({ name, rank, step }: SnapshotEntry): string =>
   [step === null ? [] : `step ${step}`, rank === null ? [] : `rank ${rank}`].flat().join(", ") || name;

@@ -70,14 +70,17 @@ export function fromRow(boxes: Boxes, { thread, first_row }: Pick<Cast, "thread"
 export const drawnIn = ({ thread, first_row }: Pick<Cast, "thread" | "first_row">, event: EventDetail): EventDetail =>
   event.track === thread?.id ? { ...event, row: event.row - first_row } : event;
 
-/** The work of a stream that is preceded by its longest wait; null where the stream never waits. */
-export function workAfterWait(boxes: Boxes, stream: Track, visible: TimeRange): number | null {
+/**
+ * The work that ends the longest wait of a stream within the place; null where the stream does not wait there, or where
+ * the work is out of sight. A wait beside the place is another one, with another cause.
+ */
+export function workAfterWait(boxes: Boxes, stream: Track, place: TimeRange, visible: TimeRange): number | null {
   const row = boxes.rows.get(rowKey(stream.id, 0));
   if (!row) return null;
   const { first, end } = inSight(boxes, row, visible);
   let [longest, event, until]: [number, number | null, number] = [0, null, visible.from];
   for (let at = first; at < end; at++) {
-    const wait = boxes.from[at]! - until;
+    const wait = Math.min(boxes.from[at]!, place.to) - Math.max(until, place.from);
     if (wait > longest) [longest, event] = [wait, boxes.event[at]!];
     until = Math.max(until, boxes.to[at]!);
   }

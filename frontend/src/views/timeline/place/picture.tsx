@@ -9,6 +9,7 @@ import type { EventDetail, Evidence, Track } from "../../../api.gen";
 import { Sheet } from "../../../charts/canvas/canvas";
 import { usePalette } from "../../../charts/canvas/palette";
 import { Details } from "../../../components/sentence";
+import { Late } from "../../../components/waiting";
 import { type Size, useSize } from "../../../dom/size";
 import { ns, scaleFor } from "../../../format";
 import { sentence } from "../../../phrase";
@@ -69,26 +70,28 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
         >
           {problem ? (
             <span class="quiet">{`The events could not be loaded. ${problem.problem}.`}</span>
+          ) : pages.length === 0 ? (
+            <Late>
+              <span class="quiet">The events are being read.</span>
+            </Late>
           ) : (
-            pages.length > 0 && (
-              <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
-                <Sheet
-                  width={scene.width}
-                  height={HEIGHT_PX}
-                  paint={(pen) => {
-                    paintScene(pen, scene);
-                    if (boxes && stream) paintWaits(pen, scene, boxes, stream);
-                  }}
-                  of={[...groundOf(scene), scene.chosen]}
-                />
-                <Sheet
-                  width={scene.width}
-                  height={HEIGHT_PX}
-                  paint={(pen) => paintOver(pen, scene)}
-                  of={[...groundOf(scene), ...overOf(scene)]}
-                />
-              </span>
-            )
+            <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
+              <Sheet
+                width={scene.width}
+                height={HEIGHT_PX}
+                paint={(pen) => {
+                  paintScene(pen, scene);
+                  if (boxes && stream) paintWaits(pen, scene, boxes, stream);
+                }}
+                of={[...groundOf(scene), scene.chosen]}
+              />
+              <Sheet
+                width={scene.width}
+                height={HEIGHT_PX}
+                paint={(pen) => paintOver(pen, scene)}
+                of={[...groundOf(scene), ...overOf(scene)]}
+              />
+            </span>
           )}
         </button>
       </div>
@@ -111,7 +114,10 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
 /** Short names for kinds of tracks; a device's track has the name of its group. */
 const WORDS: Partial<Record<Track["kind"], string>> = { thread: "CPU", calls: "Launches", loader: "Loader" };
 
-/** The tracks of the place and the chosen event: the work before which the device waits longest; and where it waits. */
+/**
+ * The tracks of the place, where its device waits, and the chosen event: the work that ends the longest wait; else what
+ * the host does there, or right after it.
+ */
 function useScene(
   span: string,
   { step, start_ns, end_ns }: Evidence,
@@ -132,8 +138,9 @@ function useScene(
   const layers = useMemo(() => found.map((layer) => ({ ...layer, boxes: fromRow(layer.boxes, cast) })), [found, cast]);
   const layout = useMemo(() => layoutOf(cast.tracks, false, NO_CHOICES), [cast]);
   const { stream, thread, first_row } = cast;
-  const work = boxes && stream ? workAfterWait(boxes, stream, visible) : null;
-  const event = work ?? (boxes && thread ? longestIn(boxes, thread, first_row, range) : null);
+  const work = boxes && stream ? workAfterWait(boxes, stream, range, visible) : null;
+  const longest = (of: TimeRange) => (boxes && thread ? longestIn(boxes, thread, first_row, of) : null);
+  const event = work ?? longest(range) ?? longest({ from: end_ns, to: visible.to });
   const detail = readyDetail(useDetail(tab.source, span, event, true));
   const chosen = useMemo(() => detail && drawnIn(cast, detail), [cast, detail]);
   const scene: Scene = {

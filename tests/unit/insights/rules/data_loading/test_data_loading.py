@@ -455,12 +455,60 @@ def test_copies_beside_which_no_kernel_runs_are_told_by_direction_and_memory(dir
     assert copied_alone(COPIED, direction) == found
 
 
+@pytest.mark.parametrize(
+    ("direction", "id", "title"),
+    [
+        ("DtoH (Device -> Pageable)", "pageable_result_copies", "Copy less from the GPU, or to pinned memory"),
+        ("HtoD (Pageable -> Device)", "pageable_batch_copies", "Copy less to the GPU, or from pinned memory"),
+    ],
+)
+@pytest.mark.parametrize(("cells", "hidden"), [(10, True), (11, False)])
+def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
+    direction: str, id: str, title: str, cells: int, hidden: bool
+):
+    """The rest of each step takes five cells."""
+    drawing = f"""
+        step     | {"".join(number * (cells + 5) for number in "123")} |
+        runtime  | {f"{'c.'}{'.' * cells}k.." * 3} |
+        memcpy 9 | {f"..{'c' * cells}..." * 3} |
+        kernel 7 | {f"..{'.' * cells}.k." * 3} |"""
+    trace = with_bytes(timeline(drawing, names={"c": f"Memcpy {direction}"}), LARGE_BYTES)
+    found = judged(trace)
+    insight = next(each for each in found.insights if each.id == id)
+    assert insight.gain_ns == (cells * 1_000 if hidden else 0)
+    assert (plain(insight.title) == title) is not hidden
+    assert insight.about_ns == (0 if hidden else cells * 1_000)
+    verdict = (
+        f"For {cells} µs of a step of {cells + 5} µs, the GPU does nothing but copy data from and to the CPU's memory."
+    )
+    assert plain(found.verdict.text) == verdict
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_what_only_one_step_copies_may_be_the_weights(steps: int):
+    trace = timeline(
+        f"""
+        step     | {"".join(number * 58 for number in "123"[:steps])} |
+        runtime  | {f"{'c....' * 11}k.." * steps} |
+        memcpy 9 | {f"{'.cccc' * 11}..." * steps} |
+        kernel 7 | {f"{'.....' * 11}.kk" * steps} |""",
+        names={"c": PAGEABLE},
+    )
+    insight = card(trace, "pageable_batch_copies")
+    assert insight is not None and insight.how is not None
+    assert ("weights" in insight.how) is (steps == 1)
+
+
 def copied_alone(drawing: str, direction: str, size: int = LARGE_BYTES) -> dict[str, int]:
-    trace = timeline(drawing, names=dict.fromkeys("cd", f"Memcpy {direction}"))
-    nbytes = np.where(trace.events.kind == Kind.MEMCPY, size, -1)
-    trace = replace(trace, events=replace(trace.events, bytes=nbytes.astype(np.int64)), memo={})
+    trace = with_bytes(timeline(drawing, names=dict.fromkeys("cd", f"Memcpy {direction}")), size)
     about = {"pageable_batch_copies", "pageable_result_copies"}
     return {each.id: each.gain_ns for each in judged(trace).insights if each.id in about}
+
+
+def with_bytes(trace: Trace, size: int) -> Trace:
+    """Each copy has so many bytes."""
+    nbytes = np.where(trace.events.kind == Kind.MEMCPY, size, -1)
+    return replace(trace, events=replace(trace.events, bytes=nbytes.astype(np.int64)), memo={})
 
 
 @pytest.mark.parametrize(("size", "gain"), [(LARGE_BYTES, {"pageable_result_copies": 1_000}), (LARGE_BYTES - 1, {})])
@@ -477,6 +525,34 @@ def test_results_that_few_steps_copy_are_no_cost_of_each(second: str, gain: dict
         memcpy 9 | ..cccc....{second[:1]}..... |
         kernel 7 | ......kk...qqqqq |"""
     assert copied_alone(drawing, "DtoH (Device -> Pageable)") == gain
+
+
+@pytest.mark.parametrize(
+    ("kernels", "verdict", "cards"),
+    [
+        ("........ ........", "For 8 µs of a step of 8 µs, the GPU does nothing but copy.",
+         {"Pin the memory of the copied tensors", "Pin the memory of the results"}),
+        ("....kkkk ....qqqq", "For 4 µs of a step of 8 µs, the GPU does nothing but copy.",
+         {"Copy the next batch while kernels run"}),
+        ("...kkkkk ...qqqqq", "The GPU sets the pace: it works for 100 % of a step of 8 µs.",
+         {"Copy the next batch while kernels run"}),
+    ],
+)  # fmt: skip
+def test_copies_that_run_alone_for_half_of_the_step_are_what_it_does(kernels: str, verdict: str, cards: set[str]):
+    """Something is copied all the time; copies back to the host run beside the kernels, if there are any."""
+    drawing = f"""
+        step     | 1111111122222222 |
+        runtime  | c...e...d...f... |
+        memcpy 9 | cccceeeeddddffff |
+        runtime  | ....k.......q... |
+        kernel 7 | {kernels.replace(" ", "")} |"""
+    names = dict.fromkeys("cd", PAGEABLE) | dict.fromkeys("ef", "Memcpy DtoH (Device -> Pageable)")
+    trace = timeline(drawing, names=names)
+    nbytes = np.where(trace.events.kind == Kind.MEMCPY, LARGE_BYTES, -1)
+    judgement = judged(replace(trace, events=replace(trace.events, bytes=nbytes.astype(np.int64)), memo={}))
+    about = {"pageable_batch_copies", "pageable_result_copies"}
+    found = {plain(each.title) for each in judgement.insights if each.id in about}
+    assert (plain(judgement.verdict.text).replace("\xa0", " "), found) == (verdict, cards)
 
 
 def test_a_pinned_batch_is_left_alone():

@@ -342,7 +342,13 @@ def test_where_a_compiler_generated_kernels_nothing_is_said():
 
 
 def copying(
-    copies: int, cells: int = 1, kernel: str = COPY, asking: str = "aten::reshape", product: str = GEMM
+    copies: int,
+    cells: int = 1,
+    kernel: str = COPY,
+    asking: str = "aten::reshape",
+    product: str = GEMM,
+    copied_by: str = "aten::copy_",
+    product_op: str = "aten::mm",
 ) -> Trace:
     """Two steps of 400 cells of 1 us, in each of which this many copies run, and then a product."""
     width, copied = 400, copies * (cells + 1)
@@ -354,7 +360,7 @@ def copying(
     }
     two = {"step": "1" * width + "2" * width, **{label: 2 * line.ljust(width, ".") for label, line in lines.items()}}
     drawing = "\n".join(f"{label} | {line} |" for label, line in two.items())
-    names = {"C": "aten::copy_", "c": kernel, "A": asking, "q": product}
+    names = {"C": copied_by, "c": kernel, "A": asking, "q": product, "Q": product_op}
     inputs = {"C": ("[[8,64],[8,64],[]]", '["float","float","Scalar"]')}
     return drawn(drawing, names=names, inputs=inputs, cell_ns=US)
 
@@ -391,6 +397,27 @@ def test_conversions_are_avoided_by_the_type_that_they_make(made: str, advice: s
     insight = sure(copying(120, kernel=kernel, asking="aten::to", product=product), "device_copies")
     assert plain(insight.title).endswith("conversions between types")
     assert insight.how is not None and insight.how.startswith(advice)
+
+
+CAT = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>(float*)"
+NODE = "autograd::engine::evaluate_function: MmBackward0"
+
+
+@pytest.mark.parametrize(
+    ("asking", "by", "kernel"), [("aten::cat", "aten::cat", CAT), ("aten::slice", "aten::copy_", COPY)]
+)
+@pytest.mark.parametrize(
+    ("after", "major", "code"),
+    [("aten::mm", 8, "torch.mul("), (NODE, 8, "torch.compile("), (NODE, 6, None)],
+)
+def test_parts_of_tensors_with_gradients_are_written_in_place_by_a_compiler(
+    asking: str, by: str, kernel: str, after: str, major: int, code: str | None
+):
+    """torch.mul(a, b, out=y[:n]) refuses inputs that require gradients."""
+    gpu = replace(A100, compute_capability=(major, 0))
+    trace = copying(120, kernel=kernel, asking=asking, copied_by=by, product_op=after)
+    how = sure(replace(trace, devices={0: gpu}, memo={}), "device_copies").how
+    assert how is None if code is None else how is not None and code in how
 
 
 def test_a_few_copies_matter_from_a_twentieth_of_the_step_on():

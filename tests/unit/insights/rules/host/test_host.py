@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tb_steptime.analyses.host import HostResult, HostStep
+from tb_steptime.analyses.host import HostResult, HostStep, JudgedRows
 from tb_steptime.insights.added_gains import may_be_added, remark_of_view
 from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.rules.host.blocking_rows import waiting_op
@@ -19,6 +19,8 @@ from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
 from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
+from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
 from tb_steptime.metrics.steps.parts import Grown, GrownPart, Segment
 from tb_steptime.metrics.steps.repeated_work import Recaptures
@@ -777,6 +779,26 @@ def test_many_small_copies_are_made_together(counts: tuple[float, ...], each: in
 
 
 @pytest.mark.parametrize(
+    ("of_model", "batch_bytes", "kept"),
+    [
+        ({"user_range": "forward_pass", "count": 16.0}, 99_999, True),
+        ({"module": "nn.Module: Attention_3", "count": 16.0}, 99_999, True),
+        ({"module": "nn.Module: Attention_3", "count": 15.0}, 99_999, False),
+        ({"module": "nn.Module: Attention_3", "count": 16.0}, 100_000, False),
+        ({"user_range": "to_device", "count": 16.0}, 99_999, False),
+        ({"module": "nn.Module: Collator_0", "count": 16.0, "phase": "other"}, 99_999, False),
+    ],
+    ids=["in a range", "in a module", "as many as a batch has", "mostly the batch", "around the batch", "elsewhere"],
+)
+def test_what_the_model_copies_in_its_forward_pass_is_no_batch(of_model: dict[str, Any], batch_bytes: int, kept: bool):
+    rows = [batch(50 * US, bytes=100_000, **of_model), batch(50 * US, bytes=batch_bytes)]
+    host = host_result(blocking=rows, copies=[copy()])
+    titles = {plain(each.title) for each in judged(host).insights if each.id.startswith("pageable")}
+    of_batch = {"Pin the memory of the copied tensors", "Copy the next batch while kernels run"}
+    assert titles == ({"Keep on the GPU what the model copies there"} if kept else of_batch)
+
+
+@pytest.mark.parametrize(
     ("others_us", "low_us", "gain_us"),
     [(0, 150, 150), (0, 300, 200), (0, 90, 100), (100, 150, 100), (100, 180, 120), (201, 300, 100)],
     ids=["replayed", "as long as the calls", "less than the copy alone", "its share", "more", "mostly others"],
@@ -867,6 +889,32 @@ def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: st
     assert waiting_op(row).id == waiting
 
 
+@pytest.mark.parametrize(
+    ("op", "around", "waiting"),
+    [
+        ("aten::nonzero", {"module": "nn.Module: Qwen3MoeSparseMoeBlock_0"}, "mask"),
+        ("aten::item", {"source": "sparse_autoencoder.py(88): forward"}, "item"),
+        ("aten::item", {"outer_op": "autograd::engine::evaluate_function: SparseAttentionBackward"}, "item"),
+        ("aten::copy_", {"source": "arrays.py(3): to_numpy"}, "read_back"),
+        ("aten::item", {"source": "scaler.py(41): inverse_transform"}, "item"),
+        ("aten::item", {"user_range": "MinMaxScaler.scale"}, "item"),
+        ("aten::item", {"user_range": "scaler.step(optimizer)"}, "grad_scaler"),
+        ("aten::item", {"module": "nn.Module: GradScaler_0"}, "grad_scaler"),
+        ("aten::item", {"source": "clip_grad.py(7): norm"}, "clip_grad"),
+    ],
+)
+def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
+    row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
+    assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
+@pytest.mark.parametrize("op", ["aten::_coalesce", "aten::to_sparse"])
+def test_a_sparse_tensor_of_the_forward_pass_is_no_gradient(phase: PhaseId, op: str):
+    row = blocking(US, op=op, outer_op="aten::mv", phase=phase, source=None)
+    assert waiting_op(row).id == ("product" if phase == "forward" else "coalesce")
+
+
 def test_a_copy_that_the_cpu_reads_is_not_to_go_on_without_it():
     """x.to("cpu", non_blocking=True) returns before the values are there."""
     row = blocking(
@@ -924,6 +972,24 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
 
 
 @pytest.mark.parametrize(
+    ("purpose", "cause", "severity"),
+    [
+        ("training", "unexplained", Severity.WARNING),
+        ("inference", "unexplained", Severity.MINOR),
+        ("inference", "interrupted", Severity.WARNING),
+        ("unknown", "unexplained", Severity.WARNING),
+    ],
+)
+def test_an_inference_that_pauses_may_wait_for_a_request(purpose: Purpose, cause: str, severity: Severity):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    host = host_result(sites, pauses=[pause(cause, 100, sure=False)])
+    insight = card(host, "host_stops", JobKind(purpose=purpose))
+    assert insight is not None
+    assert (insight.gain_ns, insight.severity) == (100 * US, severity)
+    assert ("server" in insight.why.template) is (severity is Severity.MINOR)
+
+
+@pytest.mark.parametrize(
     ("late_us", "graphs", "order"),
     [
         (49, 0.0, ["unrecorded_work", "launch_graphs"]),
@@ -967,6 +1033,20 @@ def test_slow_steps_are_worth_what_they_lift_the_mean_by():
     assert card(host_result(**(slow(1_300) | {"grown": []})), "slow_steps") is None
     assert card(host_result(**slow(989)), "slow_steps") is None  # 9.9 % of the 900 us of the others
     assert card(host_result(**slow(990)), "slow_steps") is not None
+
+
+@pytest.mark.parametrize(("judged_steps", "over"), [([0, 1, 2, 3, 4], 5), ([1, 2, 3, 4], 4), ([1, 3, 4], 3)])
+def test_slow_steps_lift_the_mean_of_the_steps_that_are_not_left_out(judged_steps: list[int], over: int):
+    nothing = Waste(None, 0.0, 0.0, 0.0)
+    rows = JudgedRows(
+        steps=judged_steps, sites=[], blocking=[], blocking_bubble_ns=0, copies=[], pauses=[], exchange_ns=0,
+        communication=None, waste=LaunchWaste(None, None, nothing, nothing), obstacles=[], rates=None, waits=None,
+        long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0, several_devices=None,
+        anomaly=None, observed_ns=0,
+    )  # fmt: skip
+    insight = card(host_result(**slow(1_300), judged=rows), "slow_steps")
+    assert insight is not None
+    assert insight.gain_ns == round(400 * US / over)
 
 
 @pytest.mark.parametrize(("step", "late_us", "is_named"), [("4", 150, True), ("4", 149, False), ("3", 150, False)])
@@ -1035,6 +1115,48 @@ def test_gpus_in_series_get_a_process_each():
     assert plain(insight.why) == (
         "On average 1 of 2 GPUs work at a time; aten::_coalesce keeps GPU 1 idle for 200 µs a step."
     )
+
+
+@pytest.mark.parametrize(
+    ("purpose", "union_us", "title", "waits_us", "verdict"),
+    [
+        ("training", 950, "Run one process per GPU", 400, False),
+        ("inference", 950, "Let the GPUs work at the same time", 50, True),
+        ("inference", 900, "Let the GPUs work at the same time", 100, False),
+    ],
+)
+def test_a_model_that_is_split_over_gpus_does_not_wait_for_the_calls_during_which_another_one_works(
+    purpose: Purpose, union_us: int, title: str, waits_us: int, verdict: bool
+):
+    """A step of 1 ms. In training each GPU may have a copy of the model, and a call for one holds up the other."""
+    several = SeveralDevices([0, 1], 1.0, [500 * US, (union_us - 500) * US], union_us * US, [])
+    sites = [site(FORWARD, IdleNs(blocking_call=400 * US))]
+    host = host_result(sites, blocking=[blocking(400 * US)], several_devices=several)
+    judgement = judged(host, JobKind(purpose=purpose))
+    gains = {each.id: (plain(each.title), each.gain_ns) for each in judgement.insights}
+    assert gains["serial_devices"] == (title, (union_us - 500) * US)
+    assert gains["sync_bubble"][1] == waits_us * US
+    assert ("one after another" in judgement.verdict.text.template) is verdict
+
+
+@pytest.mark.parametrize(("purpose", "gain_us"), [("training", 300), ("inference", 200), ("unknown", 300)])
+def test_gpus_that_share_layers_save_no_more_than_an_instant_gpu(purpose: Purpose, gain_us: int):
+    """An instant GPU saves 200 of 1,000 us. The CPU launches all layers for each GPU then, unlike copies of a model."""
+    whatif = replayed()
+    sensitivity = msgspec.structs.replace(whatif.sensitivity, device=STEP - 200 * US)
+    whatif = msgspec.structs.replace(whatif, sensitivity=sensitivity)
+    host = host_result(several_devices=two_gpus(1.0), whatif=whatif)
+    insight = card(host, "serial_devices", JobKind(purpose=purpose))
+    assert insight is not None
+    assert insight.gain_ns == gain_us * US
+
+
+@pytest.mark.parametrize(("purpose", "prints"), [("training", True), ("inference", False), ("unknown", True)])
+def test_an_inference_has_no_loss_to_print(purpose: Purpose, prints: bool):
+    sites = [site(FORWARD, IdleNs(blocking_call=100 * US))]
+    insight = card(host_result(sites, blocking=[blocking(100 * US)]), "sync_bubble", JobKind(purpose=purpose))
+    assert insight is not None
+    assert ("loss" in (insight.how or "")) is prints
 
 
 def test_gpus_that_work_at_the_same_time_are_not_in_series():
@@ -1153,6 +1275,10 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
     ("host", "text"),
     [
         (host_result([site(FORWARD, late(300))]),
+         "The GPU starves for 30 % of the step: kernels are not launched in time."),
+        (host_result([site(FORWARD, IdleNs(launch_latency=150 * US, cpu_work=150 * US))]),
+         "The GPU is idle for 30 % of the step, most of it between launch calls and the start of their work."),
+        (host_result([site(FORWARD, IdleNs(launch_latency=149 * US, cpu_work=151 * US))]),
          "The GPU starves for 30 % of the step: kernels are not launched in time."),
         (host_result([site(FORWARD, late(300), bubble=200 * US)]),
          "The GPU is idle for 30 % of the step because blocking calls make the CPU wait for it."),
