@@ -1650,7 +1650,8 @@ export interface Hits {
  * full_queue_ns: time per step in which launch calls wait for room in the full queue. bucket_copies: copies per step
  * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
  * launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
- * summaries of before it was measured. long_gaps: by place, gaps before which the host does one thing for a long
+ * summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
+ * function of the CPU in its stream. long_gaps: by place, gaps before which the host does one thing for a long
  * time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
  * but launch calls.
  * judged: None where no step is left out, and without a device.
@@ -1698,6 +1699,7 @@ export interface HostResult {
   bucket_copies: number;
   bucket_late_ns: number;
   before_graphs_ns: number | null;
+  host_functions_ns: number;
   cpu: CpuWork | null;
   python_function: PythonFunction | null;
   python_work: PythonWork[];
