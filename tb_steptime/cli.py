@@ -31,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)  # without it, a last garbage collection before the end takes 20 ms
     write_utf8(sys.stdout)
-    asked, others = _apart(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(asked)
+    own, others = _apart(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(own)
     options.others = others
     logging.getLogger("tb_steptime").addHandler(_NO_TRACEBACKS)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads only reserve memory: no analysis multiplies

@@ -127,10 +127,10 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.serve.trends import TrendsRequest
 
         named = SpanNames(*(request.args.getlist(key) for key in ("run", "worker", "span")))
-        asked = TrendsRequest(
+        trends_request = TrendsRequest(
             request.args.get("focus"), request.args.getlist("metric"), number_if_named(request, "strips")
         )
-        return Answer(self.store.trends(named, asked, work=may_work(request)))
+        return Answer(self.store.trends(named, trends_request, work=may_work(request)))
 
     def _series(self, request: Request) -> Answer:
         from tb_steptime.serve.served import SpanNames
@@ -154,7 +154,7 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
 
         runs = [entry.name for entry in self.store.index(work=False).runs]
         scalars = JobScalars(getattr(self._context, "data_provider", None), request.environ)
-        return Answer(scalars.of(request.args.get("run", ""), runs, request.args.get("tag")))
+        return Answer(scalars.read(request.args.get("run", ""), runs, request.args.get("tag")))
 
     def _job_steps(self, request: Request) -> Answer:
         return Answer(self.store.job_steps(request.args.get("run", "")))
@@ -185,8 +185,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.timeline.memory import MemoryRequest
 
         device, bins = (whole_number(request, key) for key in ("device", "bins"))
-        asked = MemoryRequest(device, window(request), bins, number_if_named(request, "at"))
-        return _now_or_later(self.store.memory(request.args.get("span", ""), asked, work=may_work(request)))
+        memory_request = MemoryRequest(device, window(request), bins, number_if_named(request, "at"))
+        return _now_or_later(self.store.memory(request.args.get("span", ""), memory_request, work=may_work(request)))
 
     def _snapshot(self, request: Request) -> Answer:
         from tb_steptime.serve.snapshots import SnapshotRequest
@@ -196,8 +196,8 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
             raise BadRequest("device", "must not be less than 0")
         between = window(request) if "from" in request.args else None
         at, since = number_if_named(request, "at"), request.args.get("since", "")
-        asked = SnapshotRequest(request.args.get("id", ""), device, between, bins, at, since)
-        return _now_or_later(self.store.snapshot(asked, work=may_work(request)))
+        snapshot_request = SnapshotRequest(request.args.get("id", ""), device, between, bins, at, since)
+        return _now_or_later(self.store.snapshot(snapshot_request, work=may_work(request)))
 
     def _flame(self, request: Request) -> Answer:
         span, by, where = (request.args.get(key, "") for key in ("span", "by", "where"))
@@ -216,9 +216,9 @@ class StepTimePlugin(base_plugin.TBPlugin):  # type: ignore[misc]
         from tb_steptime.timeline.search import Search
 
         first, track = (number_if_named(request, key) for key in ("first", "track"))
-        words, start = request.args.get("words", ""), whole_number(request, "from")
-        wanted = Search(words, start, first, track, is_folded(request))
-        return _now_or_later(self.store.search(request.args.get("span", ""), wanted, work=may_work(request)))
+        text, start = request.args.get("words", ""), whole_number(request, "from")
+        search = Search(text, start, first, track, is_folded(request))
+        return _now_or_later(self.store.search(request.args.get("span", ""), search, work=may_work(request)))
 
     def _slice(self, request: Request) -> Answer:
         from tb_steptime.serve.wire import Waiting

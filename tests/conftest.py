@@ -117,9 +117,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
         noted.write_text("".join(f"{name}\n" for name in passed), "utf-8")
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = [str(report.longrepr) for report in skipped]
-    told = [report for report, why in zip(skipped, reasons, strict=True) if WAITS not in why]
+    reports = [report for report, why in zip(skipped, reasons, strict=True) if WAITS not in why]
     if skipped:
-        terminalreporter.stats["skipped"] = told
+        terminalreporter.stats["skipped"] = reports
     try:
         return (yield)
     finally:

@@ -18,11 +18,11 @@ export async function render(): Promise<void> {
   document.head.append(style);
   const outer = outerPage();
   const url = openUrlStore(outer);
-  const known: AnswerCache = new Map();
+  const cache: AnswerCache = new Map();
   const server = broughtAlong(openClient());
-  const client = opened(server, url.read(), firstPage(url.read()), known);
+  const client = opened(server, url.read(), firstPage(url.read()), cache);
   followTheme(outer);
   printView();
   await fonts;
-  draw(h(App, { client, url, known }), document.body);
+  draw(h(App, { client, url, answers: cache }), document.body);
 }

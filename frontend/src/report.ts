@@ -29,11 +29,11 @@ async function textsIn(page: Document): Promise<Texts> {
 
 /** Reads a span's part when it is first requested. Null: the report does not contain it. */
 function partsIn<Part>(texts: Texts, kind: "events" | "flame"): (span: string) => Part | null {
-  const known = new Map<string, Part | null>();
+  const parts = new Map<string, Part | null>();
   return (span) => {
     const text = texts.get(`${kind}-${span}`);
-    if (!known.has(span)) known.set(span, text === undefined ? null : (unpacked(text) as unknown as Part));
-    return known.get(span)!;
+    if (!parts.has(span)) parts.set(span, text === undefined ? null : (unpacked(text) as unknown as Part));
+    return parts.get(span)!;
   };
 }
 

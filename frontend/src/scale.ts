@@ -14,7 +14,7 @@ export type TimeUnit = "auto" | "us" | "ms" | "s";
  * parts: the values are parts of a step, which is given in milliseconds; the parts use milliseconds too, where that is
  * precise enough for those that make up most of the step.
  */
-export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: TimeUnit = "auto", parts = false): Scale {
+export function scaleOf(values: ArrayLike<number | null>, unit: Unit, chosen: TimeUnit = "auto", parts = false): Scale {
   const sizes = sizesIn(values);
   const largest = sizes.at(-1) ?? 0;
   const typical = sizes[Math.floor(sizes.length / 2)] ?? 0;
@@ -26,9 +26,9 @@ export function scaleOf(values: ArrayLike<number | null>, unit: Unit, wanted: Ti
       ),
     );
   if (unit !== "ns") return scaleFor(largest, unit);
-  return wanted === "auto"
+  return chosen === "auto"
     ? unitOfMost(sizes.length > 0 ? sizes : Float64Array.of(MS), parts)
-    : unitScale(wantedUnit(wanted, typical));
+    : unitScale(wantedUnit(chosen, typical));
 }
 
 /**
@@ -75,7 +75,7 @@ const LEAST_PART = 0.1;
 function leastOfMost(sizes: Float64Array): number {
   const most = MOST_FRACTION * sizes.reduce((sum, size) => sum + size, 0);
   let at = sizes.length - 1;
-  for (let held = sizes[at]!; held < most; held += sizes[at]!) at--;
+  for (let covered = sizes[at]!; covered < most; covered += sizes[at]!) at--;
   return sizes[at]!;
 }
 
@@ -88,8 +88,8 @@ function plain(typical: number, whole: boolean): Size {
 }
 
 /** Gives a typical value three digits, with at most three decimals. */
-function wantedUnit(wanted: Exclude<TimeUnit, "auto">, typical: number): Size {
-  const [size, unit] = ({ us: [US, "µs"], ms: [MS, "ms"], s: [S, "s"] } as const)[wanted];
+function wantedUnit(chosen: Exclude<TimeUnit, "auto">, typical: number): Size {
+  const [size, unit] = ({ us: [US, "µs"], ms: [MS, "ms"], s: [S, "s"] } as const)[chosen];
   const digits = typical === 0 ? 0 : 2 - Math.floor(Math.log10(typical / size));
   const decimals = Math.min(3, Math.max(0, digits));
   return [size, unit, () => decimals];

@@ -47,24 +47,24 @@ export function withNeighbours(range: TimeRange, whole: TimeRange): TimeRange {
 }
 
 /** Moves the picture, and widens it only where needed, so that `wanted` is in it with room on both sides. */
-export function showing(visible: TimeRange, wanted: TimeRange, whole: TimeRange): TimeRange {
-  if (wanted.from >= visible.from && wanted.to <= visible.to) return visible;
-  const length = Math.max(lengthOf(visible), 1.25 * lengthOf(wanted));
-  const middle = middleOf(wanted);
+export function showing(visible: TimeRange, target: TimeRange, whole: TimeRange): TimeRange {
+  if (target.from >= visible.from && target.to <= visible.to) return visible;
+  const length = Math.max(lengthOf(visible), 1.25 * lengthOf(target));
+  const middle = middleOf(target);
   return within({ from: middle - length / 2, to: middle + length / 2 }, whole);
 }
 
 /** A range close enough around `wanted` to read what surrounds it. */
-export function around(wanted: TimeRange, whole: TimeRange): TimeRange {
-  const margin = Math.max(MIN_NS, lengthOf(wanted));
-  return within({ from: wanted.from - margin, to: wanted.to + margin }, whole);
+export function around(target: TimeRange, whole: TimeRange): TimeRange {
+  const margin = Math.max(MIN_NS, lengthOf(target));
+  return within({ from: target.from - margin, to: target.to + margin }, whole);
 }
 
 export const touches = (a: TimeRange, b: TimeRange): boolean => a.from < b.to && b.from < a.to;
 
 /** The range that the address gives, as far as it is within this recording; null where none of it is. */
-export const visibleOf = (asked: TimeRange | undefined, whole: TimeRange): TimeRange | null =>
-  asked && asked.to > asked.from && touches(asked, whole) ? within(asked, whole) : null;
+export const visibleOf = (zoom: TimeRange | undefined, whole: TimeRange): TimeRange | null =>
+  zoom && zoom.to > zoom.from && touches(zoom, whole) ? within(zoom, whole) : null;
 
 /** Converts nanoseconds to pixels and back, in a picture that starts at `left` and ends at `width`. */
 export interface TimeScale {

@@ -22,10 +22,10 @@ test.each([
   ["Collectives run for 241 ms a step. Most of it is waiting.", "Collectives run for 241 ms a step"],
   ["{op} waits for the GPU in every step.", "aten::item waits for the GPU in every step"],
   ["Loader: it is late.", "Loader: it is late."],
-])("folded, a card says the first statement of its reason: %s", (template, said) => {
+])("folded, a card says the first statement of its reason: %s", (template, statement) => {
   const why = { template, values: { op: { value: "aten::item", unit: "text" as const } } };
   const [first] = PAGE.insights;
   const cards = [first!, { ...first!, id: "other", title: plain("Other"), why }];
   const html = renderToString(<Overview page={{ ...PAGE, insights: cards }} tab={TAB} compared={null} />);
-  expect(/class="brief"[^>]*>(.*?)<\/p>/.exec(html)![1]!.replace(/<[^>]*>/g, "")).toBe(said);
+  expect(/class="brief"[^>]*>(.*?)<\/p>/.exec(html)![1]!.replace(/<[^>]*>/g, "")).toBe(statement);
 });

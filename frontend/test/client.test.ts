@@ -2,15 +2,15 @@ import { expect, test, vi } from "vitest";
 import { openClient, SILENT } from "../src/server/client";
 
 function answering(status: number, body: unknown, type = "application/json; charset=utf-8") {
-  const asked: { url: string; headers: Headers }[] = [];
+  const requests: { url: string; headers: Headers }[] = [];
   const fetched = async (url: unknown, init?: RequestInit) => {
-    asked.push({ url: String(url), headers: new Headers(init?.headers) });
+    requests.push({ url: String(url), headers: new Headers(init?.headers) });
     return new Response(typeof body === "string" ? body : JSON.stringify(body), {
       status,
       headers: { "Content-Type": type },
     });
   };
-  return { client: openClient(fetched as typeof fetch), asked };
+  return { client: openClient(fetched as typeof fetch), asked: requests };
 }
 
 /** Never answers, but rejects on an abort. */
@@ -20,7 +20,7 @@ const never = ((_: unknown, init?: RequestInit) =>
   )) as typeof fetch;
 
 test("addresses are relative, and every request carries the header that lets work begin", async () => {
-  const { client, asked } = answering(200, {});
+  const { client, asked: requests } = answering(200, {});
   await client.index();
   await client.view("a/b", "overview");
   await client.trends(["a&b", "c"], "c");
@@ -30,7 +30,7 @@ test("addresses are relative, and every request carries the header that lets wor
   const sought = { words: "a&b", track: 3, folded: true, from: -5, first: 9 };
   await client.search("s", sought, new AbortController().signal);
   await client.retry("x&y");
-  expect(asked.map(({ url }) => url)).toEqual([
+  expect(requests.map(({ url }) => url)).toEqual([
     "index",
     "view?span=a%2Fb&view=overview",
     "trends?run=a%26b&run=c&focus=c",
@@ -40,7 +40,7 @@ test("addresses are relative, and every request carries the header that lets wor
     "search?span=s&words=a%26b&track=3&from=-5&first=9&frames=own",
     "retry?span=x%26y",
   ]);
-  expect(asked.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(asked.map(() => "1"));
+  expect(requests.map(({ headers }) => headers.get("X-Tb-Steptime"))).toEqual(requests.map(() => "1"));
 });
 
 test("a status says what came of it", async () => {
@@ -121,9 +121,9 @@ test("a step is a file by the name that the server gives it; other answers are a
   expect(found).toMatchObject({ kind: "ready", value: { name: "step5.json.gz" } });
   expect(found.kind === "ready" && (await found.value.blob.text())).toBe("bytes");
   const kind = async (status: number) => {
-    const { client, asked } = answering(status, { problem: "p", file: "f", hint: "h" });
+    const { client, asked: requests } = answering(status, { problem: "p", file: "f", hint: "h" });
     const { kind } = await client.stepFile("a/b", "5", new AbortController().signal);
-    return [kind, asked[0]!.url, asked[0]!.headers.get("X-Tb-Steptime")];
+    return [kind, requests[0]!.url, requests[0]!.headers.get("X-Tb-Steptime")];
   };
   const url = "slice?span=a%2Fb&first=5&last=5";
   expect(await Promise.all([202, 422, 500].map(kind))).toEqual([

@@ -124,10 +124,10 @@ describe("the view of worker processes", () => {
 
   test("a loader in the main process starts no workers", () => {
     const loader = { ...LOOP, label: "Loader", multiprocess: false, first_batches: 2, first_batch_ns: 80 * MS };
-    const said = "|2 first batches of epochs take |80.0 ms| each.| |";
-    expect(view({ loaders: [loader] })).toContain(said);
+    const sentence = "|2 first batches of epochs take |80.0 ms| each.| |";
+    expect(view({ loaders: [loader] })).toContain(sentence);
     const causes = { ...CAUSES, starts: STARTS };
-    expect(view({ loaders: [{ ...loader, multiprocess: true }], causes })).toContain(said); // they stay
+    expect(view({ loaders: [{ ...loader, multiprocess: true }], causes })).toContain(sentence); // they stay
   });
 
   test("the exposed wait is shared out where it is for several things", () => {

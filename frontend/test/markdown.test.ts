@@ -5,10 +5,10 @@ import { comparisonMarkdown, summaryMarkdown } from "../src/views/markdown";
 import { COMPARED } from "./fixtures/compared";
 import { PAGE, plain, TAB } from "./fixtures/pages";
 
-const said = (page = PAGE) => summaryMarkdown(page, TAB);
+const summary = (page = PAGE) => summaryMarkdown(page, TAB);
 
 test("says the verdict, the mean step by part, the figures and what to do", () => {
-  const text = said();
+  const text = summary();
   expect(text.split("\n")[0]).toBe("**A step takes long.**");
   expect(text).toContain("| Part | Mean step | Share |\n| --- | ---: | ---: |\n| Kernel | 98.0 ms | 61.3 % |\n");
   expect(text).toContain("| Data loading | 60.0 ms | 37.5 % |\n| **Step** | **160.0 ms** |  |");
@@ -25,14 +25,14 @@ test("says the verdict, the mean step by part, the figures and what to do", () =
 
 test("a card that a low confidence lowers says from what", () => {
   const cards = [{ ...PAGE.insights[0]!, severity: "minor", confidence: "low", lowered_from: "major" } as const];
-  expect(said({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low.");
+  expect(summary({ ...PAGE, insights: cards })).toContain("minor, lowered from major, confidence low.");
 });
 
 test("a name with marks of Markdown or HTML stays a name", () => {
   const head = { ...PAGE.head, run: "a|b</sub>\n# x", worker: "*w_1*" };
   const name = { value: "f`g``h", unit: "code" as const };
   const headline = { ...PAGE.headline, action: { template: "See {name} [now].", values: { name } } };
-  const text = said({ ...PAGE, head, headline });
+  const text = summary({ ...PAGE, head, headline });
   expect(text).toContain("See ```f`g``h``` **now**.");
   expect(text).toContain("a\\|b\\</sub\\> \\# x · \\*w\\_1\\*");
 });
@@ -41,7 +41,7 @@ test("strong words that follow each other are one, with the spaces around them o
   const values = { gain: { value: 17_900_000, unit: "ns" as const }, part: { value: 0.13, unit: "fraction" as const } };
   const action = (template: string) => {
     const headline = { ...PAGE.headline, action: { template, values } };
-    return said({ ...PAGE, headline }).split("\n\n")[1];
+    return summary({ ...PAGE, headline }).split("\n\n")[1];
   };
   expect(action("Use graphs: [up to {gain} a step ({part})].")).toBe("Use graphs: **up to 17.9 ms a step (13 %)**.");
   expect(action("Save[ {gain} ]and go[ ]on.")).toBe("Save **17.9 ms** and go on.");

@@ -13,44 +13,44 @@ const ready = <T>(value: T): Answer<T> => ({ kind: "ready", value });
 
 function over(opening: Answer<Opening>) {
   const cache: AnswerCache = new Map();
-  const asked = {
+  const requests = {
     opening: vi.fn(async () => opening),
     index: vi.fn(async () => LATER),
     catalogue: vi.fn(async () => ready(CATALOGUE)),
     view: vi.fn(async () => ready({ ...PAGE, notes: [] })),
   };
-  const server = asked as unknown as Client & Opener;
+  const server = requests as unknown as Client & Opener;
   const client = opened(server, { run: "a b", span: 2, steps: "recording" }, "overview", cache);
-  return { asked, cache, client };
+  return { asked: requests, cache, client };
 }
 
 test("one request is sent at once, and answers the first three", async () => {
-  const { asked, cache, client } = over(ready(FIRST));
-  expect(asked.opening).toHaveBeenCalledWith({ view: "overview", run: "a b", number: "2", steps: "recording" });
+  const { asked: requests, cache, client } = over(ready(FIRST));
+  expect(requests.opening).toHaveBeenCalledWith({ view: "overview", run: "a b", number: "2", steps: "recording" });
   expect(await client.index()).toEqual(ready(INDEX));
   expect(cache.get(pageName("overview", PAGE.head.id))).toEqual(ready(PAGE));
   expect(await client.catalogue()).toEqual(ready(CATALOGUE));
   expect(await client.view(PAGE.head.id, "overview")).toEqual(ready(PAGE));
-  expect([asked.index, asked.catalogue, asked.view].map((each) => each.mock.calls.length)).toEqual([0, 0, 0]);
+  expect([requests.index, requests.catalogue, requests.view].map((each) => each.mock.calls.length)).toEqual([0, 0, 0]);
 });
 
 test("later requests go to the server, and so do those for another page", async () => {
-  const { asked, client } = over(ready(FIRST));
+  const { asked: requests, client } = over(ready(FIRST));
   await client.index();
   expect(await client.index()).toBe(await LATER);
   await client.view(PAGE.head.id, "gpu");
   await client.view(PAGE.head.id, "overview");
-  expect(asked.view).toHaveBeenCalledTimes(1);
+  expect(requests.view).toHaveBeenCalledTimes(1);
   await client.view(PAGE.head.id, "overview");
-  expect(asked.view).toHaveBeenCalledTimes(2);
+  expect(requests.view).toHaveBeenCalledTimes(2);
 });
 
 test("a span that is not read has no page yet", async () => {
-  const { asked, cache, client } = over(ready({ ...FIRST, page: null }));
+  const { asked: requests, cache, client } = over(ready({ ...FIRST, page: null }));
   expect(await client.index()).toEqual(ready(INDEX));
   expect(cache.size).toBe(0);
   await client.view(PAGE.head.id, "overview");
-  expect(asked.view).toHaveBeenCalledTimes(1);
+  expect(requests.view).toHaveBeenCalledTimes(1);
 });
 
 test("a server that is gone is not waited for twice; one that lacks the route is asked as before", async () => {
@@ -84,9 +84,9 @@ test("what came with the script answers the request that it would have sent", as
 
 test("an address that names something, or a script that came alone, asks the server", async () => {
   const { server, client } = broughtOver(JSON.stringify(OPENING));
-  for (const asked of [{ view: "gpu" }, { view: "overview", run: "a" }] as Record<string, string>[]) {
-    expect(await client.opening(asked)).toEqual(GONE);
-    expect(server.opening).toHaveBeenLastCalledWith(asked);
+  for (const query of [{ view: "gpu" }, { view: "overview", run: "a" }] as Record<string, string>[]) {
+    expect(await client.opening(query)).toEqual(GONE);
+    expect(server.opening).toHaveBeenLastCalledWith(query);
   }
   expect(await broughtOver(undefined).client.opening({ view: "overview" })).toEqual(GONE);
 });

@@ -187,22 +187,22 @@ describe("the tree of modules", () => {
 
 describe("the Operators view", () => {
   test("shows ops of a mean step, and what is missing with what adds it", () => {
-    const said = view();
-    expect(said).toContain("|aten::addmm takes 77 % of the GPU's work|a step|");
+    const shownText = view();
+    expect(shownText).toContain("|aten::addmm takes 77 % of the GPU's work|a step|");
     const rows = rowsOf(drawn(), "Ops").map((row) => Object.values(row));
     expect(rows[0]).toEqual(["aten::addmm", "2", "15.0 ms", "5.0 ms", "10.0 ms", "10.0 ms", "4", "0 %", "0.5 ms"]);
     expect(rows.at(-1)?.slice(0, 2)).toEqual(["5 more rows", "25"]);
-    expect(said).toContain("|Not recorded: call stacks| |");
+    expect(shownText).toContain("|Not recorded: call stacks| |");
     expect(hintsOf(drawn())).toContain("Lines and call stacks are not recorded.");
   });
 
   test("without an op in the steps there is nothing to sort, filter or draw, but the way to the recording", () => {
     const tables = RESULT.tables.map((table) => ({ ...table, rows: [], rest: NO_REST }));
     const empty = { ...page, result: { ...RESULT, tables, folded: [], modules: [] } };
-    const said = (state: Tab["state"]) => words(<Operators page={empty} tab={tab(state)} compared={null} />);
+    const shownText = (state: Tab["state"]) => words(<Operators page={empty} tab={tab(state)} compared={null} />);
     const nothing = "|Which ops take the time?|No op begins in the steps. |";
-    expect(said({})).toContain(`${nothing}Show the whole recording|Not recorded: call stacks| |`);
-    expect(said({ steps: WHOLE_RECORDING })).toContain(`${nothing}Not recorded: call stacks| |`);
+    expect(shownText({})).toContain(`${nothing}Show the whole recording|Not recorded: call stacks| |`);
+    expect(shownText({ steps: WHOLE_RECORDING })).toContain(`${nothing}Not recorded: call stacks| |`);
   });
 
   test("folded layers have the mean of a call and that of the slowest", () => {
@@ -212,9 +212,9 @@ describe("the Operators view", () => {
   });
 
   test("an op that is opened has its shares by shape", () => {
-    const said = view({ op: "aten::addmm" });
-    expect(said).toContain("|By shapes|");
-    expect(said).toContain("|[8] [4, 2]|2|100");
+    const shownText = view({ op: "aten::addmm" });
+    expect(shownText).toContain("|By shapes|");
+    expect(shownText).toContain("|[8] [4, 2]|2|100");
   });
 });
 
@@ -235,10 +235,10 @@ test("what ops and modules allocate has columns where memory was recorded", () =
     outside_modules: { device_ns: 5e6, allocated_bytes: 9 << 20 },
   };
   expect(restOf(result.tables[0]!, rows.slice(0, 1)).allocated_self_bytes).toBe(5 << 20);
-  const said = words(<Operators page={{ ...page, result }} tab={tab()} compared={null} />);
-  for (const each of ["op_allocated", "1.6 MB", "module_allocated", "2.6 MB"]) expect(said).toContain(each);
-  for (const each of ["module_backward_allocated", "3.7 MB"]) expect(said).toContain(each);
-  expect(said).toMatch(/outside any module.*2\.5.*4\.7 MB/);
+  const shownText = words(<Operators page={{ ...page, result }} tab={tab()} compared={null} />);
+  for (const each of ["op_allocated", "1.6 MB", "module_allocated", "2.6 MB"]) expect(shownText).toContain(each);
+  for (const each of ["module_backward_allocated", "3.7 MB"]) expect(shownText).toContain(each);
+  expect(shownText).toMatch(/outside any module.*2\.5.*4\.7 MB/);
   expect(view()).not.toContain("allocated");
 });
 
@@ -254,10 +254,10 @@ describe("next to another span", () => {
   test("ops have its time, the difference a step, and what only it has", () => {
     const rows = [row("aten::addmm", 12e6), row("aten::mul", 6e6), row("aten::bmm", 4e6)];
     const tables = [{ by: "name" as const, where: "ran" as const, rows, rest: NO_REST }];
-    const said = text({ tables, folded: [] });
-    expect(said).toContain("|6.0 ms|+4.0 ms|");
-    expect(said).toContain("only here"); // this is aten::linear
-    expect(said).toContain("Not among these rows of a, but in b, a step: aten::bmm (2.0 ms).");
+    const shownText = text({ tables, folded: [] });
+    expect(shownText).toContain("|6.0 ms|+4.0 ms|");
+    expect(shownText).toContain("only here"); // this is aten::linear
+    expect(shownText).toContain("Not among these rows of a, but in b, a step: aten::bmm (2.0 ms).");
     const one = text({ tables, folded: [], steps: RESULT.steps.slice(0, 1) });
     expect(one).toContain("|12.0 ms|-2.0 ms|"); // one step of b takes 12 ms, two steps of a take 20 ms
   });
@@ -292,7 +292,7 @@ describe("next to another span", () => {
 });
 
 test("a long name keeps its end", () => {
-  const said = words(<Middle name="aten::cudnn_convolution_backward_weight" />);
-  expect(said).toBe("|aten::cudnn_convolution_backw|ard_weight|");
+  const shownText = words(<Middle name="aten::cudnn_convolution_backward_weight" />);
+  expect(shownText).toBe("|aten::cudnn_convolution_backw|ard_weight|");
   expect(words(<Middle name="aten::addmm" />)).toBe("|aten::addmm|");
 });

@@ -28,7 +28,7 @@ import { FLAME } from "./fixtures/flame";
 import { CATALOGUE } from "./fixtures/meanings";
 import { index, PAGE, run, span } from "./fixtures/pages";
 
-const said = (template: string, titles: TrendsPage["titles"] = {}) => ({
+const headline = (template: string, titles: TrendsPage["titles"] = {}) => ({
   headline: { verdict: { template, values: {} }, action: null, view: null, code: null, basis: null, card: null },
   titles,
 });
@@ -51,11 +51,11 @@ const RECORDED: IncludedAnswers = {
   trends: {
     rows: ROWS,
     changes: [],
-    of_all: { "": said("All."), b: said("All, b first.") },
+    of_all: { "": headline("All."), b: headline("All, b first.") },
     of_one: {
-      a: said("a."),
-      b: said("b.", { steps: title("Steps of b."), gpu_utilization: title("All of b.") }),
-      c: said("c."),
+      a: headline("a."),
+      b: headline("b.", { steps: title("Steps of b."), gpu_utilization: title("All of b.") }),
+      c: headline("c."),
     },
   },
   pairs: [PAIR],
@@ -159,9 +159,9 @@ test("what the job logged is of a run and a tag", async () => {
 
 test("events of the steps that are held: the picture, one of them, how busy the recording was", async () => {
   expect([client.held!("id-1"), client.held!("id-2")]).toEqual([null, HELD.held]);
-  const asked = { from: 0, to: 5, detail_ns: 1 };
-  expect(await held(client.timeline("id-2", { ...asked, folded: true }, signal))).toBe(FOLDED);
-  expect(await held(client.timeline("id-2", { ...asked, folded: false }, signal))).toBe(WHOLE);
+  const part = { from: 0, to: 5, detail_ns: 1 };
+  expect(await held(client.timeline("id-2", { ...part, folded: true }, signal))).toBe(FOLDED);
+  expect(await held(client.timeline("id-2", { ...part, folded: false }, signal))).toBe(WHOLE);
   expect(await held(client.busy("id-2", { from: 0, to: 500, bins: 9 }, signal))).toBe(HELD.busy);
   expect(await client.busy("id-2", { from: 0, to: 400, bins: 9 }, signal)).toEqual({
     kind: "problem",

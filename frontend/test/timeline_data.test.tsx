@@ -3,7 +3,7 @@ import type { Track } from "../src/api.gen";
 import { SILENT } from "../src/server/client";
 import { around, panned, showing, timeScale, visibleOf, within, withNeighbours, zoomed } from "../src/time_range";
 import { boxAt, hit, inSight, rowKey } from "../src/views/timeline/data/boxes";
-import { answered, cachedPages, detailFor, layers, type Page, wanted } from "../src/views/timeline/data/pages";
+import { answered, cachedPages, detailFor, layers, nextPart, type Page } from "../src/views/timeline/data/pages";
 import { layoutOf, mergedTracks, placeAt, rowTop } from "../src/views/timeline/layout";
 import { NO_CHOICES } from "../src/views/timeline/tracks";
 import { boxes, page, TWO } from "./fixtures/timeline";
@@ -12,8 +12,8 @@ const WHOLE = { from: 0, to: 1000 };
 const ROW = boxes("stream | aa bbb  c");
 const PLACE = ROW.rows.get(rowKey(0, 0))!;
 
-const kept = (asked_ns: number, from: number, to: number): Page => ({
-  asked_ns,
+const kept = (detail_ns: number, from: number, to: number): Page => ({
+  detail_ns: detail_ns,
   folded: true,
   boxes: { ...ROW, covers: { from, to } },
 });
@@ -103,17 +103,17 @@ test("detail is the power of two that a pixel can show", () => {
 test("a page is asked for with its surroundings, and again only when it does not hold what is visible", () => {
   const whole = { from: 0, to: 1_000_000 };
   const visible = { from: 300_000, to: 400_000 };
-  const next = wanted([], visible, 100, whole)!;
+  const next = nextPart([], visible, 100, whole)!;
   expect(next).toEqual({ from: 245_760, to: 458_752, detail_ns: 64 });
   const page = kept(next.detail_ns, next.from, next.to);
-  expect(wanted([page], { from: 250_000, to: 350_000 }, 100, whole)).toBeNull();
-  expect(wanted([page], { from: 240_000, to: 340_000 }, 100, whole)).not.toBeNull();
-  expect(wanted([page], visible, 50, whole)).toMatchObject({ detail_ns: 32 });
-  expect(wanted([page], visible, 500, whole)).toBeNull();
+  expect(nextPart([page], { from: 250_000, to: 350_000 }, 100, whole)).toBeNull();
+  expect(nextPart([page], { from: 240_000, to: 340_000 }, 100, whole)).not.toBeNull();
+  expect(nextPart([page], visible, 50, whole)).toMatchObject({ detail_ns: 32 });
+  expect(nextPart([page], visible, 500, whole)).toBeNull();
 });
 
 test("a page that reaches the end of the recording holds what lies beyond it", () => {
-  expect(wanted([kept(1, 0, 1000)], { from: -20, to: 1000 }, 1, WHOLE)).toBeNull();
+  expect(nextPart([kept(1, 0, 1000)], { from: -20, to: 1000 }, 1, WHOLE)).toBeNull();
 });
 
 test("each instant is drawn once, from the page that suits best; a coarse one fills what is not there yet", () => {
@@ -139,36 +139,36 @@ test("the oldest pages go first", () => {
 });
 
 test("a failure leaves the picture, and an answer takes the failure away", () => {
-  const asked = { from: 0, to: 90, detail_ns: 1, folded: true };
+  const part = { from: 0, to: 90, detail_ns: 1, folded: true };
   const problem = { problem: "The trace is gone", file: "a", hint: "Put it back." };
   const gone = { problem: SILENT, retry_ms: 7_000 };
   const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
-  const ready = answered(before, asked, { kind: "ready", value: page("stream | aa") }, 0);
+  const ready = answered(before, part, { kind: "ready", value: page("stream | aa") }, 0);
   expect(ready).toMatchObject({
-    pages: [{ asked_ns: 1, boxes: { covers: { from: 0, to: 20 } } }],
+    pages: [{ detail_ns: 1, boxes: { covers: { from: 0, to: 20 } } }],
     tracks: [{ label: "The stream" }],
   });
-  expect(answered(ready, asked, { kind: "problem", value: problem }, 0)).toEqual({ ...ready, problem });
-  expect(answered(ready, asked, { kind: "gone", value: SILENT }, 7_000)).toEqual({
+  expect(answered(ready, part, { kind: "problem", value: problem }, 0)).toEqual({ ...ready, problem });
+  expect(answered(ready, part, { kind: "gone", value: SILENT }, 7_000)).toEqual({
     ...ready,
     gone,
   });
-  expect(answered({ ...ready, problem, gone }, asked, { kind: "ready", value: page("stream | aa") }, 0)).toMatchObject({
+  expect(answered({ ...ready, problem, gone }, part, { kind: "ready", value: page("stream | aa") }, 0)).toMatchObject({
     problem: null,
     gone: null,
   });
 });
 
 test("pages of folded and of whole stacks never stand together: their rows are others", () => {
-  const asked = { from: 0, to: 90, detail_ns: 1, folded: true };
+  const part = { from: 0, to: 90, detail_ns: 1, folded: true };
   const before = { pages: [], tracks: [], waiting: null, problem: null, gone: null };
   const deep = answered(
     before,
-    { ...asked, folded: false },
+    { ...part, folded: false },
     { kind: "ready", value: page("thread | aa\nthread | b") },
     0,
   );
-  const folded = answered(deep, asked, { kind: "ready", value: page("thread | aa") }, 0);
+  const folded = answered(deep, part, { kind: "ready", value: page("thread | aa") }, 0);
   expect([deep.tracks[0]!.rows, folded.tracks[0]!.rows, folded.pages.map((each) => each.folded)]).toEqual([
     2,
     1,
@@ -177,12 +177,12 @@ test("pages of folded and of whole stacks never stand together: their rows are o
 });
 
 test("a trace that is read again and is no further changes nothing, so that nothing is drawn", () => {
-  const asked = { from: 0, to: 90, detail_ns: 1, folded: true };
+  const part = { from: 0, to: 90, detail_ns: 1, folded: true };
   const waiting = { state: "reading" as const, file: "w", file_number: 1, file_count: 1, progress: null };
   const before = { pages: [], tracks: [], waiting, problem: null, gone: null };
-  expect(answered(before, asked, { kind: "waiting", value: { ...waiting } }, 0)).toBe(before);
+  expect(answered(before, part, { kind: "waiting", value: { ...waiting } }, 0)).toBe(before);
   const gone = { problem: SILENT, retry_ms: 7_000 };
-  expect(answered({ ...before, gone }, asked, { kind: "waiting", value: waiting }, 0)).toEqual(before);
+  expect(answered({ ...before, gone }, part, { kind: "waiting", value: waiting }, 0)).toEqual(before);
 });
 
 test("groups have a heading, the queue stands under the streams, calls under their thread need no name", () => {

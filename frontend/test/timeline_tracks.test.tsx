@@ -164,8 +164,15 @@ test("a range has whole ends, which snap to the edges of events", () => {
 
 test("what is said of a range: its steps, busy and idle time, kernels", () => {
   const steps = [0, 100, 200].map((start_ns, at) => ({ name: String(at + 5), start_ns, end_ns: start_ns + 100 }));
-  const said = (from: number, to: number) => stepsText(steps, { from, to });
-  expect([said(10, 20), said(100, 200), said(50, 250), said(0, 300), said(90, 110), said(300, 400)]).toEqual([
+  const stepsShown = (from: number, to: number) => stepsText(steps, { from, to });
+  expect([
+    stepsShown(10, 20),
+    stepsShown(100, 200),
+    stepsShown(50, 250),
+    stepsShown(0, 300),
+    stepsShown(90, 110),
+    stepsShown(300, 400),
+  ]).toEqual([
     "in step 5",
     "all of step 6",
     "steps 5 to 7, 1 whole",

@@ -203,7 +203,7 @@ test("a name has one shade everywhere, and words can be read on each", () => {
 test("the panel says facts, ties and why the GPU was idle before", () => {
   const html = render(
     h(Panel, {
-      asked: { event: 7, answer: { kind: "ready", value: DETAIL } },
+      request: { event: 7, answer: { kind: "ready", value: DETAIL } },
       together: 12,
       steps: [{ name: "4", start_ns: 1_000, end_ns: 9_000 }],
       first_ns: 200,
@@ -237,8 +237,8 @@ test("the panel says facts, ties and why the GPU was idle before", () => {
 const NOTHING_DONE = { go: () => {}, unfold: () => {}, openLine: () => {}, zoom: () => {}, close: () => {} };
 
 test("without an event the panel says how to get one, and what went wrong where it did", () => {
-  const panel = (asked: Parameters<typeof Panel>[0]["asked"]) =>
-    render(h(Panel, { asked, ...NOTHING_DONE, together: 1, steps: [], first_ns: 0 }));
+  const panel = (request: Parameters<typeof Panel>[0]["request"]) =>
+    render(h(Panel, { request, ...NOTHING_DONE, together: 1, steps: [], first_ns: 0 }));
   expect(panel(null)).toContain("Click an event");
   expect(
     panel({

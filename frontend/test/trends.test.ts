@@ -26,7 +26,7 @@ const runs = (count: number) => runsOf(pageOf(count));
 const names = (all: readonly { label: string }[]) => all.map(({ label }) => label);
 
 const STEP_TIME = CATALOGUE.metrics.find(({ id }) => id === "step_time")!;
-const asked = (of: Partial<Casting> = {}): Casting => ({
+const casting = (of: Partial<Casting> = {}): Casting => ({
   focus: null,
   compared: null,
   typed: "",
@@ -37,30 +37,30 @@ const asked = (of: Partial<Casting> = {}): Casting => ({
 
 describe("which runs are drawn one by one", () => {
   test("all of twelve, each with its own colour whichever is in focus", () => {
-    const { lines, group } = castOf(runs(12), [], asked({ focus: "jobs/run_3_v100" }));
+    const { lines, group } = castOf(runs(12), [], casting({ focus: "jobs/run_3_v100" }));
     expect([lines.length, group.length]).toEqual([12, 0]);
     expect(lines.at(-1)).toMatchObject({ label: "run_3", hue: 3 });
-    const other = castOf(runs(12), [], asked({ focus: "jobs/run_7_v100" })).lines;
+    const other = castOf(runs(12), [], casting({ focus: "jobs/run_7_v100" })).lines;
     expect(other.find(({ label }) => label === "run_3")!.hue).toBe(3);
     expect(new Set(lines.map(({ hue }) => hue)).size).toBe(12);
   });
 
   test("of more the worst three, the one in focus and the one it is compared with", () => {
-    const { lines, group } = castOf(runs(14), [], asked({ focus: "jobs/run_3_v100", compared: "jobs/run_8_v100" }));
+    const { lines, group } = castOf(runs(14), [], casting({ focus: "jobs/run_3_v100", compared: "jobs/run_8_v100" }));
     const alone = ["run_8", "run_11", "run_12", "run_13", "run_3"];
     expect(names(lines)).toEqual(alone);
     expect(names(group)).toEqual(names(runs(14)).filter((label) => !alone.includes(label)));
   });
 
   test("and those that were searched for, six at most, in place of the worst", () => {
-    expect(names(castOf(runs(13), [], asked({ typed: "run_1" })).lines)).toEqual([
+    expect(names(castOf(runs(13), [], casting({ typed: "run_1" })).lines)).toEqual([
       "run_1",
       "run_10",
       "run_11",
       "run_12",
     ]);
-    expect(names(castOf(runs(40), [], asked({ typed: "v100 run_1" })).lines)).toHaveLength(7);
-    const nothing = castOf(runs(40), [], asked({ focus: "jobs/run_2_v100", typed: "nothing" }));
+    expect(names(castOf(runs(40), [], casting({ typed: "v100 run_1" })).lines)).toHaveLength(7);
+    const nothing = castOf(runs(40), [], casting({ focus: "jobs/run_2_v100", typed: "nothing" }));
     expect(names(nothing.lines)).toEqual(["run_2"]);
   });
 });
@@ -79,7 +79,7 @@ describe("one run of many workers", () => {
   test("is their median and the band of four fifths, and the worst three stand beside it", () => {
     const [run] = job(21);
     expect(stepValue(run!.steps[0]!, "step_time")).toEqual({ value: 110 * MS, low: 102 * MS, high: 118 * MS });
-    const { lines, group, of } = castOf([run!], workersOf(run!), asked({ worker: "rank_2" }));
+    const { lines, group, of } = castOf([run!], workersOf(run!), casting({ worker: "rank_2" }));
     expect(of).toBe("workers");
     expect(names(lines)).toEqual(["rank_2", "rank_18", "rank_19", "rank_20", "job"]);
     expect(lines.map(({ hue }) => hue)).toEqual([0, 1, 2, 3, undefined]);
@@ -179,12 +179,12 @@ describe("a trend", () => {
       trendSpan({ run: "long", number: 1, first: 5, ms: [12_000, 12_500, 12_300] }),
     ]),
   );
-  const asked = { group: [], of: "runs", compared: null, small: false } as const;
+  const casting = { group: [], of: "runs", compared: null, small: false } as const;
   const focused = [runs.find(({ name }) => name === "long")!, runs.find(({ name }) => name === "short")!];
   const shown = (id: string, whole: boolean) =>
     shownLines(
       CATALOGUE.metrics.find((metric) => metric.id === id)!,
-      { ...asked, runs: focused, whole },
+      { ...casting, runs: focused, whole },
       axisOver("steps", runs),
       [],
     );

@@ -330,8 +330,8 @@ describe("the bar says what is read", () => {
       "Reading 12 of 100 MB",
     ],
     [index([]), 0, ""],
-  ])("%#", (given, atFirst, said) => {
-    expect(plainText(readState(given, atFirst))).toBe(said);
+  ])("%#", (given, atFirst, expected) => {
+    expect(plainText(readState(given, atFirst))).toBe(expected);
   });
 });
 

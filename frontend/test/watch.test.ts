@@ -15,13 +15,13 @@ const GONE: Answer<Index> = { kind: "gone", value: SILENT };
 const LOGIN: Answer<Index> = { kind: "problem", value: { ...SILENT, problem: "A login is needed" } };
 
 function watching(answers: Answer<Index>[]) {
-  const asked: number[] = [];
+  const requests: number[] = [];
   const told: Watched[] = [];
   let hidden = false;
   let shown = () => {};
   const ask = async () => {
-    asked.push(Date.now());
-    return answers[Math.min(asked.length, answers.length) - 1]!;
+    requests.push(Date.now());
+    return answers[Math.min(requests.length, answers.length) - 1]!;
   };
   const around = {
     hidden: () => hidden,
@@ -35,7 +35,7 @@ function watching(answers: Answer<Index>[]) {
   return {
     told,
     watch,
-    seconds: () => asked.map((at) => (at - begun_ms) / 1000),
+    seconds: () => requests.map((at) => (at - begun_ms) / 1000),
     hide: (now: boolean) => {
       hidden = now;
       shown();

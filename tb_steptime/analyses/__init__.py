@@ -21,8 +21,8 @@ ANALYSES: tuple[Analysis[Any], ...]
 
 def analyses_without(leave_out: Collection[str]) -> list[Analysis[Any]]:
     """Returns all analyses except these, which are not imported."""
-    if known := globals().get("ANALYSES"):
-        return [each for each in known if each.id not in leave_out]
+    if loaded := globals().get("ANALYSES"):
+        return [each for each in loaded if each.id not in leave_out]
     return [_analysis(view) for view in _VIEWS if view not in leave_out]
 
 

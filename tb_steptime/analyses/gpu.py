@@ -140,24 +140,24 @@ def analyse(trace: Trace) -> GpuResult:
 
 def _groupings(facts: OpsRecorded) -> list[By]:
     """Returns the groupings for which something is recorded; by module always, as earlier releases did."""
-    lacking = {"name,module": not facts.modules, "name,line": not facts.stacks, "line": not facts.stacks}
-    return [by for by in TABLE_ROWS if not lacking.get(by)]
+    missing = {"name,module": not facts.modules, "name,line": not facts.stacks, "line": not facts.stacks}
+    return [by for by in TABLE_ROWS if not missing.get(by)]
 
 
 def _device(trace: Trace, device: int, device_count: int, tables: dict[By, list[KernelGroup]]) -> DeviceGpu:
-    known = trace.devices.get(device)
+    properties = trace.devices.get(device)
     split = split_kernel_time(trace, device).total
-    mine = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
+    own_tables = {by: [row for row in rows if row.device == device] for by, rows in tables.items()}
     return DeviceGpu(
         device=device,
         name=trace.device_name(device),
-        sm_count=known.sm_count if known else None,
+        sm_count=properties.sm_count if properties else None,
         tiles=[_tile(trace, device, metric) for metric in (*TILES, *sampled_fractions(trace, device))],
         time_bins=_time_bins(trace, device, _values(trace) // device_count),
         idle=_idle_time(trace, device),
         split=split,
         kineto_zero_fraction=kineto_zero_fraction(trace, device),
-        tables=[_table(by, rows) for by, rows in mine.items()],
+        tables=[_table(by, rows) for by, rows in own_tables.items()],
         details=kernel_details(trace, device, OPENED_KERNELS),
         roofline=roofline(trace, device),
     )
@@ -185,7 +185,9 @@ def _time_bins(trace: Trace, device: int, values: int) -> list[MetricLevels]:
         return []
     levels = _levels(high - low, values)
     edges = equal_bins(low, high, COARSEST_BINS * FINER ** (levels - 1))[1]
-    return [_metric_levels(metric.id, found, edges, levels) for metric, found in metrics_in_bins(trace, device, edges)]
+    return [
+        _metric_levels(metric.id, binned, edges, levels) for metric, binned in metrics_in_bins(trace, device, edges)
+    ]
 
 
 def _levels(window_ns: int, values: int) -> int:
@@ -212,9 +214,9 @@ def _metric_levels(metric: str, finest: Bins, edges: Int64, levels: int) -> Metr
 
 def _permille(bins: Bins) -> list[int | None]:
     values = bins.values
-    known = np.isfinite(values)
-    rounded = np.rint(1000 * np.where(known, values, 0)).astype(np.int64).tolist()
-    return [value if measured else None for value, measured in zip(rounded, known.tolist(), strict=True)]
+    finite = np.isfinite(values)
+    rounded = np.rint(1000 * np.where(finite, values, 0)).astype(np.int64).tolist()
+    return [value if is_measured else None for value, is_measured in zip(rounded, finite.tolist(), strict=True)]
 
 
 def _idle_time(trace: Trace, device: int) -> IdleTime:
@@ -234,9 +236,9 @@ def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
     """Returns the short name of the named range with most of the idle time outside the loader; None if no range has
     much of it."""
     idle = idle_outside_loader(trace, device)
-    held = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
-    name = max(held, key=lambda key: held[key], default=None)
-    return short_range(name) if name and held[name] >= RANGE_FRACTION * idle_ns else None
+    idle_by_range = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
+    name = max(idle_by_range, key=lambda key: idle_by_range[key], default=None)
+    return short_range(name) if name and idle_by_range[name] >= RANGE_FRACTION * idle_ns else None
 
 
 ANALYSIS = Analysis("gpu", "GPU", GpuResult, analyse, GpuResult(NOT_COMPUTED, 0, 0, [], []))

@@ -305,13 +305,13 @@ def _of_device(trace: Trace, device: int) -> HostResult:
 
 def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound) -> JudgedRows | None:
     lengths = find_steps(trace).duration_ns
-    wanted = are_judged(lengths, judged_ns(trace, device), paced_by_device=bound is Bound.GPU)
-    if wanted.all():
+    are_counted = are_judged(lengths, judged_ns(trace, device), paced_by_device=bound is Bound.GPU)
+    if are_counted.all():
         return None
-    steps, mean = find_steps(trace).chosen(wanted), aggregates.of(wanted).mean
+    steps, mean = find_steps(trace).chosen(are_counted), aggregates.of(are_counted).mean
     buckets = bucket_copies(trace, device, steps)
     return JudgedRows(
-        steps=np.flatnonzero(wanted).tolist(),
+        steps=np.flatnonzero(are_counted).tolist(),
         sites=site_rows(trace, device, mean, steps),
         blocking=blocking_rows(trace, device, waited_collectives(trace), steps)[:BLOCKING_ROWS],
         blocking_bubble_ns=mean.bubble_ns(0),
@@ -367,8 +367,8 @@ def _of_host_alone(trace: Trace) -> HostResult:
 def _bound(mean: StepAggregates, launches: LaunchFigures, replayed: WhatIf | None, cpu_unrecorded: bool) -> Bound:
     """Judges by what a replayed step is sensitive to, or, if the replay is not trusted, by the idle time of the
     device. Only what the device shows by itself is known of a recording without the CPU."""
-    found = _bound_of_device(mean, launches) if replayed is None or not replayed.trusted else Bound(replayed.pace)
-    return Bound.UNKNOWN if cpu_unrecorded and found not in (Bound.GPU, Bound.COMMUNICATION) else found
+    bound = _bound_of_device(mean, launches) if replayed is None or not replayed.trusted else Bound(replayed.pace)
+    return Bound.UNKNOWN if cpu_unrecorded and bound not in (Bound.GPU, Bound.COMMUNICATION) else bound
 
 
 def _with_use_of_results(bound: Bound, idle: IdleNs, rows: list[BlockingRow], gaps: list[LongGaps]) -> Bound:

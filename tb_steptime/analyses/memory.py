@@ -152,27 +152,27 @@ def _call(trace: Trace, row: int) -> AllocatorCall:
 
 
 def _device(trace: Trace, place: Place, low: int, high: int, fit: DeviceFit) -> DeviceMemory:
-    of, peak = curve(trace, place), allocated_peak(trace, place)
-    parts = by_category(trace, peak.row, peak.allocated_bytes) if of.whole else None
+    device_curve, peak = curve(trace, place), allocated_peak(trace, place)
+    parts = by_category(trace, peak.row, peak.allocated_bytes) if device_curve.whole else None
     return DeviceMemory(
         type=place.type,
         device=None if place.type == CPU else place.device,
         name=memory_name(trace, place),
-        events=len(of.row),
-        whole=of.whole,
-        start_bytes=of.before,
-        end_bytes=int(of.allocated[-1]),
+        events=len(device_curve.row),
+        whole=device_curve.whole,
+        start_bytes=device_curve.before,
+        end_bytes=int(device_curve.allocated[-1]),
         peak=peak,
         reserved_peak=reserved_peak(trace, place),
         step_peaks=step_peaks(trace, place),
         growth=growth(trace, place),
         makers=leak_makers(trace, place),
         categories=parts,
-        why_unknown=None if parts else INCONSISTENT if of.whole else NO_TOTALS,
-        largest=largest(trace, peak.row) if of.whole else [],
+        why_unknown=None if parts else INCONSISTENT if device_curve.whole else NO_TOTALS,
+        largest=largest(trace, peak.row) if device_curve.whole else [],
         churn=churn(trace, place),
         by_op=memory_by_op(trace, place)[:MOST_OPS],
-        curve=memory_bins(of, low, high, BINS),
+        curve=memory_bins(device_curve, low, high, BINS),
         total_bytes=fit.limit_bytes,
         fit=fit,
     )

@@ -111,8 +111,8 @@ def analyse(trace: Trace) -> OperatorsResult:
     tables = [
         _table(grouping, rows) for grouping, rows in zip(groupings, operator_tables(trace, groupings), strict=True)
     ]
-    found, outside = find_modules(trace), outside_ops(trace)
-    modules, more = module_rows(found, folded=False)
+    modules_found, outside = find_modules(trace), outside_ops(trace)
+    modules, more = module_rows(modules_found, folded=False)
     return OperatorsResult(
         start_ns=low,
         end_ns=high,
@@ -122,9 +122,9 @@ def analyse(trace: Trace) -> OperatorsResult:
         recorded=facts,
         tables=tables,
         outside=OutsideOps(len(outside.place), int(outside.costs(trace, "device").sum())),
-        outside_modules=outside_modules(trace, found.calls),
+        outside_modules=outside_modules(trace, modules_found.calls),
         details=operator_details(trace, [row.name for row in tables[0].rows[:OPENED_OPS]]),
-        folded=module_rows(found, folded=True)[0],
+        folded=module_rows(modules_found, folded=True)[0],
         modules=modules,
         more_modules=more,
         lines=_lines(trace),
@@ -133,12 +133,12 @@ def analyse(trace: Trace) -> OperatorsResult:
 
 def _groupings(facts: OpsRecorded) -> list[OpGrouping]:
     """Returns the ways in which the recorded data can group ops; the first one is by name, where work ran."""
-    there: dict[By, bool] = {
+    recorded_by: dict[By, bool] = {
         "name": True, "shape": facts.shapes, "stack": facts.stacks, "module": facts.modules, "line": facts.stacks,
         "phase": True,
     }  # fmt: skip
-    ways: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
-    return [OpGrouping(by, where) for where in ways for by, is_there in there.items() if is_there]
+    directions: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
+    return [OpGrouping(by, where) for where in directions for by, is_there in recorded_by.items() if is_there]
 
 
 def _table(grouping: OpGrouping, rows: Sequence[OperatorRow]) -> OperatorTable:
@@ -157,11 +157,11 @@ def _table(grouping: OpGrouping, rows: Sequence[OperatorRow]) -> OperatorTable:
 
 
 def _lines(trace: Trace) -> LineTable | None:
-    found = find_lines(trace)
-    if found is None:
+    lines = find_lines(trace)
+    if lines is None:
         return None
-    shown, rest = found.rows[:LINE_ROWS], found.rows[LINE_ROWS:]
-    return LineTable(found.line_of, found.where, found.host_ns, shown, len(rest), sums_of(rest), found.elsewhere)
+    shown, rest = lines.rows[:LINE_ROWS], lines.rows[LINE_ROWS:]
+    return LineTable(lines.line_of, lines.where, lines.host_ns, shown, len(rest), sums_of(rest), lines.elsewhere)
 
 
 ANALYSIS = Analysis("operators", "Operators", OperatorsResult, analyse, OperatorsResult())

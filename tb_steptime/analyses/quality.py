@@ -104,14 +104,14 @@ def _left_out(trace: Trace) -> list[Note]:
     step."""
     device = main_device(trace)
     steps, excluded = find_steps(trace), excluded_time(trace, device)
-    notes, known = [], {each.id for each in recording_findings(trace)}
+    notes, finding_ids = [], {each.id for each in recording_findings(trace)}
     for id, when in (
         ("before_recording" if has_launches(trace) else "before_first_work", excluded.before_recording),
         ("once", excluded.once),
         ("after_recording", excluded.after_recording),
     ):
         left_out = steps.overlap_ns(when)
-        if id == "after_recording" and "end_missing" in known:
+        if id == "after_recording" and "end_missing" in finding_ids:
             continue  # the finding says why
         if (left_out >= LEFT_OUT_FRACTION * steps.duration_ns).any() and left_out.any():
             notes.append(Note(id, _values_of(trace, device, id, left_out), ("overview", "host", "trends")))
@@ -194,13 +194,13 @@ def _counters(trace: Trace) -> list[Note]:
     if device is None or not clocks_were_locked(trace, device):
         return []
     notes = [Note("clocks_locked", qualifies=("overview", "gpu", "trends"))]
-    for id, found, qualifies in (
+    for id, comparison, qualifies in (
         ("sm_efficiency_measured", validated_sm_efficiency(trace, device), ("gpu", EST_SM_EFFICIENCY.id)),
         ("tensor_work_measured", validated_tensor_work(trace, device), ("gpu", "tensor_cores", HFU.id)),
         ("traffic_measured", validated_traffic(trace, device), ("gpu", "tensor_cores")),
     ):
-        if found is not None:
-            values = {"estimated": fraction(found.estimated), "measured": fraction(found.measured)}
+        if comparison is not None:
+            values = {"estimated": fraction(comparison.estimated), "measured": fraction(comparison.measured)}
             notes.append(Note(id, values, qualifies))
     return notes
 
@@ -234,14 +234,14 @@ def _graphs(trace: Trace) -> list[Note]:
 
 def _experts(trace: Trace) -> list[Note]:
     """Says how uneven experts are that one process computes in a loop."""
-    found = expert_rows(trace)
-    if not isinstance(found, ExpertRows) or found.busiest < UNEVEN or found.share < EXPERTS_FRACTION:
+    experts = expert_rows(trace)
+    if not isinstance(experts, ExpertRows) or experts.busiest < UNEVEN or experts.share < EXPERTS_FRACTION:
         return []
-    if sum(found.rows) < UNEVEN_ROWS * len(found.rows):
+    if sum(experts.rows) < UNEVEN_ROWS * len(experts.rows):
         return []
     values = {
-        "experts": count(len(found.rows)),
-        "most": count(round(found.rows[0])),
-        "factor": text(f"{found.busiest:.1f}"),
+        "experts": count(len(experts.rows)),
+        "most": count(round(experts.rows[0])),
+        "factor": text(f"{experts.busiest:.1f}"),
     }
     return [Note("experts_uneven", values, ("operators",))]

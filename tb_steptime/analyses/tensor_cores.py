@@ -137,7 +137,7 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
     tab = profiler_tab(trace, device)
     rows = _kernel_table(trace, device, total.kernel_ns)
     more = rows[KERNEL_ROWS:]
-    found = opportunities(trace, device)
+    result = opportunities(trace, device)
     return DeviceSplit(
         device=device,
         name=trace.device_name(device),
@@ -154,11 +154,11 @@ def _device(trace: Trace, device: int) -> DeviceSplit:
         more_ns=sum(row.total_ns for row in more),
         ops=split_by_op(trace, device),
         phases=split_by_phase(trace, device),
-        opportunities=found.rows,
-        obstacles=found.obstacles,
-        opportunities_more_count=found.more_count,
-        opportunities_more_ns=found.more_ns,
-        opportunities_more_gain_ns=found.more_gain_ns,
+        opportunities=result.rows,
+        obstacles=result.obstacles,
+        opportunities_more_count=result.more_count,
+        opportunities_more_ns=result.more_ns,
+        opportunities_more_gain_ns=result.more_gain_ns,
         waste=launch_waste(trace, device),
         rates=product_rates(trace, device) if has else None,
         unclassified=total.unclassified if has else None,

@@ -92,13 +92,13 @@ def _time_bins(trace: Trace, device: int) -> list[MetricBins]:
     low, high = find_steps(trace).window
     bin_ns = max(1, -(-(high - low) // TIME_BINS))
     edges = low + bin_ns * np.arange(-(-(high - low) // bin_ns) + 1, dtype=np.int64)
-    found = []
+    bins = []
     for metric, in_bins in BINNED.items():
         values = in_bins(trace, device, edges)
         if values is not None:
             permille = [None if np.isnan(value) else round(1000 * value) for value in values.tolist()]
-            found.append(MetricBins(metric, device, low, bin_ns, permille))
-    return found
+            bins.append(MetricBins(metric, device, low, bin_ns, permille))
+    return bins
 
 
 def _slow_steps(trace: Trace) -> list[SlowStep]:

@@ -109,16 +109,16 @@ def _waits(call: BlockingPlace) -> bool:
     return call.kind == "sync" or (call.kind != "allocator" and call.direction == "DtoH")
 
 
-def _copies(side: Side, wanted: Callable[[CopyPlace], bool]) -> float:
+def _copies(side: Side, counts: Callable[[CopyPlace], bool]) -> float:
     """Returns the number of copies to the device per step."""
     places = [place for span in side.spans for place in span.compare.copies if place.direction == "HtoD"]
-    return sum(place.count for place in places if wanted(place)) / len(side.step_ns)
+    return sum(place.count for place in places if counts(place)) / len(side.step_ns)
 
 
-def _fewer(base: Side, candidate: Side, wanted: Callable[[BlockingPlace], bool]) -> bool:
+def _fewer(base: Side, candidate: Side, counts: Callable[[BlockingPlace], bool]) -> bool:
     if any(span.host.launches is None for side in (base, candidate) for span in side.spans):
         return False
-    return falls(*(sum(place.count for span in side.spans for place in span.compare.blocking if wanted(place))
+    return falls(*(sum(place.count for span in side.spans for place in span.compare.blocking if counts(place))
                    / len(side.step_ns) for side in (base, candidate)))  # fmt: skip
 
 
@@ -200,11 +200,11 @@ def _grows(base: Side, candidate: Side, precision: Precision) -> bool:
 def _share_in(side: Side, precision: Precision) -> float | None:
     """Returns the share of the time of matrix products that is on tensor cores in this precision, according to the
     kernels' names; None without products."""
-    of = _split(side)
-    products_ns = of.total.tensor_core_ns + of.total.matmul_like_ns if of else 0
-    if of is None or not products_ns:
+    split = _split(side)
+    products_ns = split.total.tensor_core_ns + split.total.matmul_like_ns if split else 0
+    if split is None or not products_ns:
         return None
-    rows = [row for row in of.kernels if row.bin == "tensor_core" and _precision(row.short or row.name) == precision]
+    rows = [row for row in split.kernels if row.bin == "tensor_core" and _precision(row.short or row.name) == precision]
     return sum(row.total_ns for row in rows) / products_ns
 
 
@@ -212,9 +212,9 @@ def _precision(name: str) -> Precision:
     return "half" if _HALF.search(name) else "tf32" if _TF32.search(name) else "other"
 
 
-def _launches(side: Side, wanted: Callable[[LaunchPlace], bool]) -> float:
+def _launches(side: Side, counts: Callable[[LaunchPlace], bool]) -> float:
     """Returns the number of launches per step."""
-    places = [place for span in side.spans for place in span.compare.kernels if wanted(place)]
+    places = [place for span in side.spans for place in span.compare.kernels if counts(place)]
     return sum(place.count for place in places) / len(side.step_ns)
 
 
@@ -282,8 +282,8 @@ def smaller_batches(base: Side, candidate: Side) -> bool:
 def _copied_bytes(side: Side) -> float | None:
     """Returns the bytes copied to the device per step; None if a copy does not record its size."""
     copied = [place.bytes for span in side.spans for place in span.compare.copies if place.direction == "HtoD"]
-    known = [nbytes for nbytes in copied if nbytes is not None]
-    return sum(known) / len(side.step_ns) if known and len(known) == len(copied) else None
+    measured = [nbytes for nbytes in copied if nbytes is not None]
+    return sum(measured) / len(side.step_ns) if measured and len(measured) == len(copied) else None
 
 
 KNOWN_CHANGES = (

@@ -65,7 +65,7 @@ def compare(base: Side, candidate: Side) -> Comparison:
     """Compares sides that have at least one step each."""
     warnings = unfair(base, candidate)
     same_work = not any(note.id in OTHER_WORK for note in warnings)
-    made = changes_made(base, candidate) if same_work else []
+    changes = changes_made(base, candidate) if same_work else []
     return Comparison(
         base=base.name,
         candidate=candidate.name,
@@ -74,8 +74,8 @@ def compare(base: Side, candidate: Side) -> Comparison:
         tables=tables(base, candidate),
         figures=figure_changes(base, candidate),
         same_work=same_work,
-        changes=[change.id for change in made],
-        predictions=predictions(base, candidate, made),
+        changes=[change.id for change in changes],
+        predictions=predictions(base, candidate, changes),
         warnings=warnings,
     )
 
@@ -83,16 +83,16 @@ def compare(base: Side, candidate: Side) -> Comparison:
 def step_change(base: Side, candidate: Side) -> StepChange:
     period = max(base.period, candidate.period)
     if base.runs or candidate.runs:
-        found = change_between(base.per_unit("step_time"), candidate.per_unit("step_time"), period)
+        change = change_between(base.per_unit("step_time"), candidate.per_unit("step_time"), period)
     else:
-        found = change_of_mean(base.step_ns, candidate.step_ns, period)
+        change = change_of_mean(base.step_ns, candidate.step_ns, period)
     return StepChange(
         base_ns=mean_step_ns(base),
         candidate_ns=mean_step_ns(candidate),
-        low=found.low,
-        high=found.high,
-        distinguishable=found.distinguishable,
-        enough_steps=found.enough_steps,
+        low=change.low,
+        high=change.high,
+        distinguishable=change.distinguishable,
+        enough_steps=change.enough_steps,
         base_steps=len(base.step_ns),
         candidate_steps=len(candidate.step_ns),
     )
@@ -121,26 +121,26 @@ class Prediction(msgspec.Struct, frozen=True):
     residual: list[Residual]
 
 
-def predictions(base: Side, candidate: Side, made: Sequence[KnownChange]) -> list[Prediction]:
+def predictions(base: Side, candidate: Side, changes: Sequence[KnownChange]) -> list[Prediction]:
     """Returns the predictions, the largest first. A card that shortens no single part is left out if more than one
     thing was changed, since its own effect is not known."""
-    change_of = {id: change.id for change in made for id in change.answers}
+    change_of = {id: change.id for change in changes for id in change.answers}
     followed = [gain for gain in base.first.expected if gain.insight in change_of]
-    alone = len(made) == 1
-    found = [_prediction(base, candidate, gain, change_of[gain.insight], alone) for gain in followed]
-    return sorted(filter(None, found), key=lambda each: -each.predicted_ns)
+    alone = len(changes) == 1
+    candidates = [_prediction(base, candidate, gain, change_of[gain.insight], alone) for gain in followed]
+    return sorted(filter(None, candidates), key=lambda each: -each.predicted_ns)
 
 
 def _prediction(base: Side, candidate: Side, gain: ExpectedGain, change: ChangeId, alone: bool) -> Prediction | None:
     if not alone and gain.part is None:
         return None
-    of = None if alone else gain.part
-    shorter = _saved(base, candidate, of)
-    residual = _residual(base, candidate, gain, of)
+    part = None if alone else gain.part
+    shorter = _saved(base, candidate, part)
+    residual = _residual(base, candidate, gain, part)
     return Prediction(
         insight=gain.insight,
         change=change,
-        of=of,
+        of=part,
         predicted_ns=gain.gain_ns,
         measured_ns=gain.gain_ns - sum(each.ns for each in residual) if residual else -round(shorter.change),
         low=None if shorter.high is None else -shorter.high,
@@ -157,10 +157,10 @@ def _saved(base: Side, candidate: Side, part: str | None) -> Change:
     return change_of_mean(base.parts_ns[:, place], candidate.parts_ns[:, place], period)
 
 
-def _residual(base: Side, candidate: Side, gain: ExpectedGain, of: str | None) -> list[Residual]:
+def _residual(base: Side, candidate: Side, gain: ExpectedGain, only_part: str | None) -> list[Residual]:
     if gain.part is None:
         return []
-    moved = {row.id: row.change_ns for row in by_part(base, candidate).rows if of in (None, row.id)}
+    moved = {row.id: row.change_ns for row in by_part(base, candidate).rows if only_part in (None, row.id)}
     moved[gain.part] = moved.get(gain.part, 0) + gain.gain_ns
     return sorted((Residual(part, ns) for part, ns in moved.items() if ns), key=lambda each: -abs(each.ns))
 
@@ -188,7 +188,7 @@ def chain(sides: Sequence[Side]) -> list[ChainLink]:
     """Returns the links in the order given."""
     links: list[ChainLink] = []
     for place, side in enumerate(sides):
-        alike = [before for before in range(place) if not does_other_work(sides[before], side)]
+        comparable = [before for before in range(place) if not does_other_work(sides[before], side)]
         links.append(
             ChainLink(
                 name=side.name,
@@ -196,9 +196,9 @@ def chain(sides: Sequence[Side]) -> list[ChainLink]:
                 steps=len(side.step_ns),
                 step_ns=mean_step_ns(side),
                 parts_ns=Parts(*whole_means(side.parts_ns.sum(axis=0), len(side.step_ns), mean_step_ns(side))),
-                work=links[alike[0]].work if alike else place,
-                from_first=step_change(sides[alike[0]], side) if alike else None,
-                from_previous=step_change(sides[alike[-1]], side) if alike else None,
+                work=links[comparable[0]].work if comparable else place,
+                from_first=step_change(sides[comparable[0]], side) if comparable else None,
+                from_previous=step_change(sides[comparable[-1]], side) if comparable else None,
             )
         )
     return links

@@ -139,9 +139,9 @@ def _amount(base: ComparedSpan, candidate: ComparedSpan) -> Iterator[Note]:
         common_ns += least_ns
         if times >= OTHER_CALLS and min(each_ns) >= TELLING_NS and max(each_ns) <= SAME_CALL * min(each_ns):
             telling["base" if calls > other_calls else "candidate"].append((times, least_ns))
-    for side, found in telling.items():
-        if found and sum(ns for _, ns in found) >= common_ns / 2:
-            times = median(times for times, _ in found)
+    for side, amounts in telling.items():
+        if amounts and sum(ns for _, ns in amounts) >= common_ns / 2:
+            times = median(times for times, _ in amounts)
             yield Note("other_amount", {"times": count(round(times)), "side": text(side)})
 
 

@@ -89,8 +89,8 @@ def _figure(metric: str, base: Side, candidate: Side) -> FigureChange:
         low, high = least.low, most.high
         clear = None if low is None or high is None else not low <= 0 <= high
         return FigureChange(metric, _mean(before), _mean(after), low, high, clear, None, *ends)
-    found = change_of_mean(before, after, max(base.period, candidate.period))
-    return FigureChange(metric, found.base, found.candidate, found.low, found.high, found.distinguishable)
+    change = change_of_mean(before, after, max(base.period, candidate.period))
+    return FigureChange(metric, change.base, change.candidate, change.low, change.high, change.distinguishable)
 
 
 def is_of_same_work(metric: str, base: Side, candidate: Side) -> bool:

@@ -103,21 +103,21 @@ class GateResult(msgspec.Struct, frozen=True):
 
 def parse_gate(rule: str) -> Gate:
     """Parses the text of a gate. Raises GateError."""
-    found = _GATE.fullmatch(rule)
-    if found is None:
+    match = _GATE.fullmatch(rule)
+    if match is None:
         raise GateError(f'"{rule}" is no gate: write METRIC, > or <, and a limit, such as "step_time>+5%"')
-    metric = GATED.get(found["metric"])
+    metric = GATED.get(match["metric"])
     if metric is None:
-        nearest = did_you_mean(found["metric"], GATED)
-        raise GateError(f'"{found["metric"]}" in "{rule}" is no metric.{nearest} The metrics are {", ".join(GATED)}.')
-    limit = float(found["number"]) * (-1 if found["sign"] == "-" else 1)
-    signed = bool(found["sign"])
-    if found["unit"] == "%" and (signed or metric.unit is Unit.FRACTION):
-        return Gate(rule, metric.id, found["beyond"] == ">", limit / 100, "relative" if signed else "value")
-    scale = _TIMES.get(found["unit"]) if metric.unit is Unit.NS else None if found["unit"] else 1.0
+        nearest = did_you_mean(match["metric"], GATED)
+        raise GateError(f'"{match["metric"]}" in "{rule}" is no metric.{nearest} The metrics are {", ".join(GATED)}.')
+    limit = float(match["number"]) * (-1 if match["sign"] == "-" else 1)
+    signed = bool(match["sign"])
+    if match["unit"] == "%" and (signed or metric.unit is Unit.FRACTION):
+        return Gate(rule, metric.id, match["beyond"] == ">", limit / 100, "relative" if signed else "value")
+    scale = _TIMES.get(match["unit"]) if metric.unit is Unit.NS else None if match["unit"] else 1.0
     if scale is None:
-        raise GateError(f'The unit "{found["unit"]}" in "{rule}" does not fit: {_units(metric)}')
-    return Gate(rule, metric.id, found["beyond"] == ">", limit * scale, "change" if signed else "value")
+        raise GateError(f'The unit "{match["unit"]}" in "{rule}" does not fit: {_units(metric)}')
+    return Gate(rule, metric.id, match["beyond"] == ">", limit * scale, "change" if signed else "value")
 
 
 def _units(metric: Metric) -> str:
@@ -138,11 +138,11 @@ def judge_gate(gate: Gate, base: Side, candidate: Side, *, strict: bool = False)
     if gate.metric in (*_OF_PACE, *LENGTHENED):
         return _judged_runs(gate, base, candidate, strict)
     before, after = base.per_unit(gate.metric), candidate.per_unit(gate.metric)
-    found = _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
+    result = _judged(gate, before, after, candidate.name, max(base.period, candidate.period), strict)
     if gate.of != "relative":
-        return found
+        return result
     spreads = [spread for side in (base, candidate) if (spread := side.spread(gate.metric)) is not None]
-    return msgspec.structs.replace(found, spread=max(spreads, default=None))
+    return msgspec.structs.replace(result, spread=max(spreads, default=None))
 
 
 def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateResult:
@@ -158,8 +158,8 @@ def _judged_runs(gate: Gate, base: Side, candidate: Side, strict: bool) -> GateR
 
 def _per_run(side: Side, metric: str) -> list[Float64]:
     """Returns one value for each run, (1,) each."""
-    of = _OF_PACE.get(metric)
-    values = [of(pace) for pace in side.paces()] if of else side.least_span_means(metric)
+    value_of = _OF_PACE.get(metric)
+    values = [value_of(pace) for pace in side.paces()] if value_of else side.least_span_means(metric)
     return [np.array([value], np.float64) for value in values if value]
 
 
@@ -239,18 +239,18 @@ def _judged(
     if gate.of == "value":  # the interval is then the candidate's own
         mean = float(np.mean([values.mean() for values in after]))
         before = [np.full_like(values, mean) for values in after]
-    found = change_between(before, after, period, _LEVEL)
-    if gate.of == "relative" and not found.base:
+    change = change_between(before, after, period, _LEVEL)
+    if gate.of == "relative" and not change.base:
         return GateResult(run, gate.rule, None, gate.limit, None)
-    value, nearest = _held(gate, found, strict)
+    value, nearest = _value_and_nearest(gate, change, strict)
     passed = nearest <= gate.limit if gate.above else nearest >= gate.limit
     return GateResult(run, gate.rule, value, gate.limit, passed)
 
 
-def _held(gate: Gate, found: Change, strict: bool) -> tuple[float, float]:
+def _value_and_nearest(gate: Gate, measured: Change, strict: bool) -> tuple[float, float]:
     """Returns the value, and the end of its interval that passes most easily."""
-    value = found.candidate if gate.of == "value" else found.change
-    edge = found.low if gate.above else found.high
-    nearest = value if strict or edge is None else value + edge - found.change
-    scale = abs(found.base) if gate.of == "relative" else 1.0
+    value = measured.candidate if gate.of == "value" else measured.change
+    edge = measured.low if gate.above else measured.high
+    nearest = value if strict or edge is None else value + edge - measured.change
+    scale = abs(measured.base) if gate.of == "relative" else 1.0
     return value / scale, nearest / scale

@@ -114,16 +114,16 @@ def change_between(
     if not freedom or not within.base:
         return within
     of_base, of_candidate = (np.array([values.mean() for values in parts]) for parts in (base, candidate))
-    squares = sum(float(((of / of.mean() - 1) ** 2).sum()) for of in (of_base, of_candidate))
-    errors = [of.mean() ** 2 / len(of) for of in (of_base, of_candidate)]
+    squares = sum(float(((each / each.mean() - 1) ** 2).sum()) for each in (of_base, of_candidate))
+    errors = [each.mean() ** 2 / len(each) for each in (of_base, of_candidate)]
     half = student(freedom, level) * math.sqrt(squares / freedom * sum(errors))
-    found = Change(float(of_base.mean()), float(of_candidate.mean()))
-    moved = found.change - within.change
-    low, high = found.change - half, found.change + half
+    change = Change(float(of_base.mean()), float(of_candidate.mean()))
+    moved = change.change - within.change
+    low, high = change.change - half, change.change + half
     has_steps = any(len(values) > 1 for values in (*base, *candidate))
     if has_steps and within.low is not None and within.high is not None:
         low, high = min(low, within.low + moved), max(high, within.high + moved)
-    return msgspec.structs.replace(found, low=low, high=high, distinguishable=not low <= 0 <= high)
+    return msgspec.structs.replace(change, low=low, high=high, distinguishable=not low <= 0 <= high)
 
 
 def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> Float64:
@@ -133,11 +133,11 @@ def _means(draws: np.random.Generator, values: Int64 | Float64, block: int) -> F
     if number > MANY:
         spread = float(sums.std()) / block / math.sqrt(number)
         return float(values.mean()) + draws.normal(0.0, spread, DRAWS)
-    found, rows = [], max(1, AT_ONCE // number)
+    means, rows = [], max(1, AT_ONCE // number)
     for first in range(0, DRAWS, rows):
         chosen = draws.integers(0, len(values), (min(rows, DRAWS - first), number))
-        found.append(sums[chosen].mean(axis=1) / block)
-    return np.concatenate(found)
+        means.append(sums[chosen].mean(axis=1) / block)
+    return np.concatenate(means)
 
 
 def _freedom(base: Float64, base_blocks: int, candidate: Float64, candidate_blocks: int) -> float:
@@ -204,13 +204,13 @@ def pooled(samples: Iterable[Sample]) -> Sample:
     >>> pooled([Sample(2, 1.0, 0.0), Sample(2, 3.0, 0.0)])
     Sample(steps=4, mean=2.0, deviation=1.1547005383792515)
     """
-    of = list(samples)
-    steps = sum(each.steps for each in of)
-    mean = sum(each.steps * each.mean for each in of) / steps
-    if steps < 2 or any(each.deviation is None and each.steps > 1 for each in of):
+    parts = list(samples)
+    steps = sum(each.steps for each in parts)
+    mean = sum(each.steps * each.mean for each in parts) / steps
+    if steps < 2 or any(each.deviation is None and each.steps > 1 for each in parts):
         return Sample(steps, mean, None)
-    within = sum((each.steps - 1) * (each.deviation or 0.0) ** 2 for each in of)
-    between = sum(each.steps * (each.mean - mean) ** 2 for each in of)
+    within = sum((each.steps - 1) * (each.deviation or 0.0) ** 2 for each in parts)
+    between = sum(each.steps * (each.mean - mean) ** 2 for each in parts)
     return Sample(steps, mean, math.sqrt((within + between) / (steps - 1)))
 
 

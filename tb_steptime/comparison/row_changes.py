@@ -152,14 +152,14 @@ Passes = Sequence[tuple[MatchedBy, Pairing[P]]]
 
 def matched(base: Sequence[Row[P]], candidate: Sequence[Row[P]], passes: Passes[P]) -> list[Match[P]]:
     """Returns every row of both sides, in one match each."""
-    found: list[Match[P]] = []
+    matches: list[Match[P]] = []
     left, right = list(base), list(candidate)
     for by, pairing in passes:
         pairs = pairing(left, right)
-        found += [Match(one, other, by) for one, other in pairs]
-        taken = {id(row) for pair in pairs for row in pair}
-        left, right = ([row for row in rows if id(row) not in taken] for rows in (left, right))
-    return [*found, *(Match(row, None, "base_only") for row in left),
+        matches += [Match(one, other, by) for one, other in pairs]
+        paired = {id(row) for pair in pairs for row in pair}
+        left, right = ([row for row in rows if id(row) not in paired] for rows in (left, right))
+    return [*matches, *(Match(row, None, "base_only") for row in left),
             *(Match(None, row, "candidate_only") for row in right)]  # fmt: skip
 
 
@@ -167,36 +167,36 @@ def by(key: Key[P]) -> Pairing[P]:
     """Pairs rows with equal keys by their ranks."""
 
     def pairs(base: Sequence[Row[P]], candidate: Sequence[Row[P]]) -> Pairs[P]:
-        there = _by_key(candidate, key)
+        by_value = _by_key(candidate, key)
         return [
             pair
-            for of, rows in _by_key(base, key).items()
-            if of in there
-            for pair in zip(ranked(rows), ranked(there[of]), strict=False)
+            for value, rows in _by_key(base, key).items()
+            if value in by_value
+            for pair in zip(ranked(rows), ranked(by_value[value]), strict=False)
         ]
 
     return pairs
 
 
 def _by_key(rows: Sequence[Row[P]], key: Key[P]) -> dict[Hashable, list[Row[P]]]:
-    found: dict[Hashable, list[Row[P]]] = defaultdict(list)
+    by_value: dict[Hashable, list[Row[P]]] = defaultdict(list)
     for row in rows:
-        if (of := key(row.place)) is not None:
-            found[of].append(row)
-    return found
+        if (value := key(row.place)) is not None:
+            by_value[value].append(row)
+    return by_value
 
 
 def ranked(rows: Sequence[Row[P]]) -> list[Row[P]]:
     """Returns the rows, longest first; rows that take about as long as the one before are in the order in which they
     run."""
     by_time = sorted(rows, key=lambda row: (-row.ns.mean, row.order))
-    stretches: list[list[Row[P]]] = []
+    groups: list[list[Row[P]]] = []
     for row in by_time:
-        if stretches and row.ns.mean >= (1 - LIKE_FRACTION) * stretches[-1][-1].ns.mean:
-            stretches[-1].append(row)
+        if groups and row.ns.mean >= (1 - LIKE_FRACTION) * groups[-1][-1].ns.mean:
+            groups[-1].append(row)
         else:
-            stretches.append([row])
-    return [row for stretch in stretches for row in sorted(stretch, key=lambda row: row.order)]
+            groups.append([row])
+    return [row for group in groups for row in sorted(group, key=lambda row: row.order)]
 
 
 @dataclass(frozen=True)
@@ -222,23 +222,23 @@ def table(kind: Kind[P], base: Side, candidate: Side) -> ChangeTable:
 
 
 def _rows(kind: Kind[P], side: Side) -> list[Row[P]]:
-    found: dict[Hashable, list[P | None]] = defaultdict(lambda: [None] * len(side.spans))
+    by_key: dict[Hashable, list[P | None]] = defaultdict(lambda: [None] * len(side.spans))
     for number, span in enumerate(side.spans):
         for place in kind.of(span):
-            found[kind.key(place)][number] = place
+            by_key[kind.key(place)][number] = place
     steps = [int(span.whole.sum()) for span in side.spans]
-    return [_row(kind, places, steps) for places in found.values()]
+    return [_row(kind, places, steps) for places in by_key.values()]
 
 
 def _row(kind: Kind[P], places: Sequence[P | None], steps: Sequence[int]) -> Row[P]:
     """Describes one place in all spans of a side; None stands for a span that does not have it."""
-    known = [place for place in places if place is not None]
+    present = [place for place in places if place is not None]
     samples = [
         Sample(count, 0.0, 0.0) if place is None else Sample(count, kind.ns(place) / count, place.deviation_ns)
         for place, count in zip(places, steps, strict=True)
     ]
-    calls = sum(place.count for place in known) / sum(steps)
-    return Row(known[0], pooled(samples), calls, kind.order(known[0]))
+    calls = sum(place.count for place in present) / sum(steps)
+    return Row(present[0], pooled(samples), calls, kind.order(present[0]))
 
 
 def _change(kind: Kind[P], match: Match[P], base_steps: int, candidate_steps: int) -> RowChange:
@@ -276,18 +276,18 @@ def tables(base: Side, candidate: Side) -> list[ChangeTable]:
     ops = table(_OPS, base, candidate)
     if not all(span.compare.kernels for side in (base, candidate) for span in side.spans):
         return [ops] if ops.rows else []
-    found = (
+    all_tables = (
         table(_KERNELS, base, candidate),
         ops,
         table(_BLOCKING, base, candidate),
         table(_COPIES, base, candidate),
     )
-    return [each for each in found if each.rows]
+    return [each for each in all_tables if each.rows]
 
 
-def table_of(id: TableId, found: list[ChangeTable]) -> ChangeTable:
+def table_of(id: TableId, tables_here: list[ChangeTable]) -> ChangeTable:
     """Returns the table, empty where there is none."""
-    return next((each for each in found if each.of == id), ChangeTable(id, []))
+    return next((each for each in tables_here if each.of == id), ChangeTable(id, []))
 
 
 def _kernel(place: LaunchPlace) -> PlaceTexts:
@@ -304,8 +304,8 @@ def _blocking(place: BlockingPlace) -> PlaceTexts:
 
 
 def _copy(place: CopyPlace) -> PlaceTexts:
-    way = f"{place.direction} {place.source} → {place.target}"
-    return PlaceTexts(way, way, place.op, phase=place.phase)
+    route = f"{place.direction} {place.source} → {place.target}"
+    return PlaceTexts(route, route, place.op, phase=place.phase)
 
 
 def _blocking_place(place: BlockingPlace) -> Hashable:
@@ -332,12 +332,12 @@ _COMPILED = re.compile(r"^triton_\w*?fused_?(?P<ops>[a-z_0-9]*?)_?\d*$")
 _LIBRARY = re.compile(r"^(aten::)?_?(cudnn_|miopen_|native_)?|_$")
 
 
-def _alike(key: Key[LaunchPlace]) -> Key[LaunchPlace]:
+def _same_kind(key: Key[LaunchPlace]) -> Key[LaunchPlace]:
     """Returns the same key, restricted to one kind of kernel."""
 
     def both(place: LaunchPlace) -> Hashable:
-        of = key(place)
-        return None if of is None else (of, kind_of(place.short))
+        value = key(place)
+        return None if value is None else (value, kind_of(place.short))
 
     return both
 
@@ -368,8 +368,8 @@ def fused_ops(name: str) -> str | None:
     >>> fused_ops("triton_poi_fused_add_relu_0"), fused_ops("volta_sgemm_128x64_nn")
     ('add_relu', None)
     """
-    found = _COMPILED.match(name)
-    return found["ops"] if found and found["ops"] else None
+    match = _COMPILED.match(name)
+    return match["ops"] if match and match["ops"] else None
 
 
 def is_fused_from(name: str, op: str | None) -> bool:
@@ -387,26 +387,26 @@ def is_fused_from(name: str, op: str | None) -> bool:
 
 def _fused(base: Sequence[Row[LaunchPlace]], candidate: Sequence[Row[LaunchPlace]]) -> Pairs[LaunchPlace]:
     """Matches compiled kernels, the longest first, each with the longest kernel whose op its name lists."""
-    left, found = ranked(base), []
+    left, pairs = ranked(base), []
     for other in ranked([row for row in candidate if fused_ops(row.place.name)]):
         one = next((row for row in left if is_fused_from(other.place.name, row.place.op)), None)
         if one is not None:
-            found.append((one, other))
+            pairs.append((one, other))
             left.remove(one)
-    return found
+    return pairs
 
 
 PASSES: Passes[LaunchPlace] = (
     ("name", by(by_name)),
-    ("op", by(_alike(_by_op))),
+    ("op", by(_same_kind(_by_op))),
     ("op", by(_by_op)),
-    ("shapes", by(_alike(_by_shapes))),
-    ("module", by(_alike(_by_module))),
+    ("shapes", by(_same_kind(_by_shapes))),
+    ("module", by(_same_kind(_by_module))),
     ("module", by(_by_module)),
     ("shapes", by(_by_shapes)),
     ("fused", _fused),
     ("kernel", by(lambda place: place.name)),
-    ("op_name", by(_alike(_by_op_name))),
+    ("op_name", by(_same_kind(_by_op_name))),
 )
 
 

@@ -64,12 +64,12 @@ class ComparedSpan:
     @cached_property
     def kernels(self) -> dict[str, tuple[float, float]]:
         """The calls and the time of each kernel per step, ns, by name."""
-        found: dict[str, tuple[float, float]] = {}
+        by_name: dict[str, tuple[float, float]] = {}
         steps = int(self.whole.sum())
         for place in self.compare.kernels:
-            calls, ns = found.get(place.name, (0.0, 0.0))
-            found[place.name] = calls + place.count / steps, ns + place.total_ns / steps
-        return found
+            calls, ns = by_name.get(place.name, (0.0, 0.0))
+            by_name[place.name] = calls + place.count / steps, ns + place.total_ns / steps
+        return by_name
 
     @property
     def compare(self) -> CompareResult:
@@ -146,15 +146,17 @@ class Side:
     def per_unit(self, metric: str) -> list[Float64]:
         """Like `per_step`, grouped by separate recording: by run, or by span if there is only one run."""
         parts = self._recordings if self.runs else [(span,) for span in self.spans]
-        found = [np.array([value for span in part for value in self._metric(span, metric) if value is not None], float)
-                 for part in parts]  # fmt: skip
-        return [values for values in found if len(values)]
+        by_part = [
+            np.array([value for span in part for value in self._metric(span, metric) if value is not None], float)
+            for part in parts
+        ]
+        return [values for values in by_part if len(values)]
 
     def paces(self) -> list[StepPace]:
         """Returns for each run that the recorder timed how long its steps take without the profiler, as its last span
         knows it."""
         paces = [[span.overview.pace for span in part if span.overview.pace] for part in self._recordings]
-        return [of_run[-1] for of_run in paces if of_run]
+        return [run_paces[-1] for run_paces in paces if run_paces]
 
     def spread(self, metric: str) -> float | None:
         """Returns the largest difference between the spans of one run, as a fraction of their mean; None where each run
@@ -170,7 +172,10 @@ class Side:
         """Returns for each run the means of a metric over the compared steps of each span where it is measurable."""
         values = [[[value for value in self._metric(span, metric) if value is not None] for span in part]
                   for part in self._recordings]  # fmt: skip
-        return [np.array([np.mean(of_span) for of_span in of_run if of_span], np.float64) for of_run in values]
+        return [
+            np.array([np.mean(span_values) for span_values in run_values if span_values], np.float64)
+            for run_values in values
+        ]
 
     @property
     def _recordings(self) -> list[tuple[ComparedSpan, ...]]:
@@ -179,8 +184,8 @@ class Side:
 
     def why_not(self, metric: str) -> Reason | None:
         """Returns why a metric is not measurable, from the first span that has a reason; None where none has."""
-        found = (series.reason for span in self.spans for series in span.trends.series if series.metric == metric)
-        return next((reason for reason in found if reason), None)
+        reasons = (series.reason for span in self.spans for series in span.trends.series if series.metric == metric)
+        return next((reason for reason in reasons if reason), None)
 
     @cached_property
     def period(self) -> int:
@@ -192,15 +197,17 @@ class Side:
     def _metric(span: ComparedSpan, metric: str) -> list[float | None]:
         """Returns the values of a metric in the compared steps; empty for a summary of a release that did not measure
         it."""
-        found = [series.steps for series in span.trends.series if series.metric == metric]
-        return [value for steps in found for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole]
+        series_steps = [series.steps for series in span.trends.series if series.metric == metric]
+        return [
+            value for steps in series_steps for value, whole in zip(steps, span.whole.tolist(), strict=True) if whole
+        ]
 
     @staticmethod
     def _column(span: ComparedSpan, values: Sequence[object]) -> Int64:
         return np.array(values, np.int64)[span.whole]
 
-    def _rows(self, of: Callable[[ComparedSpan], Sequence[object]]) -> Int64:
-        return np.concatenate([self._column(span, of(span)) for span in self.spans])
+    def _rows(self, rows_of: Callable[[ComparedSpan], Sequence[object]]) -> Int64:
+        return np.concatenate([self._column(span, rows_of(span)) for span in self.spans])
 
 
 def _idle_rows(span: ComparedSpan) -> list[tuple[int, ...]]:

@@ -53,13 +53,13 @@ class Waterfall(msgspec.Struct, frozen=True):
 
 def waterfalls(base: Side, candidate: Side) -> list[Waterfall]:
     """Returns the breakdowns that both sides know."""
-    ways = [by_part(base, candidate)]
+    breakdowns = [by_part(base, candidate)]
     if base.idle_ns is not None and candidate.idle_ns is not None:
-        ways.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
-    ways.append(_per_step("phase", PHASES, base, candidate, lambda side: side.phases_ns))
+        breakdowns.append(_per_step("reason", ("busy", *REASONS), base, candidate, lambda side: side.idle_ns))
+    breakdowns.append(_per_step("phase", PHASES, base, candidate, lambda side: side.phases_ns))
     if all(span.compare.kernels for side in (base, candidate) for span in side.spans):
-        ways += [_of_kernels(by, base, candidate) for by in _KERNELS_BY]
-    return ways
+        breakdowns += [_of_kernels(by, base, candidate) for by in _KERNELS_BY]
+    return breakdowns
 
 
 def by_part(base: Side, candidate: Side) -> Waterfall:
@@ -82,8 +82,8 @@ def _per_step(
              for each, side in ((before, base), (after, candidate))]  # fmt: skip
     for place, (id, base_ns, candidate_ns) in enumerate(zip(ids, *means, strict=True)):
         if before[:, place].any() or after[:, place].any():
-            found = change_of_mean(before[:, place], after[:, place], max(base.period, candidate.period))
-            rows.append(Contribution(id, base_ns, candidate_ns, found.low, found.high))
+            change = change_of_mean(before[:, place], after[:, place], max(base.period, candidate.period))
+            rows.append(Contribution(id, base_ns, candidate_ns, change.low, change.high))
     return Waterfall(by, rows)
 
 
@@ -100,8 +100,8 @@ def _of_kernels(by: By, base: Side, candidate: Side) -> Waterfall:
     change = {id: after.get(id, 0.0) - before.get(id, 0.0) for id in {**before, **after}}
     shown = sorted(change, key=lambda id: (-abs(change[id]), id))[:ROWS]
     rows = [Contribution(id, round(before.get(id, 0)), round(after.get(id, 0))) for id in shown]
-    rest = [mean_step_ns(side) - sum(getattr(row, f"{of}_ns") for row in rows)
-            for side, of in ((base, "base"), (candidate, "candidate"))]  # fmt: skip
+    rest = [mean_step_ns(side) - sum(getattr(row, f"{name}_ns") for row in rows)
+            for side, name in ((base, "base"), (candidate, "candidate"))]  # fmt: skip
     return Waterfall(by, [*rows, Contribution(REST, *rest)], len(change) - len(shown))
 
 

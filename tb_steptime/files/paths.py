@@ -85,13 +85,13 @@ R = TypeVar("R")
 _AT_ONCE = 16
 
 
-def answers(ask: Callable[[T], R], of: Sequence[T], path: Callable[[T], AnyPath | None]) -> list[R]:
+def answers(ask: Callable[[T], R], items: Sequence[T], path: Callable[[T], AnyPath | None]) -> list[R]:
     """Returns `ask` of each; path: the file that it is about. Raises what `ask` raises."""
-    remote = [number for number, each in enumerate(of) if isinstance(path(each), RemotePath)]
-    known: dict[int, R] = {}
+    remote = [number for number, each in enumerate(items) if isinstance(path(each), RemotePath)]
+    remote_results: dict[int, R] = {}
     if remote:
         from concurrent.futures import ThreadPoolExecutor  # slow to import
 
         with ThreadPoolExecutor(_AT_ONCE, "tb_steptime asking") as pool:
-            known = dict(zip(remote, pool.map(ask, [of[number] for number in remote]), strict=True))
-    return [known[number] if number in known else ask(each) for number, each in enumerate(of)]
+            remote_results = dict(zip(remote, pool.map(ask, [items[number] for number in remote]), strict=True))
+    return [remote_results[number] if number in remote_results else ask(each) for number, each in enumerate(items)]

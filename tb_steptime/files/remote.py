@@ -58,7 +58,7 @@ def system_of(url: str, shown: str) -> tuple[System, str]:
         from fsspec.core import url_to_fs
 
         with as_remote_problems(shown):
-            return _found(url_to_fs, url, shown)
+            return _system_of_url(url_to_fs, url, shown)
     except ImportError:
         raise _not_installed(scheme, shown) from None
 
@@ -72,7 +72,7 @@ def limit(system: System, seconds: float) -> dict[str, float]:
     return {"timeout": seconds} if getattr(system, "async_impl", False) else {}
 
 
-def _found(url_to_fs: Any, url: str, shown: str) -> tuple[System, str]:
+def _system_of_url(url_to_fs: Any, url: str, shown: str) -> tuple[System, str]:
     try:
         system, inner = url_to_fs(url)
     except ImportError:
@@ -88,8 +88,10 @@ def _found(url_to_fs: Any, url: str, shown: str) -> tuple[System, str]:
 
 def _not_installed(scheme: str, shown: str) -> RemoteProblem:
     extra = EXTRAS.get(scheme)
-    way = f"pip install 'tb-steptime[{extra}]'" if extra else "pip install fsspec, and what it needs for this store"
-    return RemoteProblem(errno.ENOSYS, f"Reading {scheme}:// needs a package that is not installed", f"{way}.", shown)
+    command = f"pip install 'tb-steptime[{extra}]'" if extra else "pip install fsspec, and what it needs for this store"
+    return RemoteProblem(
+        errno.ENOSYS, f"Reading {scheme}:// needs a package that is not installed", f"{command}.", shown
+    )
 
 
 #: Size of the first block. It includes the head of a summary, or enough to recognise a trace.
@@ -226,11 +228,11 @@ class RemoteStat(NamedTuple):
     mark: str = ""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> RemoteStat:
-        """told: the information of fsspec about a file."""
-        mark = next((told[key] for key in _MARKS if told.get(key)), "")
-        time = next((told[key] for key in _TIMES if told.get(key)), told.get(_WEBHDFS_MS, 0) / 1000)
-        return cls(int(told.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
+    def from_info(cls, info: Mapping[str, Any]) -> RemoteStat:
+        """info: the information of fsspec about a file."""
+        mark = next((info[key] for key in _MARKS if info.get(key)), "")
+        time = next((info[key] for key in _TIMES if info.get(key)), info.get(_WEBHDFS_MS, 0) / 1000)
+        return cls(int(info.get("size") or 0), _seconds(time) * 1_000_000_000, str(mark).strip('"'))
 
 
 class RemotePath:
@@ -283,7 +285,7 @@ class RemotePath:
         if self.listed is not None:
             return self.listed
         with as_remote_problems(str(self)):
-            return RemoteStat.of(self._told())
+            return RemoteStat.from_info(self._info())
 
     # Like those of `Path`, these raise OSError where the store does not answer.
 
@@ -344,14 +346,14 @@ class RemotePath:
         if self.listed is not None:
             return "file"
         with contextlib.suppress(RemoteMissing), as_remote_problems(str(self)):
-            return str(self._told().get("type"))
+            return str(self._info().get("type"))
         return None
 
-    def _told(self) -> Mapping[str, Any]:
+    def _info(self) -> Mapping[str, Any]:
         system, inner = system_of(self.url, str(self))
         system.invalidate_cache(inner)
-        told: Mapping[str, Any] = system.info(inner, **limit(system, ASK_SECONDS))
-        return told
+        info: Mapping[str, Any] = system.info(inner, **limit(system, ASK_SECONDS))
+        return info
 
 
 def masked(url: str) -> str:

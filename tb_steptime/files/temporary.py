@@ -59,16 +59,16 @@ def remove_left_folders() -> None:
 
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         if _is_own(folder):
-            with _taken(folder) as taken:
-                if taken:
+            with _locked_if_unused(folder) as unused:
+                if unused:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
 def remove_left_files(folder: Path, pattern: str) -> None:
     """Removes the files of this pattern in a folder that nobody holds with `hold`."""
     for file in folder.glob(pattern):
-        with _taken(file) as taken:
-            if taken:
+        with _locked_if_unused(file) as unused:
+            if unused:
                 file.unlink(missing_ok=True)
 
 
@@ -78,7 +78,7 @@ def hold(file: int) -> bool:
 
 
 @contextlib.contextmanager
-def _taken(path: Path) -> Iterator[bool]:
+def _locked_if_unused(path: Path) -> Iterator[bool]:
     """Yields whether no process holds this file or folder; the lock is held meanwhile."""
     lock = _opened(path)
     try:
@@ -122,15 +122,15 @@ def atomic_file(place: Path, suffix: str = "", mode: int = 0o666) -> Iterator[IO
     """Yields a file to write to, which is moved to its place when the block ends, and removed when the block raises.
     suffix: the end of its temporary name. mode: who may read and write it, as far as the user's umask allows. Raises
     OSError."""
-    held = False
-    while not held:  # if another process removes the new file as a leftover, try the next name
+    is_locked = False
+    while not is_locked:  # if another process removes the new file as a leftover, try the next name
         temporary = place.parent / f".{os.urandom(8).hex()}{suffix}.tmp"
         try:  # an interrupt may come as soon as the file is there
             with open(temporary, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
-                held = hold(file.fileno())
-                if held:
+                is_locked = hold(file.fileno())
+                if is_locked:
                     yield file
-            if held:
+            if is_locked:
                 os.replace(temporary, place)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -76,46 +76,46 @@ def _lag(row: RankBehind) -> int:
 def _groups(by_rank: dict[int, Dump]) -> dict[str, list[int]]:
     """The members with a dump, for each group whose counters may be compared."""
     exchanging = {call.group for each in by_rank.values() for call in each.calls if call.is_exchange}
-    found: dict[str, list[int]] = {}
+    by_group: dict[str, list[int]] = {}
     for rank, each in sorted(by_rank.items()):
         for group in each.progress:
             if group not in exchanging:
-                found.setdefault(group, []).append(rank)
-    return {group: ranks for group, ranks in found.items() if len(ranks) > 1}
+                by_group.setdefault(group, []).append(rank)
+    return {group: ranks for group, ranks in by_group.items() if len(ranks) > 1}
 
 
 def _unfinished(by_rank: dict[int, Dump]) -> list[RankBehind]:
-    found = []
+    rows = []
     for group, ranks in _groups(by_rank).items():
         most = max(by_rank[rank].progress[group].finished for rank in ranks)
-        late = [rank for rank in ranks if by_rank[rank].progress[group].finished < most]
-        found += [_behind(by_rank, group, ranks, rank, FINISH) for rank in late]
-    return found
+        behind = [rank for rank in ranks if by_rank[rank].progress[group].finished < most]
+        rows += [_behind(by_rank, group, ranks, rank, FINISH) for rank in behind]
+    return rows
 
 
 def _not_begun(by_rank: dict[int, Dump]) -> list[RankBehind]:
     """Ranks that have not begun a collective. A rank with an unfinished collective that all have begun waits for its
     device, or in another group; a rank without any such call is running no collective at all."""
-    found = []
+    rows = []
     for group, ranks in _groups(by_rank).items():
         most = max(by_rank[rank].progress[group].begun for rank in ranks)
-        late = [rank for rank in ranks if by_rank[rank].progress[group].begun < most]
-        found += [_behind(by_rank, group, ranks, rank, BEGIN) for rank in late]
-    blamed = {row.rank for row in found}
-    free = [row for row in found if not _waits_for_others(by_rank, row, blamed)]
-    return free or found
+        behind = [rank for rank in ranks if by_rank[rank].progress[group].begun < most]
+        rows += [_behind(by_rank, group, ranks, rank, BEGIN) for rank in behind]
+    blamed = {row.rank for row in rows}
+    free = [row for row in rows if not _waits_for_others(by_rank, row, blamed)]
+    return free or rows
 
 
 def _waits_for_others(by_rank: dict[int, Dump], row: RankBehind, blamed: set[int]) -> bool:
     """Whether the rank waits in another group, in which a blamed rank has begun less."""
     own = by_rank[row.rank]
     for call in own.calls:
-        mine = own.progress.get(call.group)
-        if mine is None or call.group == row.group or call.is_exchange:
+        progress = own.progress.get(call.group)
+        if progress is None or call.group == row.group or call.is_exchange:
             continue
         for other in own.members.get(call.group, ()):
             theirs = by_rank[other].progress.get(call.group) if other in by_rank else None
-            if other != row.rank and other in blamed and theirs is not None and theirs.begun < mine.begun:
+            if other != row.rank and other in blamed and theirs is not None and theirs.begun < progress.begun:
                 return True
     return False
 

@@ -64,27 +64,27 @@ class _Shares(NamedTuple):
     either: list[Analysis[Any]]
 
 
-def analyse(trace: Trace, wanted: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
+def analyse(trace: Trace, requested: Sequence[Analysis[Any]], processes: int = 1) -> tuple[Found, dict[str, str]]:
     """Returns results by view, in the order given; failed views have a result without values, and the kind of error.
     processes: the maximum number of processes, including this one."""
-    shares = _shares(wanted) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
-    found = _analysed_by_two(trace, shares) if shares else {}
-    found |= _analysed_here(trace, _wide_first(each for each in wanted if each.id not in found))
-    failed = {view: type(result).__name__ for view, result in found.items() if isinstance(result, Exception)}
-    return {each.id: each.nothing if each.id in failed else found[each.id] for each in wanted}, failed
+    shares = _shares(requested) if processes > 1 and len(trace.events) >= LEAST_ROWS else None
+    results = _analysed_by_two(trace, shares) if shares else {}
+    results |= _analysed_here(trace, _wide_first(each for each in requested if each.id not in results))
+    failed = {view: type(outcome).__name__ for view, outcome in results.items() if isinstance(outcome, Exception)}
+    return {each.id: each.nothing if each.id in failed else results[each.id] for each in requested}, failed
 
 
-def _analysed_here(trace: Trace, wanted: Iterable[Analysis[Any]]) -> Found:
-    found = {}
+def _analysed_here(trace: Trace, requested: Iterable[Analysis[Any]]) -> Found:
+    results = {}
     with trace.bounded():
-        for each in wanted:
-            found[each.id] = _analysed(each, trace)
+        for each in requested:
+            results[each.id] = _analysed(each, trace)
             trace.let_go()
-    return found
+    return results
 
 
-def _wide_first(wanted: Iterable[Analysis[Any]]) -> list[Analysis[Any]]:
-    return sorted(wanted, key=lambda each: each.id not in _WIDE)
+def _wide_first(requested: Iterable[Analysis[Any]]) -> list[Analysis[Any]]:
+    return sorted(requested, key=lambda each: each.id not in _WIDE)
 
 
 def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
@@ -99,18 +99,18 @@ def _analysed(analysis: Analysis[Any], trace: Trace) -> Any:
         return error
 
 
-def _shares(wanted: Sequence[Analysis[Any]]) -> _Shares | None:
+def _shares(requested: Sequence[Analysis[Any]]) -> _Shares | None:
     """Splits the views between the two processes; None where one of them would have nothing to do."""
-    here = sorted((each for each in wanted if each.id in _HERE), key=lambda each: _HERE.index(each.id))
-    either = [each for each in wanted if each.id not in _HERE]
+    own = sorted((each for each in requested if each.id in _HERE), key=lambda each: _HERE.index(each.id))
+    either = [each for each in requested if each.id not in _HERE]
     either.sort(key=lambda each: _LONG.index(each.id) if each.id in _LONG else len(_LONG))
-    return _Shares(here, either) if here and either else None
+    return _Shares(own, either) if own and either else None
 
 
 def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
     """Analyses in this process and a second one, which ends with this call; returns nothing where it cannot be
     started."""
-    given = _given_to_both()
+    shared_measures = _given_to_both()
     with ExitStack() as after:
         try:
             places = _places(len(shares.either))
@@ -119,16 +119,18 @@ def _analysed_by_two(trace: Trace, shares: _Shares) -> Found:
         except OSError:
             return {}
         child = fork_child(
-            lambda: _run_second(trace, _taken(shares.either, places), lambda: handover.give_all(trace, given)),
+            lambda: _run_second(
+                trace, _take_in_turn(shares.either, places), lambda: handover.give_all(trace, shared_measures)
+            ),
             (places, *handover.files),
         )
         if child is None:
             return {}
         after.callback(_end_child, child)
-        for number, measure in enumerate(given):
+        for number, measure in enumerate(shared_measures):
             after.enter_context(promised(trace, measure, partial(handover.take, number)))
-        found = _analysed_here(trace, chain(shares.here, _taken(shares.either, places)))
-        return found | _results_of(child, shares.either)
+        results = _analysed_here(trace, chain(shares.here, _take_in_turn(shares.either, places)))
+        return results | _results_of(child, shares.either)
 
 
 def _given_to_both() -> tuple[Callable[[Trace], Any], ...]:
@@ -216,7 +218,7 @@ def _places(count: int) -> int:
     return places
 
 
-def _taken(views: Sequence[Analysis[Any]], places: int) -> Iterator[Analysis[Any]]:
+def _take_in_turn(views: Sequence[Analysis[Any]], places: int) -> Iterator[Analysis[Any]]:
     """Yields, one after the other, the views that the other process has not taken."""
     while place := os.read(places, 1):
         yield views[place[0]]
@@ -244,14 +246,14 @@ def _end_when_unread() -> None:
     os._exit(1)
 
 
-def _results_of(child: Child, wanted: Sequence[Analysis[Any]]) -> Found:
+def _results_of(child: Child, views: Sequence[Analysis[Any]]) -> Found:
     """Returns what the second process has measured; nothing if it failed."""
     assert child.stdout is not None
     content = _all_of(child.stdout)
     try:
         by_view = msgspec.msgpack.decode(content, type=dict[str, bytes])
         return {
-            each.id: msgspec.msgpack.decode(by_view[each.id], type=each.result) for each in wanted if each.id in by_view
+            each.id: msgspec.msgpack.decode(by_view[each.id], type=each.result) for each in views if each.id in by_view
         }
     except msgspec.DecodeError:
         return {}

@@ -13,10 +13,10 @@ def cores() -> int:
     return min(usable_cores() or 1, MAX_PROCESSES)
 
 
-def share_of(all: int, taken: int, waiting: int) -> int:
+def share_of(all: int, used: int, waiting: int) -> int:
     """Returns how many of all processes one trace gets: as many as each of the other waiting traces, and at least one.
 
     >>> share_of(8, 0, 0), share_of(8, 0, 3), share_of(8, 8, 3)
     (8, 2, 1)
     """
-    return max(1, (all - taken) // (waiting + 1))
+    return max(1, (all - used) // (waiting + 1))

@@ -67,7 +67,7 @@ class Discovery(msgspec.Struct):
     places: Sequence[Place]
     _files: dict[int, Files] = msgspec.field(default_factory=dict)
     _folders: dict[tuple[int, str], _Folder] = msgspec.field(default_factory=dict)
-    _found: ScanResult | None = None
+    _last_scan: ScanResult | None = None
 
     def scan(self) -> ScanResult:
         scan = _Scan(self._folders)
@@ -77,21 +77,25 @@ class Discovery(msgspec.Struct):
             scan.walk(number, place, self._files[number])
         before, self._folders = self._folders, scan.found
         problems = scan.all_problems()
-        if self._found and self._found.problems == problems and list(before.items()) == list(scan.found.items()):
-            return self._found
+        if (
+            self._last_scan
+            and self._last_scan.problems == problems
+            and list(before.items()) == list(scan.found.items())
+        ):
+            return self._last_scan
         spans = itertools.chain.from_iterable(folder.spans for folder in scan.found.values())
         snapshots = itertools.chain.from_iterable(folder.snapshots for folder in scan.found.values())
         ordered = tuple(sorted(snapshots, key=lambda each: each.order))
-        self._found = ScanResult(tuple(numbered(spans)), scan.folders, problems, ordered)
-        return self._found
+        self._last_scan = ScanResult(tuple(numbered(spans)), scan.folders, problems, ordered)
+        return self._last_scan
 
 
 class _Scan:
     """One scan of all places, with its limits. found: folders by the number of the place and the folder's path in
     it."""
 
-    def __init__(self, known: dict[tuple[int, str], _Folder]) -> None:
-        self.known = known
+    def __init__(self, folders: dict[tuple[int, str], _Folder]) -> None:
+        self.known = folders
         self.found: dict[tuple[int, str], _Folder] = {}
         self.newly_opened = 0
         self.folders = 0
@@ -135,17 +139,19 @@ class _Scan:
             hint = "Rename it, for example in ASCII letters."
             self.report("The name is not plain UTF-8 text, so it is left out", relative + name, hint)
 
-    def _folder(self, known: _Folder | None, listing: Listing, where: _Where) -> _Folder:
-        if known and known.sure and known.listing is listing:
-            return known
-        tried = _OpenedFiles(known.opened if known else {})
-        spans = tuple(self._spans(listing.files, where, tried))
-        snapshots = tuple(self._snapshots(listing.files, where, tried))
-        return _Folder(listing, spans, snapshots, tried.opened, tried.sure)
+    def _folder(self, earlier: _Folder | None, listing: Listing, where: _Where) -> _Folder:
+        if earlier and earlier.sure and earlier.listing is listing:
+            return earlier
+        opened_files = _OpenedFiles(earlier.opened if earlier else {})
+        spans = tuple(self._spans(listing.files, where, opened_files))
+        snapshots = tuple(self._snapshots(listing.files, where, opened_files))
+        return _Folder(listing, spans, snapshots, opened_files.opened, opened_files.sure)
 
-    def _snapshots(self, files: Sequence[Entry], where: _Where, tried: _OpenedFiles) -> Iterator[FoundSnapshot]:
+    def _snapshots(self, files: Sequence[Entry], where: _Where, opened_files: _OpenedFiles) -> Iterator[FoundSnapshot]:
         for entry in files:
-            if not entry.name.endswith(SNAPSHOT_ENDINGS) or not self._is(where.files.is_snapshot, entry, where, tried):
+            if not entry.name.endswith(SNAPSHOT_ENDINGS) or not self._is(
+                where.files.is_snapshot, entry, where, opened_files
+            ):
                 continue
             file = where.relative + entry.name
             yield FoundSnapshot(
@@ -157,14 +163,19 @@ class _Scan:
                 mtime_ns=entry.mtime_ns,
             )
 
-    def _spans(self, files: Sequence[Entry], where: _Where, tried: _OpenedFiles) -> Iterator[FoundSpan]:
+    def _spans(self, files: Sequence[Entry], where: _Where, opened_files: _OpenedFiles) -> Iterator[FoundSpan]:
         traces = {file.name: file for file in files if TRACE_NAME.fullmatch(file.name)}
         summaries = {file.name.removesuffix(SUFFIX): file for file in files if file.name.endswith(SUFFIX)}
-        records = _Records.of(files)
+        records = _Records.from_files(files)
         for name in sorted(traces.keys() | summaries.keys()):
             trace, summary = traces.get(name), summaries.get(name)
             named = trace_name(where.place, where.relative, name)
-            if trace and not summary and not named.sure and not self._is(where.files.is_trace, trace, where, tried):
+            if (
+                trace
+                and not summary
+                and not named.sure
+                and not self._is(where.files.is_trace, trace, where, opened_files)
+            ):
                 continue
             entry = trace or summary
             assert entry is not None
@@ -185,17 +196,17 @@ class _Scan:
                 log_directory=where.place.root,
             )
 
-    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, tried: _OpenedFiles) -> bool:
+    def _is(self, sort: Callable[[str], bool], entry: Entry, where: _Where, opened_files: _OpenedFiles) -> bool:
         """Whether the file is of this kind, judged by its first bytes."""
-        if entry not in tried.before:
+        if entry not in opened_files.before:
             self.newly_opened += 1
             if self.newly_opened > MAX_OPENED:
                 self.left_out = f"More than {MAX_OPENED} files whose names do not say whether they are traces"
-                tried.sure = False
+                opened_files.sure = False
                 return False
-        known = tried.before.get(entry)
-        tried.opened[entry] = sort(where.relative + entry.name) if known is None else known
-        return tried.opened[entry]
+        answer = opened_files.before.get(entry)
+        opened_files.opened[entry] = sort(where.relative + entry.name) if answer is None else answer
+        return opened_files.opened[entry]
 
     def report(self, problem: str, file: str, hint: str) -> None:
         self.problems.append(Problem(problem, file, hint))
@@ -205,11 +216,11 @@ class _Scan:
         listed."""
         hint = "Point --logdir at the folder that holds the traces."
         left_out = [Problem(self.left_out, "", hint)] if self.left_out else []
-        found = [*left_out, *self.problems]
-        if len(found) <= MAX_PROBLEMS:
-            return tuple(found)
-        others = f"Of folders and files, {count(len(found) - MAX_PROBLEMS)} more could not be used"
-        return (*found[:MAX_PROBLEMS], Problem(others, "", "Act on those that are named, then search again."))
+        problems = [*left_out, *self.problems]
+        if len(problems) <= MAX_PROBLEMS:
+            return tuple(problems)
+        others = f"Of folders and files, {count(len(problems) - MAX_PROBLEMS)} more could not be used"
+        return (*problems[:MAX_PROBLEMS], Problem(others, "", "Act on those that are named, then search again."))
 
 
 class _Where(msgspec.Struct, frozen=True):
@@ -238,7 +249,7 @@ class _Records:
         self.marks = list(itertools.accumulate(self.times_ns, lambda *both: hash(both), initial=len(times_ns)))
 
     @classmethod
-    def of(cls, files: Sequence[Entry]) -> _Records:
+    def from_files(cls, files: Sequence[Entry]) -> _Records:
         return cls([file.mtime_ns for file in files if file.name.endswith((RECORD_SUFFIX, STEPS_SUFFIX))])
 
     def at(self, trace_ns: int) -> int:
@@ -274,11 +285,11 @@ def find_spans(paths: Sequence[AnyPath], problems: list[Problem]) -> Iterator[Fo
     answer whether an address is a file or a folder."""
     folders = [path for path in paths if is_folder(path)]
     for folder in folders:
-        found = Discovery([Place("", folder, str(folder))]).scan()
-        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in found.problems]
-        if not found.spans and not found.problems:
+        scan = Discovery([Place("", folder, str(folder))]).scan()
+        problems += [Problem(each.problem, str(folder / each.file), each.hint) for each in scan.problems]
+        if not scan.spans and not scan.problems:
             problems.append(no_traces(folder))
-        spans = found.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in found.spans]
+        spans = scan.spans if isinstance(folder, RemotePath) else [span.under(folder) for span in scan.spans]
         yield from (replace(span, beside=_others(paths, folder)) for span in spans)
     for span in spans_of_files([path for path in paths if path not in folders]):
         yield replace(span, beside=_others(paths, span.trace))

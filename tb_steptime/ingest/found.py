@@ -52,7 +52,9 @@ class FoundSpan(msgspec.Struct, frozen=True):
     names_from: AnyPath | None = None
 
     @classmethod
-    def of(cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None) -> FoundSpan:
+    def named(
+        cls, place: Place, name: TraceName, file: str, trace: AnyPath | None, summary: AnyPath | None
+    ) -> FoundSpan:
         """Returns a span that has no number yet."""
         return cls(
             span_id(place, file), name.run, name.worker, 0, file, trace, summary, name.time, log_directory=place.root
@@ -128,16 +130,16 @@ def numbered(spans: Iterable[FoundSpan]) -> Iterator[FoundSpan]:
 def spans_of_files(files: Sequence[AnyPath]) -> list[FoundSpan]:
     """Returns the spans of files that the user named, whatever their names, in the given order. Their run is named
     after their folder; the files need not exist. A summary file represents its trace."""
-    known = {span.file: span for span in numbered(map(_named_by_user, files))}
-    return [known[str(path)] for path in files]
+    by_file = {span.file: span for span in numbered(map(_named_by_user, files))}
+    return [by_file[str(path)] for path in files]
 
 
 def _named_by_user(path: AnyPath) -> FoundSpan:
     name = path.name.removesuffix(SUFFIX)
     place = Place(path.absolute().parent.name, path.parent, str(path.parent))
     trace, summary = (None, path) if path.name.endswith(SUFFIX) else (path, None)
-    found = FoundSpan.of(place, trace_name(place, "", name), name, trace, summary)
-    return replace(found, file=str(path))
+    span = FoundSpan.named(place, trace_name(place, "", name), name, trace, summary)
+    return replace(span, file=str(path))
 
 
 def span_id(place: Place, file: str) -> str:

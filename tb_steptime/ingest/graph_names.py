@@ -66,13 +66,13 @@ def with_graph_names(trace: Trace, places: NamePlaces | None = None) -> Trace:
         return trace
     nearest: Trace | None = None
     for other in _worth_reading(trace, path, places):
-        found = _labelled(trace, other)
-        if found is None:
+        result = _labelled(trace, other)
+        if result is None:
             continue
-        named = replace(found.trace, named_from=_named_from(path, other, found, places), memo={})
-        if found.labelled_fraction:
+        named = replace(result.trace, named_from=_named_from(path, other, result, places), memo={})
+        if result.labelled_fraction:
             return named
-        if nearest is None or nearest.named_from is None or found.named_fraction > nearest.named_from.named_fraction:
+        if nearest is None or nearest.named_from is None or result.named_fraction > nearest.named_from.named_fraction:
             nearest = named
     return nearest or trace
 
@@ -91,8 +91,10 @@ def graph_names(trace: Trace) -> GraphNames:
     folder = ""
     if isinstance(path, Path) and not named.is_private:
         folder = os.path.relpath(other.parent, path.absolute().parent)
-    known = stamp(other)
-    return GraphNames(True, False, folder.replace(os.sep, "/"), digest_of(other.name), known.bytes, known.digest)
+    file_stamp = stamp(other)
+    return GraphNames(
+        True, False, folder.replace(os.sep, "/"), digest_of(other.name), file_stamp.bytes, file_stamp.digest
+    )
 
 
 def _is_within(file: Path, folder: Path) -> bool:
@@ -115,7 +117,7 @@ def arrived_since(trace: Path, places: NamePlaces, summary_ns: int) -> bool:
 class _Candidate(NamedTuple):
     """A recording that may name the kernels. far: its distance from the trace, by place, rank and time of recording."""
 
-    far: tuple[bool, bool, int]
+    distance: tuple[bool, bool, int]
     path: Path
     bytes: int
     mtime_ns: int
@@ -124,22 +126,22 @@ class _Candidate(NamedTuple):
 def _candidates(trace: Path, places: NamePlaces) -> list[_Candidate]:
     """Returns the candidates, nearest first."""
     trace = Path(os.path.realpath(trace))
-    own, here = trace.stat(), _name_of(trace)
+    own, own_name = trace.stat(), _name_of(trace)
     most = MOST_BYTES if places.named else min(MOST_BYTES, max(USUAL_BYTES, USUAL_MULTIPLE * own.st_size))
-    found: dict[str, _Candidate] = {}
+    by_path: dict[str, _Candidate] = {}
     for path in _files(trace, places):
         real = os.path.realpath(path)
-        if real == str(trace) or real in found or len(found) >= MOST_FILES:
+        if real == str(trace) or real in by_path or len(by_path) >= MOST_FILES:
             continue
         with contextlib.suppress(OSError):
             stat = os.stat(real)
             name, apart = _name_of(path), Path(real).parent != trace.parent
-            if stat.st_size > most or (not places.named and not apart and _is_other_rank(here, name)):
+            if stat.st_size > most or (not places.named and not apart and _is_other_rank(own_name, name)):
                 continue
-            ranks = rank_in_name(here.worker), rank_in_name(name.worker)
-            far = apart, ranks[0] != ranks[1], abs(stat.st_mtime_ns - own.st_mtime_ns)
-            found[real] = _Candidate(far, Path(real), stat.st_size, stat.st_mtime_ns)
-    return sorted(found.values())
+            ranks = rank_in_name(own_name.worker), rank_in_name(name.worker)
+            distance = apart, ranks[0] != ranks[1], abs(stat.st_mtime_ns - own.st_mtime_ns)
+            by_path[real] = _Candidate(distance, Path(real), stat.st_size, stat.st_mtime_ns)
+    return sorted(by_path.values())
 
 
 def _name_of(path: Path) -> TraceName:
@@ -188,8 +190,8 @@ def _below(root: Path) -> Iterator[Path]:
         folder = pending.pop(0)
         yield from _in_folder(folder)
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            there = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-            pending += [folder / name for name in sorted(there) if not name.startswith(".")]
+            subfolders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            pending += [folder / name for name in sorted(subfolders) if not name.startswith(".")]
 
 
 def _in_folder(folder: Path) -> Iterable[Path]:
@@ -219,9 +221,9 @@ def _may_name(trace: Trace, other: Path) -> bool:
     """Decides by the recording's summary if there is one, else by its first bytes."""
     for place in places_for(other):
         with contextlib.suppress(OSError, DamagedSummary, KeyError, TraceError):
-            known = summary_of(other, place) if is_file(place) else None
-            if known is not None:
-                return _has_such_kernels(trace, known)
+            summary = summary_of(other, place) if is_file(place) else None
+            if summary is not None:
+                return _has_such_kernels(trace, summary)
     return _name_of(other).sure or looks_like_trace(other)
 
 
@@ -229,10 +231,10 @@ def _has_such_kernels(trace: Trace, other: MeasuredSpan) -> bool:
     if other.names.graphs:
         return False
     compared = other.result("compare", CompareResult)
-    known = {place.name for place in compared.kernels}
+    names = {place.name for place in compared.kernels}
     time, rows = _graph_time(trace)
     more = compared.more_kernels_ns > sum(place.total_ns for place in compared.kernels) / 10  # a summary omits many
-    return more or sum(each for name, each in zip(rows, time, strict=True) if name in known) >= (
+    return more or sum(each for name, each in zip(rows, time, strict=True) if name in names) >= (
         LEAST_NAMED_FRACTION * sum(time)
     )
 
@@ -255,7 +257,7 @@ def _labelled(trace: Trace, path: Path) -> LabelledTrace | None:
         return None
 
 
-def _named_from(trace: Path, other: Path, found: LabelledTrace, places: NamePlaces) -> NamedFrom:
+def _named_from(trace: Path, other: Path, result: LabelledTrace, places: NamePlaces) -> NamedFrom:
     """Describes the recording: by its run and worker where it lies in another folder, by its worker alone in the same
     folder."""
     worker = _name_of(other).worker
@@ -265,4 +267,4 @@ def _named_from(trace: Path, other: Path, found: LabelledTrace, places: NamePlac
     recording = f"{folder}/{shown}" if apart and folder else shown
     root = places.log_directory if isinstance(places.log_directory, Path) else trace.parent
     is_private = bool(places.named) and not _is_within(other, root)
-    return NamedFrom(recording, str(other), found.named_fraction, found.labelled_fraction, is_private)
+    return NamedFrom(recording, str(other), result.named_fraction, result.labelled_fraction, is_private)

@@ -37,15 +37,15 @@ class RecordedRank(msgspec.Struct, frozen=True):
 
 def recorded_ranks(spans: Iterable[tuple[FoundSpan, MeasuredSpan]]) -> list[RecordedRank]:
     """Returns the ranks of the spans for which one is known. Reads only the heads of summaries."""
-    known = [(found, measured, rank_of(found, measured)) for found, measured in spans]
-    return [RecordedRank(found, measured, rank) for found, measured, rank in known if rank is not None]
+    with_rank = [(span, measured, rank_of(span, measured)) for span, measured in spans]
+    return [RecordedRank(span, measured, rank) for span, measured, rank in with_rank if rank is not None]
 
 
-def rank_of(found: FoundSpan, measured: MeasuredSpan | None) -> int | None:
+def rank_of(span: FoundSpan, measured: MeasuredSpan | None) -> int | None:
     """Returns the rank that the trace states, else the one in the worker's name."""
     if measured is not None and measured.facts.rank is not None:
         return measured.facts.rank
-    return rank_in_name(found.worker)
+    return rank_in_name(span.worker)
 
 
 def at_the_same_time(ranks: Sequence[RecordedRank]) -> list[list[RecordedRank]]:

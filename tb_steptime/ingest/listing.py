@@ -156,12 +156,12 @@ class LocalFiles(msgspec.Struct):
 
     def listing(self, folder: str) -> Listing | None:
         path, now_ns = f"{self._top}/{folder}".rstrip("/") or "/", time.time_ns()
-        found = os.stat(path)
-        place = (found.st_dev, found.st_ino)
+        status = os.stat(path)
+        place = (status.st_dev, status.st_ino)
         if place in self._seen:
             return None
         self._seen.add(place)
-        same = (*place, found.st_ctime_ns, found.st_mtime_ns)
+        same = (*place, status.st_ctime_ns, status.st_mtime_ns)
         before = self._before.get(folder)
         listing = self._as_before(path, before, same, now_ns)
         links = False
@@ -184,17 +184,23 @@ class LocalFiles(msgspec.Struct):
 
         return looks_like_snapshot(Path(self._top, file))
 
-    def _as_before(self, path: str, known: _KnownFolder | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
+    def _as_before(self, path: str, folder: _KnownFolder | None, same: tuple[int, ...], now_ns: int) -> Listing | None:
         """Returns the folder's listing without listing it again; None where it has to be listed."""
-        if known is None or not known.settled or known.same != same or self._whole or self._is_turn(path, RELIST_TURNS):
+        if (
+            folder is None
+            or not folder.settled
+            or folder.same != same
+            or self._whole
+            or self._is_turn(path, RELIST_TURNS)
+        ):
             return None
         since = 0 if self._is_turn(path, self._turns) else now_ns - QUIET_NS
-        before = known.listing.files
+        before = folder.listing.files
         try:
             files = tuple([_again(path, each) if each.mtime_ns >= since else each for each in before])
         except OSError:
             return None
-        return known.listing if files == before else known.listing._replace(files=files)
+        return folder.listing if files == before else folder.listing._replace(files=files)
 
     def _is_turn(self, path: str, turns: int) -> bool:
         return (self._scans + crc32(path.encode("utf-8", "surrogateescape"))) % turns == 0
@@ -251,8 +257,8 @@ def _again(path: str, file: Entry) -> Entry:
     return file if now == file else now
 
 
-def _entry(name: str, found: os.stat_result) -> Entry:
-    return Entry(name, found.st_size, found.st_mtime_ns, found.st_ctime_ns ^ found.st_ino)
+def _entry(name: str, status: os.stat_result) -> Entry:
+    return Entry(name, status.st_size, status.st_mtime_ns, status.st_ctime_ns ^ status.st_ino)
 
 
 logger = logging.getLogger(__name__)
@@ -311,7 +317,7 @@ class RemoteFiles(msgspec.Struct):
             tree, stats = self._listed()
             new = [file for file in stats if file.endswith(SUFFIX) and stats[file] != self._stats.get(file)]
             fetch_all([RemotePath((self.root / file).url, stats[file]) for file in new])
-            self._tree, self._stats = _kept(self._tree or {}, tree), stats
+            self._tree, self._stats = _with_unchanged(self._tree or {}, tree), stats
         except RemoteProblem as problem:
             self._problem = problem
             logger.warning("tb_steptime could not list %s: %s", self.root, problem.strerror)
@@ -325,12 +331,12 @@ class RemoteFiles(msgspec.Struct):
         system, inner = system_of(self.root.url, str(self.root))
         with as_remote_problems(str(self.root)):
             system.invalidate_cache()
-            found: Mapping[str, Any] = system.find(inner, detail=True, **limit(system, LIST_LIMIT_SECONDS))
+            files_by_name: Mapping[str, Any] = system.find(inner, detail=True, **limit(system, LIST_LIMIT_SECONDS))
             system.invalidate_cache()
         top = inner.rstrip("/") + "/" if inner.strip("/") else inner
-        files = {name[len(top) :]: info for name, info in found.items() if name.startswith(top)}
+        files = {name[len(top) :]: info for name, info in files_by_name.items() if name.startswith(top)}
         shown = [file for file in files if not any(part.startswith(".") for part in file.split("/"))]
-        stats = {file: RemoteStat.of(files[file]) for file in shown if matters(posixpath.basename(file))}
+        stats = {file: RemoteStat.from_info(files[file]) for file in shown if matters(posixpath.basename(file))}
         return _tree(shown, stats), stats
 
 
@@ -346,14 +352,14 @@ def _tree(files: list[str], stats: Mapping[str, RemoteStat]) -> _Tree:
     for file, stat in stats.items():
         folder, name = posixpath.split(file)
         within[_key(folder)].append(Entry(name, stat.st_size, stat.st_mtime_ns, crc32(stat.mark.encode())))
-    known = {_key(posixpath.dirname(file)) for file in files} | folders.keys()
-    return {each: Listing(tuple(sorted(folders[each])), tuple(sorted(within[each]))) for each in known}
+    all_folders = {_key(posixpath.dirname(file)) for file in files} | folders.keys()
+    return {each: Listing(tuple(sorted(folders[each])), tuple(sorted(within[each]))) for each in all_folders}
 
 
 def _key(folder: str) -> str:
     return f"{folder}/" if folder else ""
 
 
-def _kept(before: _Tree, now: _Tree) -> _Tree:
+def _with_unchanged(before: _Tree, now: _Tree) -> _Tree:
     """Returns the present listings, but the identical earlier object where a folder is unchanged."""
     return {folder: before[folder] if before.get(folder) == each else each for folder, each in now.items()}

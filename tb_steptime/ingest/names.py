@@ -183,11 +183,11 @@ def passed_on_workers(workers: Iterable[tuple[str, str]]) -> Mapping[str, str]:
     for run, worker in workers:
         runs.setdefault(worker, set()).add(run)
     names = {worker: worker for worker in runs if not _names_a_machine(worker)}
-    taken = {(run, worker) for worker in names for run in runs[worker]}
+    used = {(run, worker) for worker in names for run in runs[worker]}
     for worker in sorted(runs.keys() - names.keys(), key=natural_order):
         possible = _without_machine(worker)
-        names[worker] = next(name for name in possible if not any((run, name) in taken for run in runs[worker]))
-        taken |= {(run, names[worker]) for run in runs[worker]}
+        names[worker] = next(name for name in possible if not any((run, name) in used for run in runs[worker]))
+        used |= {(run, names[worker]) for run in runs[worker]}
     return names
 
 

@@ -121,8 +121,8 @@ class ReadingQueue:
                 return None
             _, job = self.waiting.popitem(last=False)
             job.started = time.monotonic()
-            taken = sum(other.processes for other in self.running.values())
-            job.processes = share_of(self._most(), taken, len(self.waiting))
+            used = sum(other.processes for other in self.running.values())
+            job.processes = share_of(self._most(), used, len(self.waiting))
             self.running[job.id] = job
             return job
 
@@ -160,18 +160,18 @@ class ReadingQueue:
     ) -> tuple[AnyPath | Problem, ReaderProcess | None]:
         goes_on = outcome is not None and not self.closed and _is_small(job)
         code = None if goes_on else reader.end()
-        words, kept = reader.last_words(), reader if goes_on else None
-        if not kept:
+        output, next_reader = reader.last_words(), reader if goes_on else None
+        if not next_reader:
             reader.close()
         if isinstance(outcome, Done):
-            if words.strip():
-                logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, words.strip())
-            return any_path(outcome.path), kept
+            if output.strip():
+                logger.warning("tb_steptime read %s, but not all of it worked:\n%s", job.trace, output.strip())
+            return any_path(outcome.path), next_reader
         if isinstance(outcome, Refused):
-            return Problem(outcome.problem, job.file, outcome.hint), kept
+            return Problem(outcome.problem, job.file, outcome.hint), next_reader
         assert code is not None
         if not self.closed:
-            logger.error("tb_steptime could not read %s (exit code %s):\n%s", job.trace, code, words)
+            logger.error("tb_steptime could not read %s (exit code %s):\n%s", job.trace, code, output)
         return reader_process.failure(code, job.file), None
 
     def _fallback(self) -> Path:
@@ -196,10 +196,12 @@ def _place(job: Job, number: int, count: int) -> QueuePlace:
 
 def _progress(job: Job) -> Progress | None:
     """Returns how far the reading is. How long the analyses take afterwards is not known."""
-    far = job.far
-    if far is None or job.started is None:
+    so_far = job.progress
+    if so_far is None or job.started is None:
         return None
     seconds = time.monotonic() - job.started
-    rate = far.read_bytes / seconds if seconds > 0 and far.read_bytes else None
-    rest = far.total_bytes - far.read_bytes
-    return Progress(far.read_bytes, far.total_bytes, far.events, rate, rest / rate if rate and rest > 0 else None)
+    rate = so_far.read_bytes / seconds if seconds > 0 and so_far.read_bytes else None
+    rest = so_far.total_bytes - so_far.read_bytes
+    return Progress(
+        so_far.read_bytes, so_far.total_bytes, so_far.events, rate, rest / rate if rate and rest > 0 else None
+    )

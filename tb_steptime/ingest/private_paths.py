@@ -60,13 +60,13 @@ def without_private_paths(measured: MeasuredSpan) -> MeasuredSpan:
 
 def passed_on(texts: Sequence[bytes]) -> dict[bytes, bytes]:
     """Returns the replacement of every whole path in some JSON texts, the same in all of them."""
-    found = _paths_in(texts)
-    if not found:
+    paths = _paths_in(texts)
+    if not paths:
         return {}
-    taken = {name.decode(errors="replace") for text in texts for name in _RELATIVE.findall(text)}
-    plain = {path: _plain(path) for path in found}
-    names = _distinct(sorted(set(plain.values())), taken)
-    return {path: names[plain[path]].encode(errors="surrogateescape") for path in found}
+    used = {name.decode(errors="replace") for text in texts for name in _RELATIVE.findall(text)}
+    plain = {path: _plain(path) for path in paths}
+    names = _distinct(sorted(set(plain.values())), used)
+    return {path: names[plain[path]].encode(errors="surrogateescape") for path in paths}
 
 
 def replaced(text: bytes, names: dict[bytes, bytes]) -> bytes:
@@ -88,11 +88,11 @@ def _plain(path: bytes) -> str:
     return text[text.index("/") :]
 
 
-def _distinct(paths: Sequence[str], taken: set[str]) -> dict[str, str]:
+def _distinct(paths: Sequence[str], reserved: set[str]) -> dict[str, str]:
     """Returns a name for each path, different from that of every other path and from the taken ones."""
     folders = {str(PurePosixPath(path).parent) for path in paths}
     names: dict[str, str] = {}
-    used = set(taken)
+    used = set(reserved)
     for path in paths:
         name = _below_its_tree(path, folders)
         names[path] = next(each for each in _numbered(name) if each not in used)

@@ -261,9 +261,9 @@ def _every(seconds: float, say: Callable[[Message], None]) -> Callable[[ReadProg
 
 def _listen(only_waits: Callable[[], None], further: SimpleQueue[list[str]]) -> None:
     only_waits()
-    begun = b""
+    incomplete = b""
     while received := os.read(0, 65536):
-        *lines, begun = (begun + received).split(b"\n")
+        *lines, incomplete = (incomplete + received).split(b"\n")
         for line in lines:
             further.put(_ORDERS.decode(line))
     with _WRITING:

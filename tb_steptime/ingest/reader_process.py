@@ -81,7 +81,7 @@ class Job:
     log_directory: AnyPath | None = None
     names_from: AnyPath | None = None
     started: float | None = None
-    far: ReadSoFar | None = None
+    progress: ReadSoFar | None = None
     process: subprocess.Popen[bytes] | None = None
 
 
@@ -105,15 +105,15 @@ class ReaderProcess:
         if self._begun:
             self._known_words = os.fstat(self._words.fileno()).st_size
             try:
-                self._order([*_order(job, folder)])
+                self._send([*_order(job, folder)])
             except (OSError, ValueError):  # the process has ended, or was asked to
                 return None
         self._begun = True
         return listen(job, self.process)
 
-    def _order(self, words: list[str]) -> None:
+    def _send(self, arguments: list[str]) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(msgspec.json.encode(words) + b"\n")
+        self.process.stdin.write(msgspec.json.encode(arguments) + b"\n")
         self.process.stdin.flush()
 
     def last_words(self) -> str:
@@ -142,7 +142,7 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
     yield "slice" if job.steps else "snapshot" if job.snapshot else "events" if job.events else "summary"
     yield str(folder)
     options = {RECORDING: job.whole_recording, KEEP_PATHS: job.keep_paths, BY_COMMAND: job.by_command, MORE: True}
-    yield from (option for option, wanted in options.items() if wanted)
+    yield from (option for option, is_set in options.items() if is_set)
     if job.steps:
         yield steps_option(*job.steps)
     if job.log_directory is not None:
@@ -152,7 +152,7 @@ def _order(job: Job, folder: Path) -> Iterator[str]:
     yield processes_option(job.processes)
 
 
-def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
+def start(job: Job, folder: Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
     """Starts a process. `-m` puts the working directory first on the module path, so that is the package's own folder:
     the package is found, and no file of the user's shadows the standard library. BLAS gets one thread, because more of
     them only reserve memory. A keyboard interrupt must only reach TensorBoard; the process ends when TensorBoard
@@ -164,7 +164,7 @@ def start(job: Job, folder: Path, words: IO[bytes]) -> subprocess.Popen[bytes]:
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=words,
+        stderr=output,
         cwd=home,
         env=environment,
         **apart_from_keyboard(os.name),
@@ -188,7 +188,7 @@ def listen(job: Job, process: subprocess.Popen[bytes]) -> Done | Refused | None:
             message = _MESSAGES.decode(line)
             if not isinstance(message, ReadSoFar):
                 return message
-            job.far = message
+            job.progress = message
     return None
 
 

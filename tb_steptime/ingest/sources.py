@@ -87,17 +87,17 @@ def source_text(
     sources = [source for source in named if (line := source_line(source)) and line.file == file]
     if not sources:
         return SourceText(file)
-    known = _of_name(recorded_sources(*beside) or {}, file) if beside else None
-    found = next((each for folder in folders if (each := file_in(folder, file))), None)
-    text = known if known is not None else found and _decoded(found.content)
+    recorded = _of_name(recorded_sources(*beside) or {}, file) if beside else None
+    file_there = next((each for folder in folders if (each := file_in(folder, file))), None)
+    text = recorded if recorded is not None else file_there and _decoded(file_there.content)
     if text is None:
         return SourceText(file)
     functions, lines = functions_of(text), text.split("\n")
     return SourceText(
         file=file,
-        origin="folder" if known is None else "recorded",
+        origin="folder" if recorded is None else "recorded",
         lines=lines,
-        path=str(found.path) if found else None,
+        path=str(file_there.path) if file_there else None,
         marks=[_mark(source, line_of, functions, len(lines)) for source in sources],
     )
 
@@ -112,12 +112,12 @@ def text_at(lines: Sequence[str], mark: SourceMark) -> str:
     return next((line for line in stripped if line.startswith(("def ", "async def "))), stripped[0])
 
 
-def _of_name(files: Mapping[str, str], wanted: str) -> str | None:
+def _of_name(files: Mapping[str, str], file: str) -> str | None:
     """Returns the file of this name; else the only file whose name ends with this one, or is the end of it."""
-    if wanted in files:
-        return files[wanted]
-    alike = [name for name in files if f"/{name}".endswith(f"/{wanted}") or f"/{wanted}".endswith(f"/{name}")]
-    return files[alike[0]] if len(alike) == 1 else None
+    if file in files:
+        return files[file]
+    matches = [name for name in files if f"/{name}".endswith(f"/{file}") or f"/{file}".endswith(f"/{name}")]
+    return files[matches[0]] if len(matches) == 1 else None
 
 
 def _decoded(content: bytes) -> str | None:
@@ -132,19 +132,19 @@ def _decoded(content: bytes) -> str | None:
 
 
 def _mark(source: str, line_of: LineOf, functions: Sequence[Function], count: int) -> SourceMark:
-    found = source_line(source)
-    if found is None or not 0 < found.line <= count:
+    location = source_line(source)
+    if location is None or not 0 < location.line <= count:
         return SourceMark(source, "other", 0, 0)
-    if line_of == "call" or found.function.startswith("<"):
-        reached = line_of == "function" and found.function == "<module>"
-        return SourceMark(source, "reached" if reached else "call", found.line, found.line)
-    own = [each for each in functions if each.name == found.function and each.first <= found.line <= each.last]
+    if line_of == "call" or location.function.startswith("<"):
+        reached = line_of == "function" and location.function == "<module>"
+        return SourceMark(source, "reached" if reached else "call", location.line, location.line)
+    own = [each for each in functions if each.name == location.function and each.first <= location.line <= each.last]
     if not own:
         return SourceMark(source, "other", 0, 0)
-    begins = next((each for each in own if each.first == found.line), None)
+    begins = next((each for each in own if each.first == location.line), None)
     if begins is None:
-        return SourceMark(source, "reached", found.line, found.line)
-    return SourceMark(source, "function", found.line, begins.last)
+        return SourceMark(source, "reached", location.line, location.line)
+    return SourceMark(source, "function", location.line, begins.last)
 
 
 #: Parts of a name that are refused: those that lead elsewhere, and characters that name a drive or a stream of Windows.
@@ -183,8 +183,8 @@ def _content(folder: Path, parts: tuple[str, ...]) -> bytes | None:
     except (OSError, ValueError):
         return None
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_FILE_BYTES:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_FILE_BYTES:
             return None
         content = os.read(file, MOST_FILE_BYTES + 1)
     except OSError:
@@ -247,21 +247,21 @@ def _functions(text: str) -> Iterator[Function]:
         elif token.type != tokenize.NEWLINE:
             line.append(token)
         elif line:
-            words = [each.string for each in line]
+            tokens = [each.string for each in line]
             first, last = decorated or line[0].start[0], line[-1].end[0]
-            decorated = first if words[0] == "@" else 0
-            head = _head(words, first)
-            if head and words[-1] != ":":  # its body is on the same line
+            decorated = first if tokens[0] == "@" else 0
+            head = _head(tokens, first)
+            if head and tokens[-1] != ":":  # its body is on the same line
                 yield Function(*head, last)
             line = []
     for cut in filter(None, opened):
         yield Function(*cut, last)
 
 
-def _head(words: list[str], first: int) -> tuple[str, int] | None:
+def _head(tokens: list[str], first: int) -> tuple[str, int] | None:
     """Returns the name and first line if these words begin a function."""
-    words = words[1:] if words[0] == "async" else words
-    return (words[1], first) if words[0] == "def" and len(words) > 1 else None
+    tokens = tokens[1:] if tokens[0] == "async" else tokens
+    return (tokens[1], first) if tokens[0] == "def" and len(tokens) > 1 else None
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
@@ -299,11 +299,11 @@ def _file_of(trace: str, names: list[str], began_ns: int) -> str | None:
     >>> _file_of("a_7.250.pt.trace.json.gz", names, 250), _file_of("renamed.json", names, 250)
     ('a_7.100.sources.gz', None)
     """
-    found = [match for match in map(_NAME.fullmatch, names) if match]
-    own = [match for match in found if trace.startswith(f"{match['process']}.") and int(match["start"]) <= began_ns]
+    matches = [match for match in map(_NAME.fullmatch, names) if match]
+    own = [match for match in matches if trace.startswith(f"{match['process']}.") and int(match["start"]) <= began_ns]
     if own:
         return max(own, key=lambda match: int(match["start"]))[0]
-    return found[0][0] if len(found) == 1 else None
+    return matches[0][0] if len(matches) == 1 else None
 
 
 def _names(folder: AnyPath) -> list[str]:

@@ -120,8 +120,8 @@ _OF_CPU = ("host", "data_loading")
 
 def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     """Returns the cards in their order, and the ids of those whose gains may be added."""
-    asked = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
-    fired = [(insight, gain) for insight, gain in asked if insight is not None]
+    answers_by_rule = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
+    fired = [(insight, gain) for insight, gain in answers_by_rule if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
     unseen = guarded.ask("what is not recorded", mostly_unrecorded, facts, False)
     first, why = ("one_time", LITTLE) if little else ("unrecorded_work", UNRECORDED) if unseen else ("", None)
@@ -157,8 +157,8 @@ def _headlines(facts: Facts, insights: list[Insight], guarded: ErrorGuard) -> di
         for view, headline in HEADLINES.items()
         if facts.has(view)
     }
-    said = {
+    with_basis = {
         view: headline if view in _WITHOUT_SHARES else msgspec.structs.replace(headline, basis=basis)
         for view, headline in made.items()
     }
-    return said | {view: gap_headline(error) for view, error in facts.gaps.items()}
+    return with_basis | {view: gap_headline(error) for view, error in facts.gaps.items()}

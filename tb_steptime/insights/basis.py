@@ -32,11 +32,11 @@ VISIBLE_FRACTION = 0.005
 
 def basis_of(facts: Facts) -> Phrase | None:
     """None where all shares are of the mean step, and of the one device."""
-    overview, said = facts.overview, list[Phrase]()
+    overview, sentences = facts.overview, list[Phrase]()
     if overview.cut_short:
         words = "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
         number = len(overview.steps)
-        said.append(phrase(agreeing(words, number), steps=count(number)))
+        sentences.append(phrase(agreeing(words, number), steps=count(number)))
     if leaves_out(facts) and not little_is_judged(facts):
         words = (
             "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left "
@@ -53,20 +53,20 @@ def basis_of(facts: Facts) -> Phrase | None:
                 "The verdict and the cards are about {judged} a step: {partial} of {steps} steps, which "
                 "(includes|include) {what}, (is|are) left out."
             )
-        said.append(filled(agreeing(words, partial), {
+        sentences.append(filled(agreeing(words, partial), {
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
         }))  # fmt: skip
     if facts.host.cpu is not None and facts.share_as_recorded(facts.host.between_ops_ns) >= WARNING_FRACTION:
         words = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
-        said.append(phrase(words, between=ns(facts.host.between_ops_ns)))
-    said += _of_two_kinds(facts)
+        sentences.append(phrase(words, between=ns(facts.host.between_ops_ns)))
+    sentences += _of_two_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
         words = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
         device, main = text(facts.job.accelerator), text(str(overview.device))
         works = fraction(facts.share_as_recorded(overview.works_ns))
-        said.append(phrase(words, device=device, main=main, number=text(str(number)), works=works))
-    return joined(*said) if said else None
+        sentences.append(phrase(words, device=device, main=main, number=text(str(number)), works=works))
+    return joined(*sentences) if sentences else None
 
 
 def leaves_out(facts: Facts) -> bool:

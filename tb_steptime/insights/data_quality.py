@@ -100,15 +100,15 @@ def _trust(findings: Iterable[Finding]) -> FindingText | None:
     if not worst:
         return None
     named = {level: [each for each in _WORDS if worst.get(each) == level] for level in _LEVELS}
-    said = [
+    phrases = [
         Phrase(f"[{level}] for what rests on {{{level}}}", {level: text(listed([_WORDS[each] for each in affected]))})
         for level, affected in named.items()
         if affected
     ]
-    said[0] = Phrase(f"[{said[0].template[1].upper()}{said[0].template[2:]}", said[0].values)
+    phrases[0] = Phrase(f"[{phrases[0].template[1].upper()}{phrases[0].template[2:]}", phrases[0].values)
     whole = phrase("To record it whole: {call} before {stop}.", call=_SYNCHRONIZE, stop=_STOP)
     missing = any(each.id in _ENDS_EARLY for each in findings)
-    rest = joined(*said, phrase("high for the rest."), by=", ")
+    rest = joined(*phrases, phrase("high for the rest."), by=", ")
     return FindingText("trust", "Trust", Phrase(""), joined(rest, whole) if missing else rest)
 
 
@@ -155,8 +155,8 @@ def weighed_verdict(facts: Facts, verdict: Verdict) -> Verdict:
         return verdict
     level, why = _capped(verdict.confidence, verdict.why_confidence, finding)
     if finding.trust == "none" and facts.overview.has_device:
-        said = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
-        return Verdict(Bound.UNKNOWN, said, level, why)
+        sentence = phrase("The clocks of CPU and GPU disagree, so why the GPU is idle is not known.")
+        return Verdict(Bound.UNKNOWN, sentence, level, why)
     return msgspec.structs.replace(verdict, confidence=level, why_confidence=why)
 
 

@@ -80,14 +80,14 @@ def followed_text(card: str) -> str | None:
     >>> followed_text("compiled_waits")
     'Others made this change on a GPU and recorded the job before and after: the card promised 1.00 times the gain.'
     """
-    said = [_of_trainings(table[card], where) for table, where in _OURS if card in table]
+    sentences = [_of_trainings(table[card], where) for table, where in _OURS if card in table]
     theirs = MADE_BY_OTHERS.get(card)
     if theirs is not None:
-        said.append(
+        sentences.append(
             "Others made this change on a GPU and recorded the job before and after: "
             f"the card promised {theirs:.2f} times the gain."
         )
-    return " ".join(said) or None
+    return " ".join(sentences) or None
 
 
 _OURS = ((FOLLOWED, "on a CPU"), (ON_GPU, "on a GPU"))

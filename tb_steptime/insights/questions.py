@@ -38,7 +38,7 @@ def card_meaning(rule: Callable[..., Any]) -> CardMeaning:
     paragraphs = [" ".join(each.split()) for each in re.split(r"\n\s*\n", inspect.getdoc(rule) or "")]
     if paragraphs == [""]:
         return CardMeaning(rule.__name__, "", {})
-    said = dict(each.split(": ", 1) for each in paragraphs[1:])
-    answers = {question: said[question] for question in QUESTIONS}
+    by_question = dict(each.split(": ", 1) for each in paragraphs[1:])
+    answers = {question: by_question[question] for question in QUESTIONS}
     tried = followed_text(rule.__name__)
     return CardMeaning(rule.__name__, paragraphs[0], answers | ({WHERE_FOLLOWED: tried} if tried else {}))

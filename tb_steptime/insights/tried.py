@@ -120,8 +120,8 @@ def _shortened(facts: Facts, gains: Iterable[tuple[Insight, int]]) -> CouldBe:
     for card, gain_ns in gains:
         left_ns = gain_ns
         for part in dict.fromkeys((card.part or "cpu_exec", "cpu_exec", "other", "runtime", "data_loader", "kernel")):
-            taken = min(left_ns, parts[part])
-            parts[part] -= taken
-            left_ns -= taken
+            removed_ns = min(left_ns, parts[part])
+            parts[part] -= removed_ns
+            left_ns -= removed_ns
     left = Parts(**parts)
     return CouldBe(left.total_ns, left)

@@ -34,8 +34,8 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
         values = [value if value is None else value.encode(errors="replace").decode() for value in values]
     if kind not in _NUMBERS:
         return nanoarrow.c_array(values, _TYPES[kind])
-    known = np.array([value is not None for value in values], bool)
+    valid = np.array([value is not None for value in values], bool)
     numbers = np.array([0 if value is None else value for value in values], _NUMBERS[kind])
-    missing = int(len(known) - known.sum())
-    bits = np.packbits(known, bitorder="little") if missing else None
+    missing = int(len(valid) - valid.sum())
+    bits = np.packbits(valid, bitorder="little") if missing else None
     return nanoarrow.c_array_from_buffers(_TYPES[kind], len(numbers), [bits, numbers], null_count=missing)

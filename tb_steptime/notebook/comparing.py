@@ -106,9 +106,9 @@ class RunComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """What `tb-steptime compare --format json` prints as a candidate."""
-        found = msgspec.to_builtins(self._report)
-        assert isinstance(found, dict)
-        return found
+        report = msgspec.to_builtins(self._report)
+        assert isinstance(report, dict)
+        return report
 
     def __repr__(self) -> str:
         return f"RunComparison({self.text})"
@@ -137,11 +137,11 @@ def compare(base: Comparable, candidate: Comparable) -> RunComparison:
     return RunComparison(candidate_report(runs[1][0], compare_sides(*sides)), sides[0].name)
 
 
-def _run(of: Comparable) -> tuple[WorkerOfRun, list[Span]]:
+def _run(run: Comparable) -> tuple[WorkerOfRun, list[Span]]:
     """Returns the spans of the first worker, which are also the ones that the command compares."""
-    if isinstance(of, Span):
-        return _of_worker(any_path(of.path), [of], 1)
-    spans = of if isinstance(of, Spans) else open_path(of)
+    if isinstance(run, Span):
+        return _of_worker(any_path(run.path), [run], 1)
+    spans = run if isinstance(run, Spans) else open_path(run)
     if len(spans.runs) != 1:
         raise ValueError(f"{spans.path} holds {len(spans.runs)} runs: choose one of {', '.join(spans.runs)}")
     first = sorted((span for span in spans if span.worker == spans[0].worker), key=lambda span: span.number)

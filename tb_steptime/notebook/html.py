@@ -51,15 +51,15 @@ def table_html(name: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]]
     return _page(f"<div class=wide><table><tr>{heads}</tr>{shown}</table></div>", tail)
 
 
-def comparison_html(base: str, found: CandidateReport) -> str:
+def comparison_html(base: str, candidate: CandidateReport) -> str:
     """Returns a table of what changed, by part of the step."""
-    heads = ("", base, found.run, "change", "95 % interval")
-    step = found.step_ns
+    heads = ("", base, candidate.run, "change", "95 % interval")
+    step = candidate.step_ns
     whole = ChangeReport(step.base, step.candidate, step.change, step.low, step.high)
-    rows = [_change(CONTRIBUTION_LABELS[part], row) for part, row in found.parts.items()] + [_change("Step", whole)]
+    rows = [_change(CONTRIBUTION_LABELS[part], row) for part, row in candidate.parts.items()] + [_change("Step", whole)]
     return _page(
-        *(f"<p class=warning>{escape(warning.text)}</p>" for warning in found.warnings),
-        f"<p class=verdict>{escape(found.text)}</p>",
+        *(f"<p class=warning>{escape(warning.text)}</p>" for warning in candidate.warnings),
+        f"<p class=verdict>{escape(candidate.text)}</p>",
         f"<table><tr>{''.join(f'<th>{escape(head)}</th>' for head in heads)}</tr>{''.join(rows)}</table>",
     )
 
@@ -112,12 +112,12 @@ def step_bar(overview: OverviewResult, could_be: CouldBe | None) -> str:
 
 
 def _row(name: str, step_ns: int, parts: Parts, longest_ns: int) -> str:
-    said = ", ".join(f"{part.label} {duration(ns)}" for part, ns in _parts(parts))
+    shares = ", ".join(f"{part.label} {duration(ns)}" for part, ns in _parts(parts))
     segments = "".join(
-        f'<i class="{_mark(part)}" style="width:{_width(ns, longest_ns)}" title="{_said(part, ns, step_ns)}"></i>'
+        f'<i class="{_mark(part)}" style="width:{_width(ns, longest_ns)}" title="{_part_hint(part, ns, step_ns)}"></i>'
         for part, ns in _parts(parts)
     )
-    label = escape(f"{name}, {duration(step_ns)}: {said}")
+    label = escape(f"{name}, {duration(step_ns)}: {shares}")
     bar = f'<div class="bar" role="img" aria-label="{label}">{segments}</div>'
     return f"<span>{name} <b>{duration(step_ns)}</b></span>{bar}"
 
@@ -134,7 +134,7 @@ def _entry(part: PartMeaning, ns: int, step_ns: int) -> str:
     )
 
 
-def _said(part: PartMeaning, ns: int, step_ns: int) -> str:
+def _part_hint(part: PartMeaning, ns: int, step_ns: int) -> str:
     return escape(f"{part.label}: {duration(ns)}, {percent_exact(ns / step_ns)}. {part.meaning}")
 
 

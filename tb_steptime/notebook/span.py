@@ -63,8 +63,8 @@ class Span:
     True
     """
 
-    def __init__(self, found: FoundSpan) -> None:
-        self.found = found
+    def __init__(self, span: FoundSpan) -> None:
+        self.found = span
 
     @property
     def run(self) -> str:
@@ -119,8 +119,8 @@ class Span:
     @property
     def notes(self) -> list[str]:
         """What a reader must know of the quality of the recording."""
-        found = (*self.measured.facts.notes, *self.result("data_loading", DataLoadingResult).recorder_notes)
-        return [note_line(worded(note)) for note in found]
+        notes = (*self.measured.facts.notes, *self.result("data_loading", DataLoadingResult).recorder_notes)
+        return [note_line(worded(note)) for note in notes]
 
     @cached_property
     def figures(self) -> Figures:
@@ -321,8 +321,8 @@ class Figures(Mapping[str, SpanFigure]):
         return Table(FIGURES.id, FIGURES.kinds_on(Surface.ROWS), rows)
 
     def __repr__(self) -> str:
-        known = sum(figure.value is not None for figure in self.values())
-        return f"Figures({len(self)}, of which {known} are measurable here)"
+        measurable = sum(figure.value is not None for figure in self.values())
+        return f"Figures({len(self)}, of which {measurable} are measurable here)"
 
     def _repr_html_(self) -> str:
         return self.table._repr_html_()

@@ -62,12 +62,14 @@ class Spans(Sequence[Span]):
         if isinstance(key, slice):
             return Spans(self.path, self._spans[key])
         run, worker = key if isinstance(key, tuple) else (key, None)
-        found = [span for span in self._spans if span.run == run and worker in (None, span.worker)]
-        if not found:
-            of_run = list(dict.fromkeys(span.worker for span in self._spans if span.run == run))
-            asked, known = (worker or "", of_run) if of_run else (run, self.runs)
-            raise KeyError(f"{key!r} is not here.{did_you_mean(str(asked), known)} There are {', '.join(known)}.")
-        return Spans(self.path, found)
+        selected = [span for span in self._spans if span.run == run and worker in (None, span.worker)]
+        if not selected:
+            workers = list(dict.fromkeys(span.worker for span in self._spans if span.run == run))
+            missing, available = (worker or "", workers) if workers else (run, self.runs)
+            raise KeyError(
+                f"{key!r} is not here.{did_you_mean(str(missing), available)} There are {', '.join(available)}."
+            )
+        return Spans(self.path, selected)
 
     @property
     def figures(self) -> Table:
@@ -87,12 +89,12 @@ class Spans(Sequence[Span]):
         from tb_steptime.ingest.job_ranks import at_the_same_time, rank_spans, recorded_ranks
         from tb_steptime.ranks.job import job_ranks
 
-        found = []
+        replays = []
         for run in self.runs:
             for ranks in at_the_same_time(recorded_ranks([(span.found, span.measured) for span in self[run]])):
                 what_if = job_ranks(rank_spans(ranks)).what_if if len(ranks) > 1 else None
-                found += [] if what_if is None else [what_if]
-        return found
+                replays += [] if what_if is None else [what_if]
+        return replays
 
     def __repr__(self) -> str:
         return f"Spans({self.path}: {len(self)} of {len(self.runs)} {'run' if len(self.runs) == 1 else 'runs'})"
@@ -134,17 +136,19 @@ def _opened(place: AnyPath) -> Spans:
         return _spans(place, find_spans([place], problems), problems)
     in_folder = find_spans([place.parent], problems) if is_folder(place.parent) else ()
     workers = [span for span in in_folder if span.run == "."]
-    wanted = [span for span in workers if span.worker == place.name]
-    return _spans(place, wanted, problems, {span.worker for span in workers})
+    of_worker = [span for span in workers if span.worker == place.name]
+    return _spans(place, of_worker, problems, {span.worker for span in workers})
 
 
 def _is_there(path: AnyPath) -> bool:
     return is_folder(path) or is_file(path)
 
 
-def _spans(path: AnyPath, found: Iterable[FoundSpan], problems: list[Problem], beside: Collection[str] = ()) -> Spans:
+def _spans(
+    path: AnyPath, found_spans: Iterable[FoundSpan], problems: list[Problem], beside: Collection[str] = ()
+) -> Spans:
     """beside: the workers of the folder that contains this path, of which an error message suggests one."""
-    spans = [Span(each) for each in found]
+    spans = [Span(each) for each in found_spans]
     if not spans:
         raise _nothing(path, problems, beside)
     return Spans(str(path), spans, problems)

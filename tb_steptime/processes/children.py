@@ -145,7 +145,7 @@ def _run(main: Callable[[], None], says: int, passed: Sequence[int], mask: set[i
         os._exit(status)
 
 
-def _close_all_but(kept: set[int]) -> None:
-    for number in {int(name) for name in os.listdir(_OPEN_FILES)} - kept:
+def _close_all_but(open_files: set[int]) -> None:
+    for number in {int(name) for name in os.listdir(_OPEN_FILES)} - open_files:
         with contextlib.suppress(OSError):  # the listing itself opened a file
             os.close(number)

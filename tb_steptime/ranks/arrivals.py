@@ -59,39 +59,39 @@ class Arrivals:
         return caused
 
 
-def meetings(found: MatchedGroup) -> Bool:
+def meetings(group: MatchedGroup) -> Bool:
     """Says for each matched collective whether all ranks leave it together."""
-    return _of_kind(found, *MEETING) & found.alike
+    return _of_kind(group, *MEETING) & group.alike
 
 
-def waited_for(found: MatchedGroup) -> Bool:
+def waited_for(group: MatchedGroup) -> Bool:
     """Says for each matched collective whether its times show which rank arrives last: also for all-to-alls in which
     ranks exchange different numbers of bytes."""
-    uneven = _of_kind(found, "all_to_all") & (found.bytes >= 0).all(axis=1)
-    return meetings(found) | uneven
+    uneven = _of_kind(group, "all_to_all") & (group.bytes >= 0).all(axis=1)
+    return meetings(group) | uneven
 
 
-def _of_kind(found: MatchedGroup, *wanted: str) -> Bool:
-    kinds = np.array([one.kind in wanted for one in found.classes], bool)
-    return kinds[found.of] if len(kinds) else np.zeros(len(found.of), bool)
+def _of_kind(group: MatchedGroup, *names: str) -> Bool:
+    matches = np.array([one.kind in names for one in group.classes], bool)
+    return matches[group.of] if len(matches) else np.zeros(len(group.of), bool)
 
 
 def arrivals(matched: Sequence[MatchedGroup], ranks: int, steps: int) -> Arrivals:
     """Sums over all groups; a rank may be in several groups."""
     total = Arrivals(*(np.zeros(ranks, np.int64) for _ in range(5)),
                      *(np.zeros((steps, ranks), np.int64) for _ in range(4)))  # fmt: skip
-    for found in matched:
-        _add(total, found, waited_for(found))
+    for group in matched:
+        _add(total, group, waited_for(group))
     return total
 
 
-def _add(total: Arrivals, found: MatchedGroup, meeting: Bool) -> None:
+def _add(total: Arrivals, group: MatchedGroup, meeting: Bool) -> None:
     """Adds the collectives of a group to the total. meeting: (m,), which of them count."""
-    length, members, step = found.length[meeting], found.members, found.step[meeting]
+    length, members, step = group.length[meeting], group.members, group.step[meeting]
     if not len(length):
         return
-    wait = found.wait_ns[meeting]
-    exposed = np.minimum(wait, found.exposed[meeting])
+    wait = group.wait_ns[meeting]
+    exposed = np.minimum(wait, group.exposed[meeting])
     last = length.argmin(axis=1)
     waited = wait.sum(axis=1)
     total.matched[members] += len(length)
@@ -124,13 +124,13 @@ def on_shared_clocks(matching: Matching, hosts: Sequence[str | None]) -> Matchin
     return replace(matching, matched=[_on_shared_clock(each, hosts) for each in matching.matched])
 
 
-def _on_shared_clock(found: MatchedGroup, hosts: Sequence[str | None]) -> MatchedGroup:
-    own, meeting = {hosts[place] for place in found.members.tolist()}, waited_for(found)
+def _on_shared_clock(group: MatchedGroup, hosts: Sequence[str | None]) -> MatchedGroup:
+    own, meeting = {hosts[place] for place in group.members.tolist()}, waited_for(group)
     if None in own or len(own) > 1 or not meeting.any():
-        return found
-    end = (found.start + found.length)[meeting]
+        return group
+    end = (group.start + group.length)[meeting]
     shared = np.percentile(end.max(axis=1) - end.min(axis=1), _SHARED_PERCENT) <= _SHARED_NS
-    return replace(found, later_ns=found.start.max(axis=1, keepdims=True) - found.start) if shared else found
+    return replace(group, later_ns=group.start.max(axis=1, keepdims=True) - group.start) if shared else group
 
 
 #: Minimum distance, as a share of a step: if ranks number their steps differently, these are at least one step apart;
@@ -142,20 +142,20 @@ def of_the_same_steps(matching: Matching, hosts: Sequence[str | None], step_ns: 
     """Returns the matching without groups whose ranks number their steps differently; their collectives count as
     `shifted`. hosts: of the job's ranks, None where not known; step_ns: the median step. Collectives that are matched
     by number are kept."""
-    kept = [each for each in matching.matched if each.by_number or not _is_shifted(each, hosts, step_ns)]
-    shifted = sum(len(each.step) for each in matching.matched) - sum(len(each.step) for each in kept)
-    return replace(matching, matched=kept, shifted=shifted)
+    same_steps = [each for each in matching.matched if each.by_number or not _is_shifted(each, hosts, step_ns)]
+    shifted = sum(len(each.step) for each in matching.matched) - sum(len(each.step) for each in same_steps)
+    return replace(matching, matched=same_steps, shifted=shifted)
 
 
-def _is_shifted(found: MatchedGroup, hosts: Sequence[str | None], step_ns: float) -> bool:
+def _is_shifted(group: MatchedGroup, hosts: Sequence[str | None], step_ns: float) -> bool:
     """Whether most collectives end on one rank of a host long before they begin on another rank of it."""
-    own, meeting = [hosts[place] for place in found.members.tolist()], meetings(found)
-    start = found.start[meeting]
-    end = start + found.length[meeting]
+    own, meeting = [hosts[place] for place in group.members.tolist()], meetings(group)
+    start = group.start[meeting]
+    end = start + group.length[meeting]
     for host in dict.fromkeys(own):
-        there = np.array([host is not None and one == host for one in own])
-        if there.sum() > 1 and len(start):
-            apart = start[:, there].max(axis=1) - end[:, there].min(axis=1)
+        on_host = np.array([host is not None and one == host for one in own])
+        if on_host.sum() > 1 and len(start):
+            apart = start[:, on_host].max(axis=1) - end[:, on_host].min(axis=1)
             if np.median(apart) > _APART * step_ns:
                 return True
     return False
@@ -171,19 +171,19 @@ class StepWaits:
 
     def caused_ns(self) -> list[int]:
         """Returns the waits that each rank causes, mean of the matched steps; 0 where there are none."""
-        known = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
-        means = known.mean(axis=1) if known.shape[1] else np.zeros(len(self.caused))
+        known_steps = self.caused[:, ~np.isnan(self.caused).all(axis=0)]
+        means = known_steps.mean(axis=1) if known_steps.shape[1] else np.zeros(len(self.caused))
         return [round(value) for value in means.tolist()]
 
 
-def step_waits(found: Arrivals, steps: Int64) -> StepWaits:
+def step_waits(totals: Arrivals, steps: Int64) -> StepWaits:
     """The waits in some steps. steps: places of the matched steps."""
-    others = max(1, int((found.matched > 0).sum()) - 1)
-    return StepWaits(_by_rank(found.waited_ns, steps), _by_rank(found.exposed_ns / others, steps))
+    others = max(1, int((totals.matched > 0).sum()) - 1)
+    return StepWaits(_by_rank(totals.waited_ns, steps), _by_rank(totals.exposed_ns / others, steps))
 
 
 def _by_rank(values: Int64 | Float64, steps: Int64) -> Float64:
     """Transposes (steps, ranks) to (ranks, steps), with NaN for the other steps."""
-    found = np.full(values.T.shape, np.nan)
-    found[:, steps] = values.T[:, steps]
-    return found
+    result = np.full(values.T.shape, np.nan)
+    result[:, steps] = values.T[:, steps]
+    return result

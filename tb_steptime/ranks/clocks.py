@@ -45,19 +45,21 @@ def rough_offsets(matched: Sequence[MatchedGroup], messages: Sequence[MatchedGro
     """Returns offsets from any number of ends, however well they agree; 0 for a rank that meets no other one. messages:
     ranks that share no collective get clocks on which each message is received after it is sent."""
     offset = _reached(matched, ranks, 1)[1]
-    least = {(int(sent[0]), int(sent[1])): _least_ns(found) for found in messages for sent in [found.members]}
+    least = {(int(sent[0]), int(sent[1])): _least_ns(group) for group in messages for sent in [group.members]}
     while None in offset:
-        known = next((pair for pair in sorted(least) if (offset[pair[0]] is None) != (offset[pair[1]] is None)), None)
-        if known is None:
+        with_known = next(
+            (pair for pair in sorted(least) if (offset[pair[0]] is None) != (offset[pair[1]] is None)), None
+        )
+        if with_known is None:
             return [each or 0 for each in offset]
-        a, b = known if offset[known[1]] is None else known[::-1]
+        a, b = with_known if offset[with_known[1]] is None else with_known[::-1]
         offset[b] = (offset[a] or 0) + _behind_ns(least.get((a, b)), least.get((b, a)))
     return [each or 0 for each in offset]
 
 
-def _least_ns(found: MatchedGroup) -> int:
+def _least_ns(group: MatchedGroup) -> int:
     """Returns the least time from sending a message to receiving it, over all messages, each end on its own clock."""
-    return int((found.start[:, 1] + found.length[:, 1] - found.start[:, 0]).min())
+    return int((group.start[:, 1] + group.length[:, 1] - group.start[:, 0]).min())
 
 
 def _behind_ns(to_ns: int | None, back_ns: int | None) -> int:
@@ -80,8 +82,8 @@ def _reached(
 ) -> tuple[list[tuple[Int64, Int64]], list[int | None]]:
     """Returns the ends of the groups that have enough of them, with the groups' members; and the offset of each rank
     that these groups connect to the first one."""
-    origin = min((int(found.start.min()) for found in matched if found.start.size), default=0)
-    ends = [(found.members, _ends(found) - origin) for found in matched]  # medians of epoch times would lose digits
+    origin = min((int(group.start.min()) for group in matched if group.start.size), default=0)
+    ends = [(group.members, _ends(group) - origin) for group in matched]  # medians of epoch times would lose digits
     ends = [(members, end) for members, end in ends if len(end) >= fewest]
     offset: list[int | None] = [0, *[None] * (ranks - 1)]
     while _reach(ends, offset):
@@ -89,11 +91,11 @@ def _reached(
     return ends, offset
 
 
-def _ends(found: MatchedGroup) -> Int64:
+def _ends(group: MatchedGroup) -> Int64:
     """Returns (some of the collectives, members) epoch times, spread over the recording."""
-    rows = np.flatnonzero(meetings(found))
+    rows = np.flatnonzero(meetings(group))
     rows = rows[:: max(1, len(rows) // MOST_ENDS)]
-    end: Int64 = found.start[rows] + found.length[rows]
+    end: Int64 = group.start[rows] + group.length[rows]
     return end
 
 
@@ -101,11 +103,11 @@ def _reach(ends: Sequence[tuple[Int64, Int64]], offset: list[int | None]) -> boo
     """Sets the offsets of the ranks in one group whose other members have known offsets. Returns whether there was such
     a group."""
     for members, end in ends:
-        known = np.array([offset[place] is not None for place in members.tolist()])
-        if known.any() and not known.all():
-            there = np.array([offset[place] or 0 for place in members.tolist()], np.int64)
-            common = np.median((end + there)[:, known], axis=1)
-            for column in np.flatnonzero(~known).tolist():
+        has_offset = np.array([offset[place] is not None for place in members.tolist()])
+        if has_offset.any() and not has_offset.all():
+            offsets = np.array([offset[place] or 0 for place in members.tolist()], np.int64)
+            common = np.median((end + offsets)[:, has_offset], axis=1)
+            for column in np.flatnonzero(~has_offset).tolist():
                 offset[int(members[column])] = round(float(np.median(common - end[:, column])))
             return True
     return False

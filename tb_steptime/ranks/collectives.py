@@ -50,7 +50,7 @@ _COMPUTING = ("kernel_time", "cpu_exec_time")
 class _Row:
     """The rows of a matched group that one row of the table summarises."""
 
-    found: MatchedGroup
+    group: MatchedGroup
     rows: Int64
     first: ExchangeClass
     role: Role
@@ -58,46 +58,47 @@ class _Row:
 
 def collective_rows(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan], links: Links) -> list[JobCollective]:
     """Returns the rows, most exposed first."""
-    rows = [_row(each, spans, links) for found in matched for each in _alike(found, routes_tokens(found, spans))]
+    rows = [_row(each, spans, links) for group in matched for each in _rows_of(group, routes_tokens(group, spans))]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or "", row.bytes or 0))
 
 
 def group_rows(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]) -> list[GroupRow]:
     """Returns the groups, those with most ranks first."""
     rows = []
-    for found in matched:
-        role, shown_by = role_of_group(_name(found), _counts(found), routes_tokens(found, spans))
-        size = found.group.size or len(found.group.ranks) or None
-        rows.append(GroupRow(found.group.name or "", size, found.ranks(spans), role, shown_by))
+    for group in matched:
+        role, shown_by = role_of_group(_name(group), _counts(group), routes_tokens(group, spans))
+        size = group.group.size or len(group.group.ranks) or None
+        rows.append(GroupRow(group.group.name or "", size, group.ranks(spans), role, shown_by))
     return sorted(rows, key=lambda row: (-len(row.ranks), row.name, row.ranks))
 
 
-def _name(found: MatchedGroup) -> str:
-    return full_name((found.group.name, found.group.description))
+def _name(group: MatchedGroup) -> str:
+    return full_name((group.group.name, group.group.description))
 
 
-def _counts(found: MatchedGroup) -> Counter[ExchangeClass]:
-    numbers, counts = np.unique(found.of, return_counts=True)
+def _counts(group: MatchedGroup) -> Counter[ExchangeClass]:
+    numbers, counts = np.unique(group.of, return_counts=True)
     return Counter(
-        {found.classes[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)}
+        {group.classes[number]: count for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)}
     )
 
 
-def _alike(found: MatchedGroup, routes: bool = False) -> list[_Row]:
+def _rows_of(group: MatchedGroup, routes: bool = False) -> list[_Row]:
     """routes: its all-to-alls route tokens. Which exchanges are alike does not depend on it."""
-    counts = _counts(found)
-    of_group, shown_by = role_of_group(_name(found), counts, routes)
+    counts = _counts(group)
+    of_group, shown_by = role_of_group(_name(group), counts, routes)
     named = shown_by.code == "role_shown_by_name"
     roles = {each: of_group if named else role_of_class(each, counts, routes) for each in counts}
-    keys = _keys(found, roles)
-    alike = Groups.of(keys[found.of]) if len(keys) else Groups.of(found.of)
-    firsts = [found.classes[number] for number in found.of[alike.first].tolist()]
+    keys = _keys(group, roles)
+    same_class = Groups.of(keys[group.of]) if len(keys) else Groups.of(group.of)
+    firsts = [group.classes[number] for number in group.of[same_class.first].tolist()]
     return [
-        _Row(found, np.flatnonzero(alike.place == place), first, roles[first]) for place, first in enumerate(firsts)
+        _Row(group, np.flatnonzero(same_class.place == place), first, roles[first])
+        for place, first in enumerate(firsts)
     ]
 
 
-def _keys(found: MatchedGroup, roles: dict[ExchangeClass, Role]) -> Int64:
+def _keys(group: MatchedGroup, roles: dict[ExchangeClass, Role]) -> Int64:
     """Returns a number for each class; classes with the same number share a row."""
     sizes = Counter((one.kind, one.dtype) for one in {(one.kind, one.dtype, one.bytes): one for one in roles}.values())
     numbers: dict[tuple[str | int | None, ...], int] = {}
@@ -108,32 +109,32 @@ def _keys(found: MatchedGroup, roles: dict[ExchangeClass, Role]) -> Int64:
             size = round(_SIZES_PER_DOUBLING * float(np.log2(size)))
         return one.kind, one.dtype, size, roles.get(one)
 
-    return np.array([numbers.setdefault(key(one), len(numbers)) for one in found.classes], np.int64)
+    return np.array([numbers.setdefault(key(one), len(numbers)) for one in group.classes], np.int64)
 
 
 def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
-    found, first = each.found, each.first
-    length, exposed = found.length[each.rows], int(found.exposed[each.rows].sum())
-    transfer, ranks = length.min(axis=1), len(found.members)
-    size = bytes_of(found.classes)[found.of[each.rows]]
-    bus, rate = bus_factor(first.kind, found.group.size or len(found.group.ranks) or ranks), _rate(size, transfer)
+    group, first = each.group, each.first
+    length, exposed = group.length[each.rows], int(group.exposed[each.rows].sum())
+    transfer, ranks = length.min(axis=1), len(group.members)
+    size = bytes_of(group.classes)[group.of[each.rows]]
+    bus, rate = bus_factor(first.kind, group.group.size or len(group.group.ranks) or ranks), _rate(size, transfer)
     running = int(length.sum())
-    peak = links.peak([spans[place].host for place in found.members.tolist()])
-    beyond = _stalled(found, each.rows)
-    larger = each.rows[:0] if found.gathers_more is None else each.rows[found.gathers_more[each.rows]]
+    peak = links.peak([spans[place].host for place in group.members.tolist()])
+    beyond = _stalled(group, each.rows)
+    larger = each.rows[:0] if group.gathers_more is None else each.rows[group.gathers_more[each.rows]]
     return JobCollective(
         kind=first.kind,
         label=KIND_LABELS[first.kind],
-        group=found.group.name,
+        group=group.group.name,
         ranks=ranks,
-        members=found.ranks(spans),
+        members=group.ranks(spans),
         dtype=first.dtype,
         bytes=int(np.median(size)) if (size >= 0).all() else None,
         role=each.role,
         count=len(each.rows),
-        transfer_ns=int(found.transfer_ns[each.rows].sum()),
-        wait_ns=int(found.wait_ns[each.rows].sum()),
-        off_ns=int(found.off_ns[each.rows].sum()),
+        transfer_ns=int(group.transfer_ns[each.rows].sum()),
+        wait_ns=int(group.wait_ns[each.rows].sum()),
+        off_ns=int(group.off_ns[each.rows].sum()),
         running_ns=running,
         exposed_ns=exposed,
         hidden_ns=running - exposed,
@@ -144,52 +145,52 @@ def _row(each: _Row, spans: Sequence[RankSpan], links: Links) -> JobCollective:
         prefetched=1 - exposed / running if each.role == "fsdp" and first.kind == "all_gather" and running else None,
         stalled=int(np.count_nonzero(beyond)),
         stalled_ns=int(beyond.sum()) * ranks,
-        stalled_exposed_ns=int(np.minimum(found.exposed[each.rows], beyond[:, None] + found.off_ns[each.rows]).sum()),
+        stalled_exposed_ns=int(np.minimum(group.exposed[each.rows], beyond[:, None] + group.off_ns[each.rows]).sum()),
         larger=len(larger),
-        larger_ns=int(found.transfer_ns[larger].sum()),
+        larger_ns=int(group.transfer_ns[larger].sum()),
     )
 
 
 def group_roles(matched: Sequence[MatchedGroup], spans: Sequence[RankSpan]) -> list[Role]:
-    return [role_of_group(_name(found), _counts(found), routes_tokens(found, spans))[0] for found in matched]
+    return [role_of_group(_name(group), _counts(group), routes_tokens(group, spans))[0] for group in matched]
 
 
-def stalled_ns(found: MatchedGroup) -> Int64:
+def stalled_ns(group: MatchedGroup) -> Int64:
     """Returns for each transfer its time beyond that of others of its kind, if it takes far longer than they do, and
     not because it gathers more; else 0."""
-    stalled = np.zeros(len(found.of), np.int64)
-    for each in _alike(found):
-        stalled[each.rows] = _stalled(found, each.rows)
+    stalled = np.zeros(len(group.of), np.int64)
+    for each in _rows_of(group):
+        stalled[each.rows] = _stalled(group, each.rows)
     return stalled
 
 
-def _stalled(found: MatchedGroup, rows: Int64) -> Int64:
+def _stalled(group: MatchedGroup, rows: Int64) -> Int64:
     """Returns the same for rows that are alike."""
-    stalled = _stalled_ns(found.length[rows].min(axis=1))
-    return stalled if found.gathers_more is None else np.where(found.gathers_more[rows], 0, stalled)
+    stalled = _stalled_ns(group.length[rows].min(axis=1))
+    return stalled if group.gathers_more is None else np.where(group.gathers_more[rows], 0, stalled)
 
 
-def with_larger(found: MatchedGroup, spans: Sequence[RankSpan]) -> MatchedGroup:
+def with_larger(group: MatchedGroup, spans: Sequence[RankSpan]) -> MatchedGroup:
     """Returns the collectives with what shows which of them gather more: the kernels behind them on every rank. Results
     of the ranks are read only where an all-gather takes far longer than the others."""
-    gathers = np.array([one.kind == "all_gather" for one in found.classes], bool)[found.of]
-    if not (stalled_ns(found)[gathers] > 0).any():
-        return found
-    more = np.zeros(len(found.of), bool)
-    dtypes = [_gathering_more(spans[place], found.group.name) for place in found.members.tolist()]
+    gathers = np.array([one.kind == "all_gather" for one in group.classes], bool)[group.of]
+    if not (stalled_ns(group)[gathers] > 0).any():
+        return group
+    more = np.zeros(len(group.of), bool)
+    dtypes = [_gathering_more(spans[place], group.group.name) for place in group.members.tolist()]
     for dtype in set.intersection(*dtypes):
-        alike = np.flatnonzero(gathers & np.array([one.dtype == dtype for one in found.classes], bool)[found.of])
-        in_time = alike[np.lexsort((found.start[alike, 0], found.step[alike]))]
-        more[in_time[np.append(np.diff(found.step[in_time]) > 0, True)]] = True
-    return replace(found, gathers_more=more) if more.any() else found
+        of_dtype = np.flatnonzero(gathers & np.array([one.dtype == dtype for one in group.classes], bool)[group.of])
+        in_time = of_dtype[np.lexsort((group.start[of_dtype, 0], group.step[of_dtype]))]
+        more[in_time[np.append(np.diff(group.step[in_time]) > 0, True)]] = True
+    return replace(group, gathers_more=more) if more.any() else group
 
 
 def _gathering_more(span: RankSpan, group: str | None) -> set[str | None]:
     """Returns the types of which the last all-gathers of the rank's steps, in this group, gather more. Where the trace
     does not show groups, that is known if all of its all-gathers are alike."""
     overview = span.results.get("overview")
-    found = overview.communication if isinstance(overview, OverviewResult) else None
-    rows = [row for row in found.rows if row.kind == "all_gather"] if found else []
+    communication = overview.communication if isinstance(overview, OverviewResult) else None
+    rows = [row for row in communication.rows if row.kind == "all_gather"] if communication else []
     ours = rows if len(rows) == 1 and rows[0].group is None else [row for row in rows if row.group == group]
     return {row.dtype for row in ours if row.gathers_more}
 
@@ -202,8 +203,8 @@ def _stalled_ns(transfer: Int64) -> Int64:
     [0, 437000000, 0, 0, 0]
     """
     usual = np.median(transfer).astype(np.int64)
-    far = (len(transfer) >= _FEWEST_CALLS) & (transfer >= STALL_TIMES * usual) & (transfer - usual >= STALL_NS)
-    stalled: Int64 = np.where(far, transfer - usual, 0)
+    is_stalled = (len(transfer) >= _FEWEST_CALLS) & (transfer >= STALL_TIMES * usual) & (transfer - usual >= STALL_NS)
+    stalled: Int64 = np.where(is_stalled, transfer - usual, 0)
     return stalled
 
 
@@ -215,11 +216,11 @@ def _rate(size: Int64, transfer: Int64) -> float | None:
 
 
 def exchange_time(
-    spans: Sequence[RankSpan], found: Arrivals, rows: Sequence[JobCollective], steps: int
+    spans: Sequence[RankSpan], arrivals: Arrivals, rows: Sequence[JobCollective], steps: int
 ) -> ExchangeTime:
     """Returns the time that a step of the job spends in exchanges. rows: of the whole table, over this many steps."""
     cells = max(1, steps * len(spans))
-    exposed, waits = sum(row.exposed_ns for row in rows), int(found.exposed_wait_ns.sum())
+    exposed, waits = sum(row.exposed_ns for row in rows), int(arrivals.exposed_wait_ns.sum())
     hidden_ns = sum(row.hidden_ns for row in rows) // cells
     return ExchangeTime(
         exposed_transfer_ns=(exposed - waits) // cells,
@@ -291,7 +292,7 @@ Counts = Mapping[ExchangeClass, int]
 def role_of_group(name: str, counts: Counts, routes: bool = False) -> tuple[Role, Reason]:
     """Returns the role, and the reason for it. name: the group's name with the description that its creator gave it.
     routes: its all-to-alls route tokens."""
-    named = next((role for role, words in _NAMES.items() if words.search(name)), None)
+    named = next((role for role, pattern in _NAMES.items() if pattern.search(name)), None)
     if named is not None:
         return named, Reason("role_shown_by_name")
     # a group of all ranks may exchange gradients beside tokens: then it is one of data parallelism

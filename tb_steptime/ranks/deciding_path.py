@@ -25,7 +25,7 @@ from tb_steptime.trace.table import Int64
 
 
 @dataclass(frozen=True, eq=False)
-class _Met:
+class _RankMeetings:
     """The collectives that one rank waits for with nothing else to do, ordered by their end (n,). meeting: place in
     `_Meetings`."""
 
@@ -72,12 +72,12 @@ def deciding_path(
 ) -> DecidingPath | None:
     """Returns the mean over the given steps of the job (names), each followed from the end of its slowest rank; None
     where no rank recorded any of them."""
-    meets, met = _columns(matched, len(spans))
+    meets, by_rank = _columns(matched, len(spans))
     total, counted = _Walk(), 0
     for step in steps.tolist():
         place, end, length = _slowest(spans, names[step])
         if length:
-            _follow(total, meets, met, place, end, length)
+            _follow(total, meets, by_rank, place, end, length)
             counted += 1
     return _mean(total, spans, counted) if counted else None
 
@@ -100,27 +100,27 @@ def _slowest(spans: Sequence[RankSpan], name: str) -> tuple[int, int, int]:
     return place, sum(windows[place]), windows[place][1]
 
 
-def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_Met]]:
+def _columns(matched: Sequence[MatchedGroup], ranks: int) -> tuple[_Meetings, list[_RankMeetings]]:
     of_meetings: list[list[Int64]] = [[], [], [], [], []]
     of_ranks: list[list[list[Int64]]] = [[[], [], []] for _ in range(ranks)]
     first = 0
-    for found in matched:
-        meeting = waited_for(found)
-        start, length, exposed = found.start[meeting], found.length[meeting], found.exposed[meeting]
+    for group in matched:
+        meeting = waited_for(group)
+        start, length, exposed = group.start[meeting], group.length[meeting], group.exposed[meeting]
         if not len(length):
             continue
         rows, last = np.arange(len(length)), length.argmin(axis=1)
         transfer = length[rows, last]
-        others = np.sort(found.wait_ns[meeting], axis=1)[:, 1:]
-        values = (found.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
+        others = np.sort(group.wait_ns[meeting], axis=1)[:, 1:]
+        values = (group.members[last], transfer, np.median(others, axis=1).astype(np.int64), start[rows, last],
                   start[rows, last] + transfer)  # fmt: skip
         for column, value in zip(of_meetings, values, strict=True):
             column.append(value)
-        for member, place in enumerate(found.members.tolist()):
+        for member, place in enumerate(group.members.tolist()):
             waited = np.flatnonzero(exposed[:, member] > 0)
             own = (start[waited, member], start[waited, member] + length[waited, member], waited + first)
-            for kept, value in zip(of_ranks[place], own, strict=True):
-                kept.append(value)
+            for values_of_rank, value in zip(of_ranks[place], own, strict=True):
+                values_of_rank.append(value)
         first += len(length)
     return _Meetings(*map(_joined, of_meetings)), [_by_end(*map(_joined, own)) for own in of_ranks]
 
@@ -129,40 +129,40 @@ def _joined(parts: Sequence[Int64]) -> Int64:
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
-def _by_end(start: Int64, end: Int64, meeting: Int64) -> _Met:
+def _by_end(start: Int64, end: Int64, meeting: Int64) -> _RankMeetings:
     order = np.argsort(end, kind="stable")
-    return _Met(start[order], end[order], meeting[order])
+    return _RankMeetings(start[order], end[order], meeting[order])
 
 
-def _follow(walk: _Walk, meets: _Meetings, met: Sequence[_Met], place: int, now: int, left: int) -> None:
+def _follow(walk: _Walk, meets: _Meetings, by_rank: Sequence[_RankMeetings], place: int, now: int, left: int) -> None:
     """Follows the path back for `left` ns from a time on the rank at this place. Each meeting is passed only once,
     whatever the clocks say."""
     passed: set[int] = set()
-    late = 0
+    late_ns = 0
     while left > 0:
-        own = met[place]
+        own = by_rank[place]
         row = _before(own, now, passed)
         if row is None:
-            _add_own(walk, place, now, left, late)
+            _add_own(walk, place, now, left, late_ns)
             return
         end = min(now, int(own.end[row]))
         worked = min(left, now - end)
-        _add_own(walk, place, now, worked, late)
+        _add_own(walk, place, now, worked, late_ns)
         left -= worked
         each = int(own.meeting[row])
         passed.add(each)
         walk.met.append(each)
         began = int(meets.start[each])
-        there = int(meets.end[each]) - (int(own.end[row]) - end)
-        transferred = min(left, max(0, there - began))
+        end_there = int(meets.end[each]) - (int(own.end[row]) - end)
+        transferred = min(left, max(0, end_there - began))
         walk.transfer += transferred
         left -= transferred
-        late = max(0, int(meets.wait[each]) - max(0, began - there))
-        place, now = int(meets.last[each]), min(there, began)
+        late_ns = max(0, int(meets.wait[each]) - max(0, began - end_there))
+        place, now = int(meets.last[each]), min(end_there, began)
         walk.pieces.append(PathPiece(place, now, now + transferred))
 
 
-def _before(own: _Met, now: int, passed: set[int]) -> int | None:
+def _before(own: _RankMeetings, now: int, passed: set[int]) -> int | None:
     """Returns the meeting that runs on this rank at that time, else the last one that ended before."""
     row = int(np.searchsorted(own.end, now, side="left"))
     if row < len(own.end) and own.start[row] < now and int(own.meeting[row]) not in passed:
@@ -175,16 +175,16 @@ def _before(own: _Met, now: int, passed: set[int]) -> int | None:
 
 def _add_own(walk: _Walk, place: int, now: int, own_ns: int, late_ns: int) -> None:
     walk.pieces.append(PathPiece(place, now - own_ns, now))
-    late = min(own_ns, late_ns)
-    walk.late[place] += late
-    walk.work += own_ns - late
+    own_late_ns = min(own_ns, late_ns)
+    walk.late[place] += own_late_ns
+    walk.work += own_ns - own_late_ns
 
 
 def _mean(walk: _Walk, spans: Sequence[RankSpan], steps: int) -> DecidingPath:
     """Returns the mean, rounded so that the parts sum to the step."""
-    late = [(place, ns) for place, ns in walk.late.most_common() if ns]
-    sums = np.cumsum([walk.work, walk.transfer, *(ns for _, ns in late)])
+    late_ranks = [(place, ns) for place, ns in walk.late.most_common() if ns]
+    sums = np.cumsum([walk.work, walk.transfer, *(ns for _, ns in late_ranks)])
     ends = (2 * sums + steps) // (2 * steps)
     work, transfer, *parts = np.diff(ends, prepend=0).tolist()
-    ranks = [PathRank(spans[place].rank, ns) for (place, _), ns in zip(late, parts, strict=True)]
+    ranks = [PathRank(spans[place].rank, ns) for (place, _), ns in zip(late_ranks, parts, strict=True)]
     return DecidingPath(steps, int(ends[-1]), work, transfer, ranks)

@@ -63,25 +63,25 @@ def job_ranks(spans: Sequence[RankSpan], links: Links | None = None) -> JobRanks
 def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tuple[JobRanks, StepWaits | None]:
     """Returns the same, and the waits of each step in the order of the job's ranks and steps; None where nothing is
     matched."""
-    found = members(spans)
-    step_ns, names = matrix_values(found.spans, "step_time"), step_names(found.spans)
-    exchanged = _Exchanged.of(found, names)
+    job_members = members(spans)
+    step_ns, names = matrix_values(job_members.spans, "step_time"), step_names(job_members.spans)
+    exchanged = _Exchanged.from_members(job_members, names)
     links = links or user_links()
     job = JobRanks(
-        world_size=found.world_size,
-        ranks=[_row(span) for span in found.spans],
-        missing=found.missing,
-        steps=[_step(name, found.spans, step_ns[:, column]) for column, name in enumerate(names)],
-        step_time=rank_matrix(found.spans, "step_time"),
-        metrics=measured_metrics(found.spans),
-        on_device=any(on_device(span) for span in found.spans),
-        experts_reason=next(filter(None, (span.ranks_result.experts_reason for span in found.spans)), None),
+        world_size=job_members.world_size,
+        ranks=[_row(span) for span in job_members.spans],
+        missing=job_members.missing,
+        steps=[_step(name, job_members.spans, step_ns[:, column]) for column, name in enumerate(names)],
+        step_time=rank_matrix(job_members.spans, "step_time"),
+        metrics=measured_metrics(job_members.spans),
+        on_device=any(on_device(span) for span in job_members.spans),
+        experts_reason=next(filter(None, (span.ranks_result.experts_reason for span in job_members.spans)), None),
         clocks=Clocks(None, Reason("no_matched_collectives")),
         unmatched=Reason("no_matched_collectives"),
         messages=messages(exchanged.ranks),
-        pairs=message_pairs(exchanged.ranks, [span.rank for span in found.spans], len(names)),
-        pipeline=pipeline(found.spans, exchanged.ranks, names),
-        notes=[*found.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
+        pairs=message_pairs(exchanged.ranks, [span.rank for span in job_members.spans], len(names)),
+        pipeline=pipeline(job_members.spans, exchanged.ranks, names),
+        notes=[*job_members.notes, *_notes(exchanged), *([Note("links_not_read")] if links.odd else [])],
     )
     if not exchanged.steps.size:
         return _with_what_if(job, _what_if(exchanged, _slowest_stage(job.pipeline))), None
@@ -91,15 +91,15 @@ def job_with_waits(spans: Sequence[RankSpan], links: Links | None = None) -> tup
 def job_step(spans: Sequence[RankSpan], step: str) -> tuple[list[str], StepLanes | None]:
     """Returns the steps that can be shown on one clock, and the lanes of the given step, or of a typical step if none
     has this name. None where clocks do not agree or nothing is matched. Raises what reading results raises."""
-    found = members(spans)
-    names = step_names(found.spans)
-    exchanged = _Exchanged.of(found, names)
-    offsets = [offset for offset in align(exchanged.matching.matched, len(found.spans))[1] if offset is not None]
-    if not exchanged.steps.size or len(offsets) < len(found.spans):
+    job_members = members(spans)
+    names = step_names(job_members.spans)
+    exchanged = _Exchanged.from_members(job_members, names)
+    offsets = [offset for offset in align(exchanged.matching.matched, len(job_members.spans))[1] if offset is not None]
+    if not exchanged.steps.size or len(offsets) < len(job_members.spans):
         return [], None
-    known = {names[place]: place for place in exchanged.steps.tolist()}
-    chosen = step if step in known else _usual(known, matrix_values(found.spans, "step_time"))
-    return list(known), step_lanes(exchanged.matching.matched, found.spans, offsets, chosen, known[chosen])
+    place_of = {names[place]: place for place in exchanged.steps.tolist()}
+    chosen = step if step in place_of else _usual(place_of, matrix_values(job_members.spans, "step_time"))
+    return list(place_of), step_lanes(exchanged.matching.matched, job_members.spans, offsets, chosen, place_of[chosen])
 
 
 def _usual(steps: Mapping[str, int], step_ns: Float64) -> str:
@@ -125,12 +125,12 @@ def _row(span: RankSpan) -> RankRow:
 def _step(name: str, spans: Sequence[RankSpan], step_ns: Float64) -> JobStep:
     """A step of the job. step_ns: its length on each rank, NaN where a rank did not record it; at least one rank
     did."""
-    there = np.flatnonzero(~np.isnan(step_ns))
-    lengths = step_ns[there]
-    slowest, fastest = there[int(lengths.argmax())], there[int(lengths.argmin())]
+    present = np.flatnonzero(~np.isnan(step_ns))
+    lengths = step_ns[present]
+    slowest, fastest = present[int(lengths.argmax())], present[int(lengths.argmin())]
     return JobStep(
         name=name,
-        ranks=len(there),
+        ranks=len(present),
         slowest=spans[slowest].rank,
         slowest_ns=round(float(lengths.max())),
         median_ns=round(float(np.median(lengths))),
@@ -149,12 +149,12 @@ class _Exchanged:
     matching: Matching
 
     @staticmethod
-    def of(job: Members, names: Sequence[str]) -> _Exchanged:
+    def from_members(job: Members, names: Sequence[str]) -> _Exchanged:
         ranks = instances_of(job.spans, names, 1 if len(names) >= FEWEST_STEPS else 0)
         step_ns = float(np.median([span.mean_step_ns for span in job.spans]))
-        found = match(ranks, len(names), job.world_size)
+        all_matches = match(ranks, len(names), job.world_size)
         hosts = [span.host for span in job.spans]
-        matching = on_shared_clocks(of_the_same_steps(found, hosts, step_ns), hosts)
+        matching = on_shared_clocks(of_the_same_steps(all_matches, hosts, step_ns), hosts)
         matching = replace(matching, matched=[with_larger(each, job.spans) for each in matching.matched])
         return _Exchanged(job.spans, names, ranks, matching)
 
@@ -198,7 +198,7 @@ class _Exchanged:
         such step."""
         if not self.whole_steps.size:
             return None
-        return ReplayedJob.of(self.spans, self.names, self.matching.matched, self.messages, self.whole_steps)
+        return ReplayedJob.from_job(self.spans, self.names, self.matching.matched, self.messages, self.whole_steps)
 
     @cached_property
     def arrivals(self) -> Arrivals:
@@ -209,46 +209,48 @@ class _Exchanged:
         return step_waits(self.arrivals, self.steps)
 
 
-def _with_exchanges(job: JobRanks, found: _Exchanged, links: Links) -> JobRanks:
-    clocks, offsets = align(found.matching.matched, len(found.spans))
-    tokens, tokens_reason = routed_tokens(found.matching.matched, found.spans)
-    late = [_routed(each, tokens, each.rank) for each in _late(found)]
-    collectives = collective_rows(found.matching.matched, found.spans, links)
-    group = _late_group(found)
+def _with_exchanges(job: JobRanks, exchanged: _Exchanged, links: Links) -> JobRanks:
+    clocks, offsets = align(exchanged.matching.matched, len(exchanged.spans))
+    tokens, tokens_reason = routed_tokens(exchanged.matching.matched, exchanged.spans)
+    late = [_routed(each, tokens, each.rank) for each in _late(exchanged)]
+    collectives = collective_rows(exchanged.matching.matched, exchanged.spans, links)
+    group = _late_group(exchanged)
     group = group and _routed(group, tokens, group.first)
     step_ns = float(np.median([step.slowest_ns for step in job.steps]))
-    waits_ns = imbalance_gain_ns(found.arrivals, found.steps)
-    first, ranks = late[0] if late else None, len(found.spans)
-    path = None if job.messages else _path(found)
+    waits_ns = imbalance_gain_ns(exchanged.arrivals, exchanged.steps)
+    first, ranks = late[0] if late else None, len(exchanged.spans)
+    path = None if job.messages else _path(exchanged)
     if path is not None:
         path = msgspec.structs.replace(path, ranks=[_routed(each, tokens, each.rank) for each in path.ranks])
-    balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(found, late))
+    balance = balance_of(first, group, waits_ns, step_ns, ranks, straggles=_straggles(exchanged, late))
     late_together = group if balance == "late_ranks" else None
-    job = _with_what_if(job, _what_if(found, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)]))
+    job = _with_what_if(
+        job, _what_if(exchanged, [*_late_groups(late, late_together, path), *_slowest_stage(job.pipeline)])
+    )
     what_if = job.what_if
-    limit = _Limit.of(found, what_if, path)
+    limit = _Limit.from_replay(exchanged, what_if, path)
     if path is not None:
         path = msgspec.structs.replace(path, gain_ns=_deciders_gain_ns(path, limit))
     return msgspec.structs.replace(
         job,
         ranks=[
-            _with_tokens(_with_waits(row, found.arrivals, place, offsets[place]), tokens)
+            _with_tokens(_with_waits(row, exchanged.arrivals, place, offsets[place]), tokens)
             for place, row in enumerate(job.ranks)
         ],
-        steps=[_with_late(step, found, place) for place, step in enumerate(job.steps)],
+        steps=[_with_late(step, exchanged, place) for place, step in enumerate(job.steps)],
         clocks=clocks,
-        matched_steps=len(found.steps),
+        matched_steps=len(exchanged.steps),
         unmatched=None,
-        groups=group_rows(found.matching.matched, found.spans),
+        groups=group_rows(exchanged.matching.matched, exchanged.spans),
         collectives=collectives,
         tokens=tokens,
         tokens_reason=tokens_reason,
-        exchange=exchange_time(found.spans, found.arrivals, collectives, len(found.steps)),
+        exchange=exchange_time(exchanged.spans, exchanged.arrivals, collectives, len(exchanged.steps)),
         balance=balance,
         late=[_with_gain(each, what_if, limit, [each.rank]) for each in late],
         late_group=_with_gain(late_together, what_if, limit, late_together.ranks) if late_together else None,
         imbalance_gain_ns=_evened_ns(waits_ns, what_if, limit) if balance == "imbalance" else 0,
-        imbalance_causes=causes_of_turns(found.spans, found.arrivals.exposed_ns, found.steps)
+        imbalance_causes=causes_of_turns(exchanged.spans, exchanged.arrivals.exposed_ns, exchanged.steps)
         if balance == "imbalance"
         else [],
         path=path,
@@ -272,14 +274,16 @@ def _unmatched(ranks: Sequence[Instances]) -> Reason:
     return Reason("messages_one_sided") if peers else Reason("messages_without_peers")
 
 
-def _what_if(found: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
+def _what_if(exchanged: _Exchanged, groups: Sequence[list[int]]) -> JobReplay | Reason:
     """The replay of the job after changes, or the reason why there is none. groups: ranks to make as fast as the
     others."""
-    if not found.whole_steps.size:
-        return _unmatched(found.ranks)
-    if found.replayed is None:
+    if not exchanged.whole_steps.size:
+        return _unmatched(exchanged.ranks)
+    if exchanged.replayed is None:
         return Reason("no_common_steps")
-    return job_replay(found.replayed, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)])
+    return job_replay(
+        exchanged.replayed, [list(each) for each in dict.fromkeys(tuple(each) for each in groups if each)]
+    )
 
 
 def _late_groups(late: Sequence[LateRank], together: LateGroup | None, path: DecidingPath | None) -> list[list[int]]:
@@ -322,12 +326,12 @@ class _Limit:
     least_ns: Int64 | None
 
     @staticmethod
-    def of(found: _Exchanged, what_if: JobReplay | None, path: DecidingPath | None) -> _Limit:
-        ranks = [span.rank for span in found.spans]
-        if found.replayed is None or what_if is None or what_if.wrong_by > MOST_ERROR:
+    def from_replay(exchanged: _Exchanged, what_if: JobReplay | None, path: DecidingPath | None) -> _Limit:
+        ranks = [span.rank for span in exchanged.spans]
+        if exchanged.replayed is None or what_if is None or what_if.wrong_by > MOST_ERROR:
             return _Limit(ranks, path, 0, None)
-        explained = np.array([unexplained(span) <= MOST_UNEXPLAINED for span in found.spans])
-        return _Limit(ranks, path, what_if.later_step_ns, found.replayed.later().alone_ns * explained[:, None])
+        explained = np.array([unexplained(span) <= MOST_UNEXPLAINED for span in exchanged.spans])
+        return _Limit(ranks, path, what_if.later_step_ns, exchanged.replayed.later().alone_ns * explained[:, None])
 
     def of_ranks(self, waits_ns: int, late: Sequence[int]) -> int:
         """Limits the gain if these ranks are never late: the step still takes what any other rank needs by itself."""
@@ -367,74 +371,76 @@ def _evened_ns(waits_ns: int, what_if: JobReplay | None, limit: _Limit) -> int:
 L = TypeVar("L", LateRank, LateGroup)
 
 
-def _with_gain(late: L, what_if: JobReplay | None, limit: _Limit, ranks: list[int]) -> L:
+def _with_gain(delay: L, what_if: JobReplay | None, limit: _Limit, ranks: list[int]) -> L:
     """Adds how much the job gains if these ranks are as fast as the others: from the replay, else from the waits for
     them."""
     if what_if is not None and what_if.trusted:
-        return msgspec.structs.replace(late, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
-    return msgspec.structs.replace(late, gain_ns=limit.of_ranks(late.gain_ns, ranks))
+        return msgspec.structs.replace(delay, gain_ns=what_if.usual_gain_ns("late_ranks", ranks))
+    return msgspec.structs.replace(delay, gain_ns=limit.of_ranks(delay.gain_ns, ranks))
 
 
 E = TypeVar("E", LateRank, LateGroup, PathRank)
 
 
-def _routed(late: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
+def _routed(delay: E, tokens: Sequence[RoutedTokens], rank: int) -> E:
     """Adds the tokens of this rank to the causes of its delay."""
-    return msgspec.structs.replace(late, causes=with_tokens(late.causes, tokens, rank))
+    return msgspec.structs.replace(delay, causes=with_tokens(delay.causes, tokens, rank))
 
 
-def _late(found: _Exchanged) -> list[LateRank]:
+def _late(exchanged: _Exchanged) -> list[LateRank]:
     """Returns the late ranks with their causes."""
-    late = late_ranks(found.arrivals, found.spans, found.steps, found.waits)
-    return [msgspec.structs.replace(each, causes=found.causes(each.rank, each.wait_ns)) for each in late]
+    late = late_ranks(exchanged.arrivals, exchanged.spans, exchanged.steps, exchanged.waits)
+    return [msgspec.structs.replace(each, causes=exchanged.causes(each.rank, each.wait_ns)) for each in late]
 
 
-def _straggles(found: _Exchanged, late: Sequence[LateRank]) -> bool:
+def _straggles(exchanged: _Exchanged, late: Sequence[LateRank]) -> bool:
     if not late:
         return False
     cause = next(iter(late[0].causes), None)
-    excess = None if cause is None else excess_ns(cause, found.spans, found.place[late[0].rank], found.steps)
-    return is_straggler(late[0], found.arrivals, excess, found.steps)
+    excess = (
+        None if cause is None else excess_ns(cause, exchanged.spans, exchanged.place[late[0].rank], exchanged.steps)
+    )
+    return is_straggler(late[0], exchanged.arrivals, excess, exchanged.steps)
 
 
-def _late_group(found: _Exchanged) -> LateGroup | None:
+def _late_group(exchanged: _Exchanged) -> LateGroup | None:
     """Returns the group of late ranks, with the causes for its first rank, compared with the ranks outside the
     group."""
-    group = late_group(found.matching.matched, found.arrivals, found.spans, found.steps)
+    group = late_group(exchanged.matching.matched, exchanged.arrivals, exchanged.spans, exchanged.steps)
     if group is None:
         return None
-    spans = [span for span in found.spans if span.rank == group.first or span.rank not in group.ranks]
+    spans = [span for span in exchanged.spans if span.rank == group.first or span.rank not in group.ranks]
     place = next(place for place, span in enumerate(spans) if span.rank == group.first)
-    return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, found.step_names))
+    return msgspec.structs.replace(group, causes=causes(spans, place, group.wait_ns, exchanged.step_names))
 
 
 #: Minimum share of the deciding path by which a rank is late for its causes to be looked for.
 _WORTH_EXPLAINING = 0.05
 
 
-def _path(found: _Exchanged) -> DecidingPath | None:
+def _path(exchanged: _Exchanged) -> DecidingPath | None:
     """Returns the deciding path, with the causes for which its ranks are late."""
-    path = deciding_path(found.matching.matched, found.spans, found.names, found.steps)
+    path = deciding_path(exchanged.matching.matched, exchanged.spans, exchanged.names, exchanged.steps)
     if path is None:
         return None
     ranks = [
         each
         if each.late_ns < _WORTH_EXPLAINING * path.step_ns
-        else msgspec.structs.replace(each, causes=found.causes(each.rank, each.late_ns))
+        else msgspec.structs.replace(each, causes=exchanged.causes(each.rank, each.late_ns))
         for each in path.ranks
     ]
     return msgspec.structs.replace(path, ranks=ranks)
 
 
-def _with_waits(row: RankRow, of: Arrivals, place: int, offset_ns: int | None) -> RankRow:
+def _with_waits(row: RankRow, totals: Arrivals, place: int, offset_ns: int | None) -> RankRow:
     return msgspec.structs.replace(
         row,
-        matched=int(of.matched[place]),
-        transfer_ns=int(of.transfer_ns[place]),
-        wait_ns=int(of.wait_ns[place]),
-        exposed_wait_ns=int(of.exposed_wait_ns[place]),
-        last=int(of.last[place]),
-        caused_ns=int(of.caused_ns[place]),
+        matched=int(totals.matched[place]),
+        transfer_ns=int(totals.transfer_ns[place]),
+        wait_ns=int(totals.wait_ns[place]),
+        exposed_wait_ns=int(totals.exposed_wait_ns[place]),
+        last=int(totals.last[place]),
+        caused_ns=int(totals.caused_ns[place]),
         clock_offset_ns=offset_ns,
     )
 
@@ -444,25 +450,27 @@ def _with_tokens(row: RankRow, tokens: Sequence[RoutedTokens]) -> RankRow:
     return msgspec.structs.replace(row, tokens_sent=sent, tokens_received=received)
 
 
-def _with_late(step: JobStep, found: _Exchanged, place: int) -> JobStep:
-    late_ns = found.arrivals.late_ns[place]
+def _with_late(step: JobStep, exchanged: _Exchanged, place: int) -> JobStep:
+    late_ns = exchanged.arrivals.late_ns[place]
     if not late_ns.any():
         return step
     worst = int(late_ns.argmax())
-    return msgspec.structs.replace(step, late=found.spans[worst].rank, late_ns=int(late_ns[worst]))
+    return msgspec.structs.replace(step, late=exchanged.spans[worst].rank, late_ns=int(late_ns[worst]))
 
 
-def _notes(found: _Exchanged) -> list[Note]:
-    unlike, matched = found.matching.unlike, sum(len(each.step) for each in found.matching.matched)
+def _notes(exchanged: _Exchanged) -> list[Note]:
+    unlike, matched = exchanged.matching.unlike, sum(len(each.step) for each in exchanged.matching.matched)
     notes = []
     if unlike:
         notes.append(Note("collectives_unlike", {"count": count(unlike), "all": count(unlike + matched)}))
-    if found.matching.shifted:
-        notes.append(Note("ranks_number_steps_differently", {"count": count(found.matching.shifted)}))
-    if found.matching.alone:
-        notes.append(Note("collectives_alone", {"count": count(found.matching.alone)}))
-    if 0 < len(found.steps) < len(found.names) - FEWEST_STEPS:
+    if exchanged.matching.shifted:
+        notes.append(Note("ranks_number_steps_differently", {"count": count(exchanged.matching.shifted)}))
+    if exchanged.matching.alone:
+        notes.append(Note("collectives_alone", {"count": count(exchanged.matching.alone)}))
+    if 0 < len(exchanged.steps) < len(exchanged.names) - FEWEST_STEPS:
         notes.append(
-            Note("collectives_of_some_steps", {"count": count(len(found.steps)), "all": count(len(found.names))})
+            Note(
+                "collectives_of_some_steps", {"count": count(len(exchanged.steps)), "all": count(len(exchanged.names))}
+            )
         )
     return notes

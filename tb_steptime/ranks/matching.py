@@ -83,39 +83,41 @@ _NO_GROUP = GroupKey(None, (), None)
 def instances_of(spans: Sequence[RankSpan], names: Sequence[str], first: int = 0) -> list[Instances]:
     """Returns for each rank the instances in the job's steps (names), beginning with the step `first`, as many as
     MOST_CELLS allows; the same steps for every rank. Raises what reading results raises."""
-    kept = [span.ranks_result.exchanges for span in spans]
-    steps = [_job_steps(span, each, names) for span, each in zip(spans, kept, strict=True)]
-    past = first + steps_within([step[step >= first] - first for step in steps], len(names) - first)
-    return [_instances(span, each, step, first, past) for span, each, step in zip(spans, kept, steps, strict=True)]
+    exchanges = [span.ranks_result.exchanges for span in spans]
+    steps = [_job_steps(span, each, names) for span, each in zip(spans, exchanges, strict=True)]
+    end = first + steps_within([step[step >= first] - first for step in steps], len(names) - first)
+    return [_instances(span, each, step, first, end) for span, each, step in zip(spans, exchanges, steps, strict=True)]
 
 
-def _job_steps(span: RankSpan, kept: Exchanges, names: Sequence[str]) -> Int32:
+def _job_steps(span: RankSpan, exchanges: Exchanges, names: Sequence[str]) -> Int32:
     """Returns for each collective the place of its step among the job's."""
     place = {name: number for number, name in enumerate(names)}
-    return np.array([place[name] for name in span.step_names], np.int32)[unpacked(kept.step)]
+    return np.array([place[name] for name in span.step_names], np.int32)[unpacked(exchanges.step)]
 
 
-def _instances(span: RankSpan, kept: Exchanges, step: Int32, first: int, past: int) -> Instances:
-    wanted = (step >= first) & (step < past)
-    of, length, exposed = (unpacked(column)[wanted] for column in (kept.of, kept.length, kept.exposed))
-    groups = [len(kept.groups) if each.group is None else each.group for each in kept.classes]
-    sequence = unpacked(kept.sequence) if kept.sequence.count else np.full(len(step), -1, np.int64)
+def _instances(span: RankSpan, exchanges: Exchanges, step: Int32, first: int, end: int) -> Instances:
+    in_steps = (step >= first) & (step < end)
+    class_of, length, exposed = (
+        unpacked(column)[in_steps] for column in (exchanges.of, exchanges.length, exchanges.exposed)
+    )
+    groups = [len(exchanges.groups) if each.group is None else each.group for each in exchanges.classes]
+    sequence = unpacked(exchanges.sequence) if exchanges.sequence.count else np.full(len(step), -1, np.int64)
     return Instances(
-        groups=[*_keys(kept), _NO_GROUP],
-        classes=kept.classes,
-        row=np.flatnonzero(wanted),
-        group=np.array(groups, np.int32)[of],
-        of=of.astype(np.int32),
-        step=step[wanted],
-        start=unpacked(kept.start)[wanted] * START_UNIT_NS + span.origin_ns,
+        groups=[*_keys(exchanges), _NO_GROUP],
+        classes=exchanges.classes,
+        row=np.flatnonzero(in_steps),
+        group=np.array(groups, np.int32)[class_of],
+        of=class_of.astype(np.int32),
+        step=step[in_steps],
+        start=unpacked(exchanges.start)[in_steps] * START_UNIT_NS + span.origin_ns,
         length=length,
         exposed=np.where(exposed < 0, length, exposed),
-        sequence=sequence[wanted],
+        sequence=sequence[in_steps],
     )
 
 
-def _keys(kept: Exchanges) -> list[GroupKey]:
-    return [GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in kept.groups]
+def _keys(exchanges: Exchanges) -> list[GroupKey]:
+    return [GroupKey(group.name, tuple(group.ranks), group.size, group.description) for group in exchanges.groups]
 
 
 def steps_within(steps_of_ranks: Sequence[Int32], steps: int, most_cells: int = MOST_CELLS) -> int:
@@ -210,9 +212,9 @@ def _least_of_as_many(length: Int64, size: Int64) -> Int64:
     least = np.minimum.accumulate(np.take_along_axis(length, order, axis=1), axis=1)
     for place in range(least.shape[1] - 2, -1, -1):  # ranks with equally many have the same
         least[:, place] = np.where(sizes[:, place] == sizes[:, place + 1], least[:, place + 1], least[:, place])
-    found = np.empty_like(least)
-    np.put_along_axis(found, order, least, axis=1)
-    return found
+    result = np.empty_like(least)
+    np.put_along_axis(result, order, least, axis=1)
+    return result
 
 
 @dataclass(frozen=True)
@@ -243,12 +245,12 @@ def match(ranks: Sequence[Instances], steps: int, world_size: int | None = None)
             if len(rows):
                 members[each.groups[group]].append((place, rows))
     matched, unlike, alone = [], 0, 0
-    for group, of in members.items():
-        if len(of) < 2 or _may_be_several(group, len(of), world_size):
-            alone += max(len(rows) for _, rows in of)
+    for group, rows_of_ranks in members.items():
+        if len(rows_of_ranks) < 2 or _may_be_several(group, len(rows_of_ranks), world_size):
+            alone += max(len(rows) for _, rows in rows_of_ranks)
             continue
-        found, unlike_here = _match_group(group, of, ranks, steps)
-        matched.append(found)
+        matched_group, unlike_here = _match_group(group, rows_of_ranks, ranks, steps)
+        matched.append(matched_group)
         unlike += unlike_here
     return Matching(matched, unlike, alone)
 
@@ -264,19 +266,19 @@ def _match_group(
 ) -> tuple[MatchedGroup, int]:
     """Returns the matched collectives, and how many of the group's do not match."""
     rows_of = [(ranks[place], rows) for place, rows in members]
-    of, unlike = _together(rows_of, steps)
+    together, unlike = _together(rows_of, steps)
     classes: dict[ExchangeClass, int] = {}
-    numbers = np.stack([_numbered(each, rows, classes) for each, rows in of], axis=1)
+    numbers = np.stack([_numbered(each, rows, classes) for each, rows in together], axis=1)
     agree, size = _agreement(list(classes), numbers)
 
     def column(name: str) -> Int64:
-        return np.stack([getattr(each, name)[rows] for each, rows in of], axis=1)[agree]
+        return np.stack([getattr(each, name)[rows] for each, rows in together], axis=1)[agree]
 
     return MatchedGroup(
         group=group,
         classes=list(classes),
         members=np.array([place for place, _ in members], np.int64),
-        step=of[0][0].step[of[0][1]][agree].astype(np.int64),
+        step=together[0][0].step[together[0][1]][agree].astype(np.int64),
         of=numbers[agree, 0],
         bytes=size[agree],
         start=column("start"),
@@ -287,40 +289,43 @@ def _match_group(
     ), unlike + int((~agree).sum())
 
 
-def _together(of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
+def _together(rows_of: list[_Rows], steps: int) -> tuple[list[_Rows], int]:
     """Returns for each rank the rows to be matched, in the same order on all ranks; and how many rows of steps that all
     ranks recorded are left out."""
-    step = np.concatenate([each.step[rows] for each, rows in of])
-    numbers = np.concatenate([each.sequence[rows] for each, rows in of])
-    sequence = numbers if _have_numbers(of) else np.zeros(len(step), np.int64)
-    rank = np.repeat(np.arange(len(of)), [len(rows) for _, rows in of])
+    step = np.concatenate([each.step[rows] for each, rows in rows_of])
+    numbers = np.concatenate([each.sequence[rows] for each, rows in rows_of])
+    sequence = numbers if _have_numbers(rows_of) else np.zeros(len(step), np.int64)
+    rank = np.repeat(np.arange(len(rows_of)), [len(rows) for _, rows in rows_of])
     same = Groups.of(step, sequence)
-    counts = np.bincount(same.place * len(of) + rank, minlength=len(same) * len(of)).reshape(-1, len(of))
+    counts = np.bincount(same.place * len(rows_of) + rank, minlength=len(same) * len(rows_of)).reshape(-1, len(rows_of))
     equal = (counts.min(axis=1) == counts.max(axis=1)) & (sequence[same.first] >= 0)
-    equal &= ~_out_of_order(of, sequence, steps)[step[same.first]]
-    recorded = np.bincount(step * len(of) + rank, minlength=steps * len(of)).reshape(-1, len(of)).min(axis=1) > 0
+    equal &= ~_out_of_order(rows_of, sequence, steps)[step[same.first]]
+    recorded = (
+        np.bincount(step * len(rows_of) + rank, minlength=steps * len(rows_of)).reshape(-1, len(rows_of)).min(axis=1)
+        > 0
+    )
     whole = recorded & (np.bincount(step[same.first], ~equal, minlength=steps) == 0)
     equal &= whole[step[same.first]] | (not whole.any())
-    kept = [_in_order(rows, same.place[rank == number], equal) for number, (_, rows) in enumerate(of)]
+    ordered = [_in_order(rows, same.place[rank == number], equal) for number, (_, rows) in enumerate(rows_of)]
     return (
-        [(each, rows) for (each, _), rows in zip(of, kept, strict=True)],
+        [(each, rows) for (each, _), rows in zip(rows_of, ordered, strict=True)],
         int(counts.max(axis=1)[recorded[step[same.first]] & ~equal].sum()),
     )
 
 
-def _out_of_order(of: list[_Rows], sequence: Int64, steps: int) -> Bool:
+def _out_of_order(rows_of: list[_Rows], sequence: Int64, steps: int) -> Bool:
     """Says for each step whether a number is repeated after others, and ranks do not all have the numbers in the same
     order. sequence: those of the ranks' rows one after another, in the order of steps and of start."""
-    odd = np.zeros(steps, bool)
-    step_of = [each.step[rows] for each, rows in of]
+    unordered = np.zeros(steps, bool)
+    step_of = [each.step[rows] for each, rows in rows_of]
     own = np.split(sequence, np.cumsum([len(step) for step in step_of])[:-1])
     for step, numbers in zip(step_of, own, strict=True):
         again = (np.diff(numbers) < 0) & (np.diff(step) == 0)
-        odd[step[1:][again]] = True
-    for each in np.flatnonzero(odd).tolist():
+        unordered[step[1:][again]] = True
+    for each in np.flatnonzero(unordered).tolist():
         first, *others = [numbers[step == each] for step, numbers in zip(step_of, own, strict=True)]
-        odd[each] = not all(np.array_equal(first, other) for other in others)
-    return odd
+        unordered[each] = not all(np.array_equal(first, other) for other in others)
+    return unordered
 
 
 def bytes_of(classes: Sequence[ExchangeClass]) -> Int64:
@@ -328,8 +333,8 @@ def bytes_of(classes: Sequence[ExchangeClass]) -> Int64:
     return np.array([-1 if one.bytes is None else one.bytes for one in classes], np.int64)
 
 
-def _have_numbers(of: list[_Rows]) -> bool:
-    return all((each.sequence[rows] >= 0).any() for each, rows in of)
+def _have_numbers(rows_of: list[_Rows]) -> bool:
+    return all((each.sequence[rows] >= 0).any() for each, rows in rows_of)
 
 
 def _in_order(rows: Int64, place: Int64, equal: Bool) -> Int64:
@@ -353,5 +358,5 @@ def _agreement(classes: Sequence[ExchangeClass], numbers: Int64) -> tuple[Bool, 
     kind = np.array([kinds[one.kind] for one in classes], np.int64)[numbers]
     size = bytes_of(classes)[numbers]
     uneven = np.array([one.kind in UNEVEN for one in classes], bool)[numbers[:, 0]]
-    one_kind, alike = (kind == kind[:, :1]).all(axis=1), (size == size[:, :1]).all(axis=1)
-    return one_kind & (alike | uneven), size
+    one_kind, same_size = (kind == kind[:, :1]).all(axis=1), (size == size[:, :1]).all(axis=1)
+    return one_kind & (same_size | uneven), size

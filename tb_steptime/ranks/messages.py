@@ -47,13 +47,13 @@ _Sent = tuple[int, Instances, Int64]
 
 def messages(ranks: Sequence[Instances]) -> list[Messages]:
     """Returns the messages by group and size, most exposed first."""
-    alike: dict[tuple[str | None, int | None], list[_Sent]] = defaultdict(list)
+    by_kind: dict[tuple[str | None, int | None], list[_Sent]] = defaultdict(list)
     for place, each in enumerate(ranks):
         for size, rows in _sizes(each):
-            alike[each.groups[int(each.group[rows[0]])].name, size].append((place, each, rows))
-    steps = {step for sent in alike.values() for _, each, rows in sent for step in each.step[rows].tolist()}
-    found = [_messages(*key, sent, len(steps)) for key, sent in alike.items()]
-    return sorted(found, key=lambda row: (-row.exposed_ns, row.group or "", row.bytes or 0))
+            by_kind[each.groups[int(each.group[rows[0]])].name, size].append((place, each, rows))
+    steps = {step for sent in by_kind.values() for _, each, rows in sent for step in each.step[rows].tolist()}
+    rows_of_messages = [_messages(*key, sent, len(steps)) for key, sent in by_kind.items()]
+    return sorted(rows_of_messages, key=lambda row: (-row.exposed_ns, row.group or "", row.bytes or 0))
 
 
 def message_steps(ranks: Sequence[Instances]) -> Int64:
@@ -103,10 +103,10 @@ class Links(msgspec.Struct, frozen=True):
         >>> Links(450e9, 50e9).peak(["a", "a"]), Links(450e9, 50e9).peak(["a", "b"]), Links(450e9).peak([None, None])
         (450000000000.0, 50000000000.0, 450000000000.0)
         """
-        known = {host for host in hosts if host is not None}
-        if len(known) > 1:
+        known_hosts = {host for host in hosts if host is not None}
+        if len(known_hosts) > 1:
             return self.network
-        if len(known) == 1 and None not in hosts:
+        if len(known_hosts) == 1 and None not in hosts:
             return self.machine
         rates = [rate for rate in (self.machine, self.network) if rate is not None]
         return rates[0] if len(rates) == 1 else None
@@ -122,9 +122,9 @@ def links_of(text: str) -> Links:
     >>> links_of("machine=450"), links_of("450")
     (Links(machine=450000000000.0, network=None, odd=False), Links(machine=None, network=None, odd=True))
     """
-    found = [_RATE.fullmatch(each) for each in text.split()]
-    rates = {each[1]: float(each[2]) * _BYTES for each in found if each}
-    if None in found or not all(rates.values()):
+    matches = [_RATE.fullmatch(each) for each in text.split()]
+    rates = {each[1]: float(each[2]) * _BYTES for each in matches if each}
+    if None in matches or not all(rates.values()):
         return Links(odd=True)
     return Links(rates.get("machine"), rates.get("network"))
 
@@ -135,13 +135,13 @@ _Side = tuple[Instances, Int64]
 
 def message_pairs(ranks: Sequence[Instances], numbers: Sequence[int], steps: int) -> list[MessagePair]:
     """Returns pairs, longest waits first. numbers: the ranks' numbers in the job; steps: how many the job has."""
-    found = [
+    pairs = [
         row
         for group, source, target, sides in _exchanged(ranks, numbers, steps)
         for row in _pairs(group, (numbers[source], numbers[target]), sides)
     ]
     return sorted(
-        found, key=lambda row: (-row.sender_wait_ns - row.receiver_wait_ns, row.source, row.target, row.bytes or 0)
+        pairs, key=lambda row: (-row.sender_wait_ns - row.receiver_wait_ns, row.source, row.target, row.bytes or 0)
     )
 
 
@@ -165,8 +165,8 @@ def _exchanged(
             target = place.get(peer, source)
             if target != source:
                 sent = _side(each, group, peer, True)
-                taken = _side(ranks[target], group, numbers[source], False)
-                yield group, source, target, _in_order(sent, taken, steps)
+                received = _side(ranks[target], group, numbers[source], False)
+                yield group, source, target, _in_order(sent, received, steps)
 
 
 def _matched(group: GroupKey, ends: tuple[int, int], sides: tuple[_Side, _Side]) -> MatchedGroup:
@@ -198,10 +198,10 @@ def _partners(each: Instances, *, sends: bool) -> list[tuple[GroupKey, int]]:
 
 def _side(each: Instances, group: GroupKey, peer: int, sends: bool) -> _Side:
     """Returns the messages to or from a peer, in steps in which no message of the group was lost."""
-    mine = np.array([one == group for one in each.groups], bool)[each.group]
-    messages = each.are_messages & mine
-    wanted = np.array([(one.peer, one.sends) == (peer, sends) for one in each.classes], bool)[each.of]
-    rows = np.flatnonzero(messages & wanted)
+    in_group = np.array([one == group for one in each.groups], bool)[each.group]
+    messages = each.are_messages & in_group
+    with_peer = np.array([(one.peer, one.sends) == (peer, sends) for one in each.classes], bool)[each.of]
+    rows = np.flatnonzero(messages & with_peer)
     return each, rows[~np.isin(each.step[rows], _broken_steps(each, np.flatnonzero(messages)))]
 
 
@@ -216,19 +216,19 @@ def _broken_steps(each: Instances, rows: Int64) -> Int64:
     return steps
 
 
-def _in_order(sent: _Side, taken: _Side, steps: int) -> tuple[_Side, _Side]:
+def _in_order(sent: _Side, received: _Side, steps: int) -> tuple[_Side, _Side]:
     """Returns the rows of the steps in which both sides have the same number of messages and these agree in bytes."""
-    counts = [np.bincount(each.step[rows], minlength=steps) for each, rows in (sent, taken)]
+    counts = [np.bincount(each.step[rows], minlength=steps) for each, rows in (sent, received)]
     equal = counts[0] == counts[1]
-    sent, taken = (_of_steps(side, equal) for side in (sent, taken))
-    unlike = _bytes(*sent) != _bytes(*taken)
+    sent, received = (_of_steps(side, equal) for side in (sent, received))
+    unlike = _bytes(*sent) != _bytes(*received)
     equal[sent[0].step[sent[1][unlike]]] = False
-    return _of_steps(sent, equal), _of_steps(taken, equal)
+    return _of_steps(sent, equal), _of_steps(received, equal)
 
 
-def _of_steps(side: _Side, wanted: Bool) -> _Side:
+def _of_steps(side: _Side, steps: Bool) -> _Side:
     each, rows = side
-    return each, rows[wanted[each.step[rows]]]
+    return each, rows[steps[each.step[rows]]]
 
 
 def _bytes(each: Instances, rows: Int64) -> Int64:

@@ -32,24 +32,24 @@ def routed_tokens(
 ) -> tuple[list[RoutedTokens], Reason | None]:
     """Returns the tokens of each group of ranks that share experts; and why no group has any, None where one has, or
     where nothing is exchanged in all-to-alls. Raises what reading results raises."""
-    found = [_tokens(each, spans) for each in matched if any(one.kind == _KIND for one in each.classes)]
-    known = [each for each in found if isinstance(each, RoutedTokens)]
-    reasons = [each for each in found if isinstance(each, Reason)]
-    return known, None if known else next(iter(reasons), None)
+    results = [_tokens(each, spans) for each in matched if any(one.kind == _KIND for one in each.classes)]
+    tokens = [each for each in results if isinstance(each, RoutedTokens)]
+    reasons = [each for each in results if isinstance(each, Reason)]
+    return tokens, None if tokens else next(iter(reasons), None)
 
 
-def routes_tokens(found: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
+def routes_tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> bool:
     """Whether the all-to-alls of a group are known to take tokens to experts and back. Raises what reading results
     raises."""
-    return any(one.kind == _KIND for one in found.classes) and isinstance(_tokens(found, spans), RoutedTokens)
+    return any(one.kind == _KIND for one in group.classes) and isinstance(_tokens(group, spans), RoutedTokens)
 
 
 def of_rank(tokens: Sequence[RoutedTokens], rank: int) -> tuple[int | None, int | None]:
     """Returns the tokens that a rank sends and receives, over all groups; None for both where it is in none."""
-    mine = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]
-    if not mine:
+    places = [(each, each.ranks.index(rank)) for each in tokens if rank in each.ranks]
+    if not places:
         return None, None
-    return sum(each.sent[place] for each, place in mine), sum(each.received[place] for each, place in mine)
+    return sum(each.sent[place] for each, place in places), sum(each.received[place] for each, place in places)
 
 
 def with_tokens(causes: Sequence[Cause], tokens: Sequence[RoutedTokens], rank: int) -> list[Cause]:
@@ -66,23 +66,23 @@ def with_tokens(causes: Sequence[Cause], tokens: Sequence[RoutedTokens], rank: i
     ]
 
 
-def _tokens(found: MatchedGroup, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
-    sent, received, width, sites = _rows(found, spans)
+def _tokens(group: MatchedGroup, spans: Sequence[RankSpan]) -> RoutedTokens | Reason:
+    sent, received, width, sites = _rows(group, spans)
     widest = (width == width.max(initial=0)).all(axis=1) & (sent >= 0).all(axis=1) & (received >= 0).all(axis=1)
     if not widest.any() or width.max(initial=0) <= 1:
         return Reason("token_splits_not_recorded")
-    there, back = _pairs(np.flatnonzero(widest), found.step, sites)
-    returned = (sent[there] == received[back]) & (received[there] == sent[back])
-    if not len(there) or not returned.all():
+    dispatch, back = _pairs(np.flatnonzero(widest), group.step, sites)
+    returned = (sent[dispatch] == received[back]) & (received[dispatch] == sent[back])
+    if not len(dispatch) or not returned.all():
         return Reason("tokens_do_not_return")
     return RoutedTokens(
-        group=found.group.name,
-        ranks=found.ranks(spans),
+        group=group.group.name,
+        ranks=group.ranks(spans),
         hidden=int(width.max()),
-        steps=len(distinct(found.step[there])),
-        calls=len(there),
-        sent=sent[there].sum(axis=0).tolist(),
-        received=received[there].sum(axis=0).tolist(),
+        steps=len(distinct(group.step[dispatch])),
+        calls=len(dispatch),
+        sent=sent[dispatch].sum(axis=0).tolist(),
+        received=received[dispatch].sum(axis=0).tolist(),
     )
 
 
@@ -96,13 +96,13 @@ def _pairs(rows: Int64, step: Int64, sites: Int64) -> tuple[Int64, Int64]:
     return rows[first], rows[first + 1]
 
 
-def _rows(found: MatchedGroup, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int64, Int64]:
+def _rows(group: MatchedGroup, spans: Sequence[RankSpan]) -> tuple[Int64, Int64, Int64, Int64]:
     """Returns rows sent, rows received and elements of a row, (m, n), -1 where not known or of another kind; and a
     number for the part of the step, (m,)."""
     columns: list[Int64] = []
     numbers: dict[str, int] = {}
-    for member, place in enumerate(found.members.tolist()):
-        kept = spans[place].ranks_result.exchanges
+    for member, place in enumerate(group.members.tolist()):
+        exchanges = spans[place].ranks_result.exchanges
         of_class = np.array(
             [
                 [
@@ -110,10 +110,10 @@ def _rows(found: MatchedGroup, spans: Sequence[RankSpan]) -> tuple[Int64, Int64,
                     for each in (one.rows_sent, one.rows_received, one.width)
                 ]
                 + [numbers.setdefault(one.site, len(numbers))]
-                for one in kept.classes
+                for one in exchanges.classes
             ],
             np.int64,
         )
-        columns.append(of_class[unpacked(kept.of)[found.row[:, member]]])
+        columns.append(of_class[unpacked(exchanges.of)[group.row[:, member]]])
     sent, received, width, sites = np.moveaxis(np.stack(columns, axis=1), 2, 0)
     return sent, received, width, sites[:, 0]

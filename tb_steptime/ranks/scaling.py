@@ -94,13 +94,13 @@ class ScaledJob:
 
     def parts(self) -> dict[PartId, int]:
         """The parts, which sum to the mean step of the mean rank, except for rounding."""
-        found = {id: round(sum(self._mean(metric) for metric in metrics)) for id, metrics in _PARTS.items()}
-        of = self.job.exchange
-        exposed = of.exposed_transfer_ns + of.exposed_wait_ns if of else 0
-        if of and exposed:
-            found["waits"] = found["transfers"] * of.exposed_wait_ns // exposed
-            found["transfers"] -= found["waits"]
-        return found
+        parts = {id: round(sum(self._mean(metric) for metric in metrics)) for id, metrics in _PARTS.items()}
+        exchange = self.job.exchange
+        exposed = exchange.exposed_transfer_ns + exchange.exposed_wait_ns if exchange else 0
+        if exchange and exposed:
+            parts["waits"] = parts["transfers"] * exchange.exposed_wait_ns // exposed
+            parts["transfers"] -= parts["waits"]
+        return parts
 
     def _mean(self, metric: str) -> float:
         """Returns the mean; of three or more steps, without the first, in which ranks wait for each other's profiler to

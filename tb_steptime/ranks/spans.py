@@ -121,8 +121,8 @@ def step_names(spans: Sequence[RankSpan]) -> list[str]:
     >>> sorted(["ProfilerStep#10", "ProfilerStep#9"], key=_place)
     ['ProfilerStep#9', 'ProfilerStep#10']
     """
-    met = dict.fromkeys(name for span in spans for name in span.step_names)
-    return sorted(met, key=_place)
+    names = dict.fromkeys(name for span in spans for name in span.step_names)
+    return sorted(names, key=_place)
 
 
 def _place(name: str) -> int:
@@ -164,18 +164,18 @@ def members(spans: Sequence[RankSpan]) -> Members:
 
 def _notes(chosen: Sequence[RankSpan], missing: int, twice: int) -> list[Note]:
     cut, gaps = sum(span.cut_short for span in chosen), sum(span.gap for span in chosen)
-    other, there = _with_other_steps(chosen), count(len(chosen))
-    found = [
+    other, all_ranks = _with_other_steps(chosen), count(len(chosen))
+    counted = [
         (missing, Note("ranks_missing", {"count": count(missing), "all": count(len(chosen) + missing)})),
         (twice, Note("ranks_twice", {"count": count(twice)})),
-        (gaps, Note("ranks_not_computed", {"count": count(gaps), "all": there})),
-        (cut, Note("ranks_cut_short", {"count": count(cut), "all": there})),
-        (other, Note("ranks_with_other_steps", {"count": count(other), "all": there})),
+        (gaps, Note("ranks_not_computed", {"count": count(gaps), "all": all_ranks})),
+        (cut, Note("ranks_cut_short", {"count": count(cut), "all": all_ranks})),
+        (other, Note("ranks_with_other_steps", {"count": count(other), "all": all_ranks})),
     ]
-    return [note for number, note in found if number]
+    return [note for number, note in counted if number]
 
 
 def _with_other_steps(spans: Sequence[RankSpan]) -> int:
     """Returns how many ranks lack a step that another rank has."""
-    met = {name for span in spans for name in span.step_names}
-    return sum(len(set(span.step_names)) < len(met) for span in spans)
+    names = {name for span in spans for name in span.step_names}
+    return sum(len(set(span.step_names)) < len(names) for span in spans)

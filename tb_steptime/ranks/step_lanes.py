@@ -66,42 +66,42 @@ def step_lanes(
 ) -> StepLanes:
     """Draws one step, in which something must be matched. offsets: convert each rank's times to those of the first
     rank; name, step: the step's name, and its place among those of the job."""
-    own = [_of_step(found, step) for found in matched]
+    own = [_of_step(group, step) for group in matched]
     windows = [span.step_window(name) for span in spans]
     zero = min(begin + offset for (begin, length), offset in zip(windows, offsets, strict=True) if length)
     shifts = [offset - zero for offset in offsets]
     lanes = [_lane(own, place, shifts[place], span, name) for place, span in enumerate(spans)]
-    pieces, met = path_of_step(own, spans, name)
+    pieces, on_path = path_of_step(own, spans, name)
     path = _joined([PathPiece(at, start + shifts[at], end + shifts[at]) for at, start, end in pieces if end > start])
     return StepLanes(
         step=name,
         length_ns=max(int(lane.own.end[-1]) for lane in lanes if len(lane.own)),
         lanes=lanes,
         path=path,
-        arrivals=_arrivals(own, met, np.array(shifts, np.int64)),
+        arrivals=_arrivals(own, on_path, np.array(shifts, np.int64)),
     )
 
 
-def _of_step(found: MatchedGroup, step: int) -> MatchedGroup:
-    rows = np.flatnonzero(found.step == step)
+def _of_step(group: MatchedGroup, step: int) -> MatchedGroup:
+    rows = np.flatnonzero(group.step == step)
     columns = {
-        name: getattr(found, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")
+        name: getattr(group, name)[rows] for name in ("step", "of", "bytes", "start", "length", "exposed", "row")
     }
-    later_ns = None if found.later_ns is None else found.later_ns[rows]
-    gathers_more = None if found.gathers_more is None else found.gathers_more[rows]
-    return replace(found, later_ns=later_ns, gathers_more=gathers_more, **columns)
+    later_ns = None if group.later_ns is None else group.later_ns[rows]
+    gathers_more = None if group.gathers_more is None else group.gathers_more[rows]
+    return replace(group, later_ns=later_ns, gathers_more=gathers_more, **columns)
 
 
 def _lane(matched: Sequence[MatchedGroup], place: int, shift: int, span: RankSpan, name: str) -> Lane:
     waits, transfers = Intervals.empty(), Intervals.empty()
-    for found in matched:
-        for member in np.flatnonzero(found.members == place).tolist():
-            start, length = found.start[:, member] + shift, found.length[:, member]
+    for group in matched:
+        for member in np.flatnonzero(group.members == place).tolist():
+            start, length = group.start[:, member] + shift, group.length[:, member]
             end = start + length
-            seen = end - found.exposed[:, member]
-            arrived = start + found.wait_ns[:, member]
-            waits |= Intervals.union(seen, arrived)
-            transfers |= Intervals.union(np.maximum(seen, arrived), end)
+            exposed_from = end - group.exposed[:, member]
+            arrived = start + group.wait_ns[:, member]
+            waits |= Intervals.union(exposed_from, arrived)
+            transfers |= Intervals.union(np.maximum(exposed_from, arrived), end)
     waits = waits - transfers
     begin, length_ns = span.step_window(name)
     last = max((int(each.end[-1]) for each in (waits, transfers) if len(each)), default=0)
@@ -119,20 +119,20 @@ def _joined(path: Sequence[PathPiece]) -> list[PathPiece]:
     return joined
 
 
-def _arrivals(matched: Sequence[MatchedGroup], met: Sequence[int], shifts: Int64) -> list[Arrival]:
-    """The arrivals at some meetings. met: places among the meetings of all groups, one group after another."""
-    places = [(found, row) for found in matched for row in np.flatnonzero(waited_for(found)).tolist()]
-    return [_arrival(*places[each], shifts) for each in met]
+def _arrivals(matched: Sequence[MatchedGroup], chosen: Sequence[int], shifts: Int64) -> list[Arrival]:
+    """The arrivals at some meetings. chosen: places among the meetings of all groups, one group after another."""
+    places = [(group, row) for group in matched for row in np.flatnonzero(waited_for(group)).tolist()]
+    return [_arrival(*places[each], shifts) for each in chosen]
 
 
-def _arrival(found: MatchedGroup, row: int, shifts: Int64) -> Arrival:
-    last, length = int(found.length[row].argmin()), found.length[row]
-    start = found.start[row] + shifts[found.members]
+def _arrival(group: MatchedGroup, row: int, shifts: Int64) -> Arrival:
+    last, length = int(group.length[row].argmin()), group.length[row]
+    start = group.start[row] + shifts[group.members]
     return Arrival(
-        label=KIND_LABELS[found.classes[int(found.of[row])].kind],
-        last=int(found.members[last]),
-        wait_ns=int(found.wait_ns[row].max()),
+        label=KIND_LABELS[group.classes[int(group.of[row])].kind],
+        last=int(group.members[last]),
+        wait_ns=int(group.wait_ns[row].max()),
         end=int(start[last] + length[last]),
-        members=found.members,
+        members=group.members,
         arrived=start,
     )

@@ -135,7 +135,7 @@ class StepProfiler:
         self._stacks_ns = 0  # what recording stacks has cost
         self._just_wrote = False
         self._latest_events: Any = None  # what torch has of the span that was just written
-        self._asked = ""  # why a span begins with the next step; empty if none does
+        self._why = ""  # why a span begins with the next step; empty if none does
         self._of_parent: Any = None
 
     def watch(self, loader: _Loader) -> _Loader:
@@ -146,7 +146,7 @@ class StepProfiler:
         """Called when a training step has ended."""
         clock = self.clock
         if clock is not None:
-            busy = self.profiler or self._just_wrote or self._asked or self._trigger.asked or not self._to_the_end
+            busy = self.profiler or self._just_wrote or self._why or self._trigger.requested or not self._to_the_end
             if not busy and clock.end_usual_step(self._steps):
                 self._steps += 1
                 return  # the usual case
@@ -249,16 +249,16 @@ class StepProfiler:
         rested = self._steps - self._ended_at >= REST_STEPS or not self._by_itself
         if self.profiler is None and self._by_itself < MOST_BY_ITSELF and rested:
             self._by_itself += 1
-            self._asked = why
+            self._why = why
 
     def _look_around(self) -> None:
         """Called between two steps while no profiler runs."""
         self._trigger.look()
-        if self._trigger.asked:
-            self._trigger.asked, self._asked = False, "It was asked for"
-        if self._asked:
-            asked, self._asked = self._asked, ""
-            self._begin_span(asked)
+        if self._trigger.requested:
+            self._trigger.requested, self._why = False, "It was asked for"
+        if self._why:
+            why, self._why = self._why, ""
+            self._begin_span(why)
         elif not self._to_the_end and self._steps - self._ended_at >= STEPS_AFTER:
             self._stop_clock()  # further steps then cost nothing
 
@@ -315,9 +315,9 @@ class StepProfiler:
 
         schedule = {**self._schedule, **({} if wait is None else {"wait": wait})}
         plan = _shifted(profiler.schedule(skip_first=skip_first, repeat=self._left or 0, **schedule), self._steps)
-        made = profiler.profile(schedule=plan, on_trace_ready=self._write, **self._options)
-        made.step_num = self._steps
-        self.profiler = made.__enter__()
+        new = profiler.profile(schedule=plan, on_trace_ready=self._write, **self._options)
+        new.step_num = self._steps
+        self.profiler = new.__enter__()
 
     def _write(self, profiler: Any) -> None:
         """Writes a span. If it cannot be written (the disk is full), the training goes on."""

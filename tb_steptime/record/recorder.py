@@ -101,7 +101,7 @@ class LoaderRecorder:
         longer."""
         if self._recordings is None or self._recordings.pid != os.getpid():  # a forked child that trains needs its own
             self._recordings = ProcessRecordings(self.directory, self._lines, self.fail)
-        recording = self._recordings.of(loader)
+        recording = self._recordings.recording_of(loader)
         if recording is None:
             self._warn(
                 f"Some DataLoaders are not recorded in {self.directory}: there are more than {MAX_LOADERS}. The first "
@@ -165,15 +165,15 @@ def _on_create(loader: Any, create: Create) -> Any:
     through."""
     users_own = loader.worker_init_fn
     recorder = None if isinstance(users_own, WorkerRecorder) else _recorder_of(loader)
-    begun = None
+    started = None
     if recorder is not None:
         with recorder.no_errors():
-            begun = recorder.begin(loader)
-            if begun is not None:
-                loader.worker_init_fn = begun[0].worker_init(users_own)
-    if recorder is None or begun is None:
+            started = recorder.begin(loader)
+            if started is not None:
+                loader.worker_init_fn = started[0].worker_init(users_own)
+    if recorder is None or started is None:
         return create(loader)
-    recording, state = begun
+    recording, state = started
     try:
         iterator = create(loader)
     finally:

@@ -34,22 +34,22 @@ class ProcessRecordings:
         self._process = describe_process(wall_ns())
         self._loaders: list[LoaderRecording] = []
 
-    def of(self, loader: Any) -> LoaderRecording | None:
+    def recording_of(self, loader: Any) -> LoaderRecording | None:
         """Returns the recording that continues with this loader; None if there are too many.
 
         A loader that is created again for each epoch has one recording, but not while an iterator of it is in use.
         """
         settings = describe_loader(loader)
-        for known in self._loaders:
-            if known.settings == settings and known.dataset == id(loader.dataset) and not known.in_use(loader):
-                return known
+        for each in self._loaders:
+            if each.settings == settings and each.dataset == id(loader.dataset) and not each.in_use(loader):
+                return each
         number = len(self._loaders)
         if number >= MAX_LOADERS:
             return None
         header = {**self._process, "process": "main", "worker": None, "loader": number, "settings": settings}
-        found = LoaderRecording(self._directory, id(loader.dataset), header, self._lines, self._on_failure)
-        self._loaders.append(found)
-        return found
+        new = LoaderRecording(self._directory, id(loader.dataset), header, self._lines, self._on_failure)
+        self._loaders.append(new)
+        return new
 
     def close(self) -> None:
         for loader in self._loaders:

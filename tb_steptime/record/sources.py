@@ -69,7 +69,7 @@ class SourceSnapshot:
                 self._seen.add(file)
                 name = path_in_traces(file)
                 if len(self._texts) < MOST_FILES and is_of_user(name) and not _is_installed(file):
-                    self._add(_passed_on(name), file)
+                    self._add(_without_folders(name), file)
         except Exception as error:  # noqa: BLE001 - sys.modules may hold anything
             _log.warning("Not all sources are written: %s. Training continues.", error)
 
@@ -90,14 +90,14 @@ def _is_installed(file: str) -> bool:
     return any(folder in file.replace("\\", "/") for folder in _INSTALLED)
 
 
-def _passed_on(name: str) -> str:
+def _without_folders(name: str) -> str:
     """Returns the path below the folder that the job runs in; only the file name where it is elsewhere, since folders
     name users.
 
-    >>> _passed_on("data/sets.py"), _passed_on("/scratch/me/other/sets.py")
+    >>> _without_folders("data/sets.py"), _without_folders("/scratch/me/other/sets.py")
     ('data/sets.py', 'sets.py')
     """
     if not os.path.isabs(name):
         return name
-    here = os.getcwd().replace("\\", "/").rstrip("/") + "/"
-    return name[len(here) :] if name.startswith(here) else name.rpartition("/")[2]
+    working_folder = os.getcwd().replace("\\", "/").rstrip("/") + "/"
+    return name[len(working_folder) :] if name.startswith(working_folder) else name.rpartition("/")[2]

@@ -296,14 +296,14 @@ What = int | str | os.PathLike[str]
 
 
 class Trigger:
-    """asked: a span is requested, and has not begun yet.
+    """requested: a span is requested, and has not begun yet.
 
     The signal's previous handler is called as well, and is restored when the recorder ends. The file need not exist:
     `touch` requests a span.
     """
 
     def __init__(self, what: What | None) -> None:
-        self.asked = False
+        self.requested = False
         self._signal = what if isinstance(what, int) else None
         self._file = None if what is None or isinstance(what, int) else Path(what).absolute()
         self._seen_ns = self._changed_ns()
@@ -327,11 +327,11 @@ class Trigger:
         """Checks the file; called now and then."""
         if self._file is not None:
             changed_ns = self._changed_ns()
-            self.asked = self.asked or changed_ns > self._seen_ns
+            self.requested = self.requested or changed_ns > self._seen_ns
             self._seen_ns = changed_ns
 
     def _received(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
+        self.requested = True
         if callable(self._before):
             self._before(number, frame)
 

@@ -73,8 +73,8 @@ def _in_ops(trace: Trace) -> Mapping[int, Intervals]:
         ops = np.concatenate((ops, module_frames(trace)))
     called, computes = dict(_of_rows(trace, ops)), dict(_of_rows(trace, _on_cpu(trace)))
     device = main_device(trace)
-    kept = optimizer_updates(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
-    return {lane: when - kept - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
+    excluded = optimizer_updates(trace) | (Intervals.empty() if device is None else warm_up(trace, device))
+    return {lane: when - excluded - computes.get(lane, Intervals.empty()) for lane, when in called.items()}
 
 
 def _on_cpu(trace: Trace) -> Int64:
@@ -84,12 +84,12 @@ def _on_cpu(trace: Trace) -> Int64:
     ops = ops[events.dur_ns[ops] >= COMPUTES_NS]
     alone = np.ones(len(ops), bool)
     for thread in distinct(events.thread[ops]).tolist():
-        mine, begins = (
+        on_thread, begins = (
             np.flatnonzero(events.thread[ops] == thread),
             events.start_ns[calls[events.thread[calls] == thread]],
         )
-        within = np.searchsorted(begins, (events.start_ns[ops[mine]], events.ends(ops[mine])))
-        alone[mine] = within[0] == within[1]
+        within = np.searchsorted(begins, (events.start_ns[ops[on_thread]], events.ends(ops[on_thread])))
+        alone[on_thread] = within[0] == within[1]
     return ops[alone].astype(np.int64)
 
 
@@ -113,18 +113,18 @@ def _by_lane(trace: Trace, thread: Int32 | Int64, start_ns: Int64, end_ns: Int64
     """Yields each lane that has any of these times of threads, and its times."""
     lane = host_lanes(trace)[thread]
     for each in distinct(lane).tolist():
-        mine = lane == each
-        yield each, Intervals.union(start_ns[mine], end_ns[mine])
+        on_lane = lane == each
+        yield each, Intervals.union(start_ns[on_lane], end_ns[on_lane])
 
 
-def _own_without(step: SteadyStep, gone: Mapping[int, Intervals]) -> Int64:
+def _own_without(step: SteadyStep, removed: Mapping[int, Intervals]) -> Int64:
     """`own_ns` of the step's nodes, if these times of lanes are no longer spent."""
     graph = step.graph
     own: Int64 = graph.own_ns.copy()
     host = (graph.role == Role.STRETCH) | (graph.role == Role.CALL)
-    for lane, when in gone.items():
-        here = np.flatnonzero(host & (graph.track == lane))
-        own[here] -= np.minimum(overlap_ns(when, graph, here), own[here])
+    for lane, when in removed.items():
+        on_lane = np.flatnonzero(host & (graph.track == lane))
+        own[on_lane] -= np.minimum(overlap_ns(when, graph, on_lane), own[on_lane])
     return own
 
 
@@ -132,14 +132,14 @@ def hands_out(trace: Trace, step: SteadyStep) -> Bool:
     """Which nodes wait for the step's result. Training does not need a step's results on the host. Any other job
     fetches its results, and decoding continues from the step before, so the last wait for a copy to the host stays."""
     graph = step.graph
-    found = np.zeros(len(graph), bool)
+    result = np.zeros(len(graph), bool)
     if job_kind(trace).purpose == "training":
-        return found
+        return result
     returns = graph.edges.where(is_in(graph.edges.kind, HOLDS) & graph.waits[graph.edges.after])
     row = graph.event[returns.before]
     fetched = returns.after[are_named(trace, row, lambda name: way(name).direction == "DtoH")]
-    found[fetched[-1:]] = True
-    return found
+    result[fetched[-1:]] = True
+    return result
 
 
 def between_graphs(trace: Trace, step: SteadyStep) -> SteadyStep:

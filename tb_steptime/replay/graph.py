@@ -85,35 +85,35 @@ def find_activities(trace: Trace, host: Host) -> Activities:
 
 def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     """The reasons for the start of each activity."""
-    begun, known, follows = work.start_ns, work.item >= 0, work.previous >= 0
-    returned = host.end_ns[work.item] if len(host) else begun
-    ended = work.end_ns[work.previous] if len(work) else begun
-    gap = begun - ended
+    start, has_call, follows = work.start_ns, work.item >= 0, work.previous >= 0
+    returned = host.end_ns[work.item] if len(host) else start
+    ended = work.end_ns[work.previous] if len(work) else start
+    gap = start - ended
     launch_lag = _launch_lag(host, work, returned, ended)
     early = _during_call(host, work, returned)
-    queued = follows & known & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
+    queued = follows & has_call & (gap >= 0) & (gap < LAG_NS) & (returned < ended)
     stream_lag = round(float(gap[queued].mean())) if queued.any() else 0
     order_lag = np.where(gap < 0, gap, stream_lag)
     called = np.where(early, _begun_in_call(host, work, early, ended), returned + launch_lag)
-    ready = np.maximum(np.where(known, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
+    ready = np.maximum(np.where(has_call, called, _NEVER), np.where(follows, ended + order_lag, _NEVER))
     recorded, recorded_waits = _dependencies(trace, work)
     ready[recorded.after] = np.maximum(ready[recorded.after], work.end_ns[recorded.before])
-    delay = np.where(ready > _NEVER, begun - ready, 0)
+    delay = np.where(ready > _NEVER, start - ready, 0)
     other, crossing = _crossings(work, np.where(recorded_waits, 0, delay), stream_lag)
-    lag = round(float((begun - work.end_ns[other])[crossing].mean())) if crossing.any() else 0
+    lag = round(float((start - work.end_ns[other])[crossing].mean())) if crossing.any() else 0
     # gaps inside a graph, and those after work whose launch is not recorded, are as recorded
-    inside = known & follows & (work.item[work.previous] == work.item)
-    orphan = ~known & follows
+    inside = has_call & follows & (work.item[work.previous] == work.item)
+    orphan = ~has_call & follows
     left = np.where((delay > LAG_NS) & ~crossing & ~inside & ~orphan & ~recorded_waits, delay, 0)
     reach = np.maximum.accumulate(np.append(_NEVER, work.end_ns))[:-1]  # on its own stream an earlier one has ended
-    shared = (reach > begun) & (left > 0)
+    shared = (reach > start) & (left > 0)
     order_lag = np.where(inside | orphan, gap, order_lag + left)
     launch = np.where(early, called - host.start_ns[work.item] if len(host) else 0, launch_lag) + left
     caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
     sure = _how_sure(work, other, crossing, delay > stream_lag)
     parts = [
-        edges_of(EdgeKind.LAUNCH, caller[known], number[known] + base, launch[known]),
+        edges_of(EdgeKind.LAUNCH, caller[has_call], number[has_call] + base, launch[has_call]),
         edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
         edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
         edges_of(EdgeKind.CROSSING, other[crossing] + base, number[crossing] + base, lag, sure),
@@ -150,8 +150,8 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
 def behind_others(host: Host, work: Activities) -> Bool:
     """Which activities follow directly on work of their stream that ended after their launch was called."""
     called, ended = host.start_ns[work.item], work.end_ns[work.previous]
-    found: Bool = (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
-    return found
+    behind: Bool = (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
+    return behind
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:
@@ -168,8 +168,8 @@ def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
     place = np.full(len(trace.events), -1, np.int64)
     place[work.row] = np.arange(len(work))
     before, after = (place[column] for column in (trace.dependencies.before, trace.dependencies.after))
-    kept = (before >= 0) & (after >= 0)
-    before, after = before[kept], after[kept]
+    in_graph = (before >= 0) & (after >= 0)
+    before, after = before[in_graph], after[in_graph]
     gap = work.start_ns[after] - work.end_ns[before]
     lag = np.minimum(np.maximum(gap, 0), LAG_NS)
     recorded_waits = np.zeros(len(work), bool)
@@ -244,7 +244,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
     def recorded_ns(self) -> int:
         return int(self.end_ns.max(initial=0) - self.start_ns.min(initial=1 << 62)) if len(self) else 0
 
-    def of(self, nodes: Int64, edges: Edges) -> Graph:
+    def subgraph(self, nodes: Int64, edges: Edges) -> Graph:
         """Some nodes, ascending, and some edges between them, numbered anew."""
         edges = replace(edges, before=np.searchsorted(nodes, edges.before), after=np.searchsorted(nodes, edges.after))
         return replace(self, **{name: getattr(self, name).take(nodes) for name in COLUMNS}, edges=edges)
@@ -264,8 +264,8 @@ def _graph_by_kind(trace: Trace) -> Graph:
     host = find_host(trace)
     work = find_activities(trace, host)
     count, size = len(host), len(work)
-    begun = start_edges(trace, host, work)
-    waits, held = _returns(host, work)
+    start_times = start_edges(trace, host, work)
+    waits, returns = _returns(host, work)
     start = np.concatenate((host.begin_ns, host.start_ns, work.start_ns))
     end = np.concatenate((host.start_ns, host.end_ns, work.end_ns))
     release = np.zeros(len(start), np.int64)
@@ -286,12 +286,12 @@ def _graph_by_kind(trace: Trace) -> Graph:
     unexplained[idle] = np.maximum(own[idle] - RETURN_NS, 0)
     own[idle] -= unexplained[idle]
     start[idle] += unexplained[idle]
-    unexplained[2 * count :] = begun.unexplained_ns
+    unexplained[2 * count :] = start_times.unexplained_ns
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
-    edges = joined([lanes, begun.edges, held, batches, _room(host, work), _would_wait(host, work, waits)])
+    edges = joined([lanes, start_times.edges, returns, batches, _room(host, work), _would_wait(host, work, waits)])
     role = np.concatenate((np.full(count, Role.STRETCH), host.role, np.full(size, Role.ACTIVITY))).astype(np.uint8)
-    contended = np.append(np.zeros(2 * count, np.int64), begun.contended_ns)
+    contended = np.append(np.zeros(2 * count, np.int64), start_times.contended_ns)
     event = np.concatenate((np.full(count, -1), host.row, work.row))
     track = np.concatenate((host.lane, host.lane, work.track))
     return Graph(start, end, own, release, unexplained, contended, event, role, track, edges)
@@ -304,8 +304,8 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     calls = np.flatnonzero((host.role == Role.WAIT) | (allocates & (host.end_ns - host.start_ns > RETURN_NS)))
     back = host.end_ns[calls]
     last = np.searchsorted(work.end_ns[ends], back, side="right") - 1
-    by = ends[np.maximum(last, 0)] if len(ends) else last
-    ended = np.where(last >= 0, work.end_ns[by], 0) if len(ends) else np.zeros(len(calls), np.int64)
+    work_row = ends[np.maximum(last, 0)] if len(ends) else last
+    ended = np.where(last >= 0, work.end_ns[work_row], 0) if len(ends) else np.zeros(len(calls), np.int64)
     # calls that free memory wait until the device has no more work, or not at all
     drained = np.searchsorted(np.sort(work.start_ns), back, side="right") == last + 1
     holds = (last >= 0) & (ended > host.start_ns[calls]) & (back - ended < RETURN_NS) & (drained | ~allocates[calls])
@@ -317,7 +317,9 @@ def _returns(host: Host, work: Activities) -> tuple[Bool, Edges]:
     waits = np.zeros(len(host), bool)
     waits[calls[holds]] = waits[staged] = True
     staging = edges_of(EdgeKind.RETURN, copies + base, staged + len(host), host.end_ns[staged] - work.end_ns[copies])
-    return waits, joined([edges_of(EdgeKind.RETURN, by[holds] + base, calls[holds] + len(host), lag, sure), staging])
+    return waits, joined(
+        [edges_of(EdgeKind.RETURN, work_row[holds] + base, calls[holds] + len(host), lag, sure), staging]
+    )
 
 
 def _staged_copies(host: Host, work: Activities) -> Int64:
@@ -339,25 +341,25 @@ def _staged_copies(host: Host, work: Activities) -> Int64:
 def _would_wait(host: Host, work: Activities, waits: Bool) -> Edges:
     """Edges from the last work that a thread launched to its calls that wait for a device but found that work done:
     they would wait if the work ended later, or if the call came earlier."""
-    known = np.flatnonzero(work.item >= 0)
-    in_turn = known[np.lexsort((work.end_ns[known], work.item[known]))]
+    has_call = np.flatnonzero(work.item >= 0)
+    in_turn = has_call[np.lexsort((work.end_ns[has_call], work.item[has_call]))]
     calls = np.flatnonzero((host.role == Role.WAIT) & ~waits)
     place = np.searchsorted(work.item[in_turn], calls, side="right") - 1
-    calls, by = calls[place >= 0], in_turn[place[place >= 0]]
-    done = (host.lane[work.item[by]] == host.lane[calls]) & (work.end_ns[by] <= host.start_ns[calls])
-    calls, by = calls[done], by[done]
-    return edges_of(EdgeKind.DONE, by + 2 * len(host), calls + len(host))
+    calls, work_row = calls[place >= 0], in_turn[place[place >= 0]]
+    done = (host.lane[work.item[work_row]] == host.lane[calls]) & (work.end_ns[work_row] <= host.start_ns[calls])
+    calls, work_row = calls[done], work_row[done]
+    return edges_of(EdgeKind.DONE, work_row + 2 * len(host), calls + len(host))
 
 
 def _room(host: Host, work: Activities) -> Edges:
     """Edges from the work that ended last to a launch that then found room in the full queue."""
     calls = np.flatnonzero(host.queue_ns)
-    found, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
-    last = np.searchsorted(work.end_ns[ends], found, side="right") - 1
-    calls, found, by = calls[last >= 0], found[last >= 0], ends[last[last >= 0]]
-    lag = found - work.end_ns[by]
+    room_ns, ends = host.start_ns[calls] + host.queue_ns[calls], np.argsort(work.end_ns, kind="stable")
+    last = np.searchsorted(work.end_ns[ends], room_ns, side="right") - 1
+    calls, room_ns, work_row = calls[last >= 0], room_ns[last >= 0], ends[last[last >= 0]]
+    lag = room_ns - work.end_ns[work_row]
     near = lag < RETURN_NS
-    return edges_of(EdgeKind.QUEUE, by[near] + 2 * len(host), calls[near] + len(host), lag[near])
+    return edges_of(EdgeKind.QUEUE, work_row[near] + 2 * len(host), calls[near] + len(host), lag[near])
 
 
 def _numbered(graph: Graph) -> Graph:
@@ -376,9 +378,9 @@ def _numbered(graph: Graph) -> Graph:
 
 def _with_numbers(edges: Edges, number: Int64) -> Edges:
     before, after = number[edges.before], number[edges.after]
-    kept = np.flatnonzero(before < after)
-    kept = kept[np.argsort(after[kept], kind="stable")]
-    return replace(edges, before=before, after=after).where(kept)
+    forward = np.flatnonzero(before < after)
+    forward = forward[np.argsort(after[forward], kind="stable")]
+    return replace(edges, before=before, after=after).where(forward)
 
 
 def unlinked(graph: Graph) -> float:
@@ -388,10 +390,10 @@ def unlinked(graph: Graph) -> float:
     linked[graph.edges.after[graph.edges.kind == EdgeKind.LAUNCH]] = True
     if not linked.any():
         return 1.0
-    begun = graph.start_ns[linked]
-    first = np.full(int(graph.track.max()) + 1, int(begun.min()))
+    start = graph.start_ns[linked]
+    first = np.full(int(graph.track.max()) + 1, int(start.min()))
     track = graph.track[linked]
-    first[track[::-1]] = begun[::-1]  # nodes are sorted by start, and the first one is written last
+    first[track[::-1]] = start[::-1]  # nodes are sorted by start, and the first one is written last
     counts = graph.on_device & (graph.start_ns >= first[graph.track])
     missing = int(graph.own_ns[counts & ~linked].sum())
     return missing / max(int(graph.own_ns[counts].sum()), 1)
@@ -402,9 +404,9 @@ def wait_error(trace: Trace, graph: Graph) -> float | None:
     calls."""
     began = starts(graph.own_ns, graph.release_ns, graph.edges)
     before, after = graph.edges.before, graph.edges.after
-    held = np.zeros(len(graph), bool)
-    held[after[graph.edges.kind == EdgeKind.RETURN]] = True
-    arrives = held[after] & (graph.edges.kind == EdgeKind.LANE)
+    waits = np.zeros(len(graph), bool)
+    waits[after[graph.edges.kind == EdgeKind.RETURN]] = True
+    arrives = waits[after] & (graph.edges.kind == EdgeKind.LANE)
     arrived, call = before[arrives], after[arrives]
     replayed = began[call] - (began + graph.own_ns)[arrived]
     recorded = trace.events.dur_ns[graph.event[call]]

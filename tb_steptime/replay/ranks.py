@@ -58,9 +58,9 @@ def held_by_ranks(trace: Trace, step: SteadyStep) -> SteadyStep:
 
 def _collectives(trace: Trace, graph: Graph) -> tuple[Int64, Int64]:
     """Nodes that are collectives, and a number for each one's group."""
-    found = find_collectives(trace)
+    collectives = find_collectives(trace)
     place = np.full(len(trace.events), -1, np.int64)
-    place[found.event] = Groups.of(found.group, found.group_size).place
+    place[collectives.event] = Groups.of(collectives.group, collectives.group_size).place
     group = np.where(graph.on_device, place[graph.event], -1)
     nodes = np.flatnonzero(group >= 0)
     return nodes, group[nodes]

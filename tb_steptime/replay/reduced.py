@@ -175,19 +175,19 @@ def _cut(trace: Trace, graph: Graph, collectives: Int64) -> _Cut:
 def _begins(graph: Graph, step: Int64, steps: int) -> Int64:
     """The first node of each step on the thread with the most nodes, -1 for a step without any."""
     host = np.flatnonzero(~graph.on_device & (step >= 0))
-    found = np.full(steps, -1, np.int64)
+    begins = np.full(steps, -1, np.int64)
     if len(host):
-        mine = host[graph.track[host] == np.bincount(graph.track[host]).argmax()][::-1]
-        found[step[mine]] = mine  # the first one is written last
-    return found
+        main = host[graph.track[host] == np.bincount(graph.track[host]).argmax()][::-1]
+        begins[step[main]] = main  # the first one is written last
+    return begins
 
 
 def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
     """The graph in which only the first nodes of tracks have fixed times. Other threads than the step's begin each step
     as long after it as recorded; a wait for a batch whose production is not visible keeps its length."""
     edges, release, begin = graph.edges, graph.release_ns, np.where(step >= 0, begins[step], -1)
-    mine = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
-    beside = mine & (graph.track != graph.track[np.maximum(begin, 0)])
+    in_step = (begin >= 0) & (begin < np.arange(len(graph))) & ~graph.on_device
+    beside = in_step & (graph.track != graph.track[np.maximum(begin, 0)])
     of_lane = edges.kind == EdgeKind.LANE
     enters = of_lane & beside[edges.after] & (step[edges.after] > step[edges.before])
     heads = beside & ~is_in(np.arange(len(graph)), edges.after)
@@ -195,8 +195,8 @@ def _tied(graph: Graph, step: Int64, begins: Int64) -> Graph:
     lag = graph.start_ns[tied] - graph.start_ns[begin[tied]] - graph.own_ns[begin[tied]]
     waited = of_lane & (release[edges.after] > 0)
     lags = np.where(waited, release[edges.after] - graph.end_ns[edges.before], edges.lag_ns)
-    kept = replace(edges, lag_ns=lags).where(~enters)
-    return replace(graph, edges=joined([kept, edges_of(EdgeKind.LANE, begin[tied], tied, lag)]))
+    without_entries = replace(edges, lag_ns=lags).where(~enters)
+    return replace(graph, edges=joined([without_entries, edges_of(EdgeKind.LANE, begin[tied], tied, lag)]))
 
 
 def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
@@ -204,8 +204,8 @@ def _last_of(track: Int64, step: Int64, steps: int) -> Int64:
     key = track * steps + step
     last = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     last[key] = np.arange(len(key))
-    found: Int64 = last[distinct(key)]
-    return found
+    last_nodes: Int64 = last[distinct(key)]
+    return last_nodes
 
 
 def _paths(cut: _Cut, step: SteadyStep) -> Paths:
@@ -215,11 +215,11 @@ def _paths(cut: _Cut, step: SteadyStep) -> Paths:
     own = graph.own_ns.copy()
     own[chosen[graph.on_device[chosen]]] = 0
     release = np.where(is_in(np.arange(len(graph)), graph.edges.after), -1, np.maximum(graph.release_ns, 0))
-    found = longest_paths(own, release, graph.edges, chosen)
-    before = np.where(found.before < 0, START, number[chosen[found.before]])
-    after = number[chosen[found.after]]
+    paths = longest_paths(own, release, graph.edges, chosen)
+    before = np.where(paths.before < 0, START, number[chosen[paths.before]])
+    after = number[chosen[paths.after]]
     order = np.lexsort((before, after))
-    return Paths(packed(before[order]), packed(after[order]), packed(found.lag[order]))
+    return Paths(packed(before[order]), packed(after[order]), packed(paths.lag[order]))
 
 
 def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64) -> PathColumns:
@@ -231,8 +231,8 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
     back = min(_LOOK_BACK, _MOST_CELLS // max(len(chosen), 1))
     columns = [own_ns, release_ns, first_of_each(edges, len(own_ns)), edges.before, edges.lag_ns, number]
     if reduce := reduce_function():
-        given = (each.astype(np.int64, copy=False).tobytes() for each in columns)
-        return PathColumns(*(np.frombuffer(each, np.int64) for each in reduce(*given, back)))
+        buffers = (each.astype(np.int64, copy=False).tobytes() for each in columns)
+        return PathColumns(*(np.frombuffer(each, np.int64) for each in reduce(*buffers, back)))
     return _longest_paths(columns, back)
 
 
@@ -249,7 +249,7 @@ def _longest_paths(columns: list[Int64], back: int) -> PathColumns:
             later = lasts[before[edge]] + lag[edge]
             for begin, took in reached[before[edge]].items():
                 paths[begin] = max(paths[begin], took + later)
-        kept = {
+        longest = {
             begin: took
             for begin, took in paths.items()
             if not any(
@@ -257,18 +257,18 @@ def _longest_paths(columns: list[Int64], back: int) -> PathColumns:
             )
         }
         if chosen >= 0:
-            rows += [(begin, chosen, took) for begin, took in sorted(kept.items())]
-            between.append(_between(kept, between, chosen, back))
-            kept = {chosen: 0}
-        reached.append(kept)
-    found = np.array(rows, np.int64).reshape(-1, 3)
-    return PathColumns(found[:, 0], found[:, 1], found[:, 2])
+            rows += [(begin, chosen, took) for begin, took in sorted(longest.items())]
+            between.append(_between(longest, between, chosen, back))
+            longest = {chosen: 0}
+        reached.append(longest)
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    return PathColumns(table[:, 0], table[:, 1], table[:, 2])
 
 
-def _between(kept: dict[int, int], between: list[dict[int, int]], chosen: int, back: int) -> dict[int, int]:
+def _between(direct: dict[int, int], between: list[dict[int, int]], chosen: int, back: int) -> dict[int, int]:
     """The longest paths to a chosen node through earlier ones, looking back over at most `back` of these."""
-    longest = dict(kept)
-    for begin, took in kept.items():
+    longest = dict(direct)
+    for begin, took in direct.items():
         for earlier, more in between[begin].items() if begin >= 0 else ():
             longest[earlier] = max(longest.get(earlier, -(1 << 61)), more + took)
     return {begin: took for begin, took in longest.items() if begin == START or chosen - begin <= back}

@@ -51,9 +51,9 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 def exchanges(trace: Trace, graph: Graph) -> Bool:
     """Which nodes are exchanges between ranks."""
-    found = np.zeros(len(graph), bool)
-    found[graph.on_device] = collective_names(trace)[trace.events.name[graph.event[graph.on_device]]]
-    return found
+    result = np.zeros(len(graph), bool)
+    result[graph.on_device] = collective_names(trace)[trace.events.name[graph.event[graph.on_device]]]
+    return result
 
 
 def sensitivity(trace: Trace, step: SteadyStep) -> Sensitivity:
@@ -77,27 +77,29 @@ def free(step: SteadyStep, nodes: Bool) -> SteadyStep:
     return scaled(step, nodes, 0.0)
 
 
-def scaled(step: SteadyStep, nodes: Bool, by: float) -> SteadyStep:
+def scaled(step: SteadyStep, nodes: Bool, factor: float) -> SteadyStep:
     """The step in which these nodes take this share of their time, and keep the same share of unexplained delays before
     them."""
     own = step.graph.own_ns.copy()
-    own[nodes] = np.rint(own[nodes] * by).astype(np.int64)
+    own[nodes] = np.rint(own[nodes] * factor).astype(np.int64)
     edges = step.graph.edges
     # work that begins during its call starts a part of the call's own time after the call's begin
     inside = np.flatnonzero(
         (edges.kind == EdgeKind.LAUNCH) & (nodes & (step.graph.role == Role.STRETCH)).take(edges.before)
     )
     lag = edges.lag_ns.copy()
-    lag[inside] = np.rint(lag[inside] * by).astype(np.int64)
+    lag[inside] = np.rint(lag[inside] * factor).astype(np.int64)
     edges = replace(edges, lag_ns=lag)
     slack = step.graph.unexplained_ns + step.graph.contended_ns
-    return replace(step, graph=replace(step.graph, own_ns=own, edges=sooner(edges, np.where(nodes, slack, 0), 1 - by)))
+    return replace(
+        step, graph=replace(step.graph, own_ns=own, edges=sooner(edges, np.where(nodes, slack, 0), 1 - factor))
+    )
 
 
 def sooner(edges: Edges, delay_ns: Int64, share: float) -> Edges:
     """The edges with this share of each node's delay subtracted from their lags."""
-    gone = np.rint(delay_ns.take(edges.after) * share).astype(np.int64)
-    return replace(edges, lag_ns=edges.lag_ns - np.minimum(gone, np.maximum(edges.lag_ns, 0)))
+    saved_ns = np.rint(delay_ns.take(edges.after) * share).astype(np.int64)
+    return replace(edges, lag_ns=edges.lag_ns - np.minimum(saved_ns, np.maximum(edges.lag_ns, 0)))
 
 
 def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
@@ -105,9 +107,11 @@ def without(step: SteadyStep, *kinds: EdgeKind) -> SteadyStep:
     return _only(step, lambda edges: ~is_in(edges.kind, kinds))
 
 
-def _only(step: SteadyStep, kept: Callable[[Edges], Bool]) -> SteadyStep:
+def _only(step: SteadyStep, selects: Callable[[Edges], Bool]) -> SteadyStep:
     edges, links = step.graph.edges, step.links
-    return replace(step, graph=replace(step.graph, edges=edges.where(kept(edges))), links=links.where(kept(links)))
+    return replace(
+        step, graph=replace(step.graph, edges=edges.where(selects(edges))), links=links.where(selects(links))
+    )
 
 
 def without_needless_waits(trace: Trace, step: SteadyStep) -> SteadyStep:
@@ -138,14 +142,14 @@ def pace_of(trace: Trace, step: SteadyStep, step_ns: int, lengths: Sensitivity) 
     stream 7   kkkkkkkk      kkkk            is the second kernel late because of the one of stream 9, or because the
     stream 9           cccccc                host launched it late, after it had waited for both?
     """
-    found = verdict(step_ns, lengths, step)
-    if found is Bound.HOST and _loader_first(step, step_ns, lengths):
+    bound = verdict(step_ns, lengths, step)
+    if bound is Bound.HOST and _loader_first(step, step_ns, lengths):
         return Bound.INPUT
-    if found is not Bound.SYNC:
-        return found
+    if bound is not Bound.SYNC:
+        return bound
     plain = without(step, EdgeKind.CROSSING)
-    if verdict(step_length(plain), sensitivity(trace, plain), plain) is found:
-        return found
+    if verdict(step_length(plain), sensitivity(trace, plain), plain) is bound:
+        return bound
     return verdict(step_ns, msgspec.structs.replace(lengths, blocking=step_ns), step)
 
 

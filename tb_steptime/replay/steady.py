@@ -52,20 +52,20 @@ def less_excess(graph: Graph, excess: Excess, lanes: Int64) -> Graph:
     """
     own, lane = graph.own_ns.copy(), lanes[excess.track]
     for each in distinct_in(lane).tolist():
-        here = np.flatnonzero(graph.track == each)
-        own[here] -= np.minimum(overlap_ns(excess.where(lane == each).intervals(), graph, here), own[here])
+        on_lane = np.flatnonzero(graph.track == each)
+        own[on_lane] -= np.minimum(overlap_ns(excess.where(lane == each).intervals(), graph, on_lane), own[on_lane])
     return replace(graph, own_ns=own)
 
 
-def overlap_ns(taken: Intervals, graph: Graph, nodes: Int64) -> Int64:
+def overlap_ns(intervals: Intervals, graph: Graph, nodes: Int64) -> Int64:
     """How much time of these nodes is inside some intervals, ns."""
-    return taken.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
+    return intervals.overlap_ns(graph.start_ns[nodes], np.maximum(graph.end_ns, graph.start_ns)[nodes])
 
 
 def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
     """For each node the step that contains its item or its launch; -1 before the first step and after the last one."""
     steps = find_steps(trace)
-    begun = steps.host_start_ns
+    starts = steps.host_start_ns
     over = steps.steps[-1].host_end_ns
     if steps.by == "recording":
         return np.zeros(len(graph), np.int64)
@@ -74,8 +74,8 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
     launched[launches.activity] = launches.call
     row = np.where(graph.on_device, launched[graph.event], graph.event) if len(graph) else graph.event
     at = np.where(row >= 0, trace.events.start_ns[row], graph.end_ns)
-    step = np.searchsorted(begun, at, side="right") - 1
-    lost = (graph.on_device & (row < 0)) | ((at > over) & (step == len(begun) - 1))
+    step = np.searchsorted(starts, at, side="right") - 1
+    lost = (graph.on_device & (row < 0)) | ((at > over) & (step == len(starts) - 1))
     return np.where(lost, -1, step)
 
 
@@ -97,10 +97,10 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     repeats = steps.by != "recording"
     if repeats:
         graph = replace(graph, release_ns=np.zeros(len(graph), np.int64))
-    found = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
+    cuts = [SteadyStep(*_cut(graph, step == each), repeats, each) for each in candidates.tolist()]
     if repeats and len(steps.steps) == 1:
-        found = [_with_tail(found[0], min(steps.steps[0].host_end_ns, shown_until(trace)))]
-    return _typical(found, len(steps.steps) - 1) if len(found) > 1 else found[0]
+        cuts = [_with_tail(cuts[0], min(steps.steps[0].host_end_ns, shown_until(trace)))]
+    return _typical(cuts, len(steps.steps) - 1) if len(cuts) > 1 else cuts[0]
 
 
 def _typical(steps: list[SteadyStep], last: int) -> SteadyStep:
@@ -128,12 +128,12 @@ def _with_tail(step: SteadyStep, over: int) -> SteadyStep:
     return replace(step, links=replace(links, lag_ns=links.lag_ns + np.where(longest, rest, 0)))
 
 
-def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
+def _cut(graph: Graph, in_step: Bool) -> tuple[Graph, Edges]:
     """The graph of one step, and its links to the next one."""
-    nodes = np.flatnonzero(mine)
+    nodes = np.flatnonzero(in_step)
     near = graph.edges.where(slice(*np.searchsorted(graph.edges.after, (nodes[0], nodes[-1] + 1)).tolist()))
-    arrives, leaves = mine[near.after], mine[near.before]
-    one = graph.of(nodes, near.where(arrives & leaves))
+    arrives, leaves = in_step[near.after], in_step[near.before]
+    one = graph.subgraph(nodes, near.where(arrives & leaves))
     tracks = distinct_in(one.track)
     first, last = (np.zeros(int(tracks.max(initial=0)) + 1, np.int64) for _ in range(2))
     number = np.arange(len(one))
@@ -149,8 +149,8 @@ def _cut(graph: Graph, mine: Bool) -> tuple[Graph, Edges]:
     entering = arrives & ~leaves
     outside = near.where(entering & is_in(near.kind, (EdgeKind.CROSSING, *HOLDS, EdgeKind.QUEUE)))
     track = graph.track[outside.before]
-    there = is_in(track, tracks)
-    outside, track = outside.where(there), track[there]
+    on_tracks = is_in(track, tracks)
+    outside, track = outside.where(on_tracks), track[on_tracks]
     parts.append(replace(outside, before=last[track], after=np.searchsorted(nodes, outside.after)))
     loads = number[one.role == Role.LOADER]
     pace = _batch_ns(graph, near.where(entering)) if len(loads) else 0
@@ -165,10 +165,10 @@ def _batch_ns(graph: Graph, entering: Edges) -> int:
     loads = np.flatnonzero(graph.role == Role.LOADER)
     for edges, alone in ((entering, True), (graph.edges, False)):
         batches = edges.where(edges.kind == EdgeKind.BATCH)
-        taken = np.searchsorted(loads, batches.after, "right") - np.searchsorted(loads, batches.before, "right")
-        chosen = taken == 1 if alone else np.ones(len(batches), bool)
+        loads_between = np.searchsorted(loads, batches.after, "right") - np.searchsorted(loads, batches.before, "right")
+        chosen = loads_between == 1 if alone else np.ones(len(batches), bool)
         if chosen.any():
-            return int(batches.lag_ns[chosen].sum() // max(int(taken[chosen].sum()), 1))
+            return int(batches.lag_ns[chosen].sum() // max(int(loads_between[chosen].sum()), 1))
     return 0
 
 

@@ -60,12 +60,12 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
         """`before` and `lag_ns` in C's format, kept for all durations that are tried with these edges."""
         return self.before.astype(np.int64, copy=False).tobytes(), self.lag_ns.astype(np.int64, copy=False).tobytes()
 
-    def where(self, kept: Bool | Int64 | slice) -> Edges:
+    def where(self, selected: Bool | Int64 | slice) -> Edges:
         """Only the edges chosen by a mask, by numbers or by a range, in their order."""
         columns = msgspec.structs.astuple(self)
-        if isinstance(kept, slice):
-            return Edges(*(column[kept] for column in columns))
-        rows = np.flatnonzero(kept) if kept.dtype == np.bool_ else kept
+        if isinstance(selected, slice):
+            return Edges(*(column[selected] for column in columns))
+        rows = np.flatnonzero(selected) if selected.dtype == np.bool_ else selected
         return Edges(*(column.take(rows) for column in columns))
 
 
@@ -87,8 +87,8 @@ def joined(parts: list[Edges]) -> Edges:
 
 def starts(duration_ns: Int64, release_ns: Int64, edges: Edges) -> Int64:
     """When each node starts, in ns: at its release, or later if an edge requires it."""
-    found: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
-    return found
+    result: Int64 = repeated_starts(duration_ns, release_ns, edges, edges.where(slice(0)), 1)[0]
+    return result
 
 
 def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: Edges, copies: int) -> Int64:

@@ -182,9 +182,9 @@ def _removed(graph: Graph, excess: Excess) -> Excess:
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
     device, or no step with such work. Raises ValueError for an unknown id."""
-    known = changes(trace)
-    if missing := [each for each in ids if each not in known]:
-        raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known)}.")
+    known_changes = changes(trace)
+    if missing := [each for each in ids if each not in known_changes]:
+        raise ValueError(f"No change has the ID {missing[0]}. The changes are {', '.join(known_changes)}.")
     graph = build_graph(trace)
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
@@ -196,15 +196,15 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     lengths, unseen = sensitivity(trace, step), unlinked(graph)
     pace = pace_of(trace, step, length, lengths)
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
-    held = held_by_ranks(trace, step)
+    for_ranks = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
     judged = _mean_judged_ns(trace)  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
-    chosen = {each: known[each] for each in ids} if ids else known
-    bases = _bases(held, observed_step_ns(trace)) if unexplained <= NO_GAIN else {}
-    gains, combined = _gains(held, bases, length, unexplained, error, chosen, keep_all=bool(ids))
+    chosen = {each: known_changes[each] for each in ids} if ids else known_changes
+    bases = _bases(for_ranks, observed_step_ns(trace)) if unexplained <= NO_GAIN else {}
+    gains, combined = _gains(for_ranks, bases, length, unexplained, error, chosen, keep_all=bool(ids))
     # device numbers may be arbitrary, as the file writes them
     _, device = np.unique(trace.events.device[step.graph.event[compute]], return_inverse=True)
     return WhatIf(
@@ -217,16 +217,16 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         unexplained=unexplained,
         unlinked=unseen,
         device_ns=int(np.bincount(device.reshape(-1), step.graph.own_ns[compute], minlength=1).max()),
-        device_curve=_device_curve(held, compute, PARTS_LEFT),
+        device_curve=_device_curve(for_ranks, compute, PARTS_LEFT),
         trusted=trusted,
         holds_unprofiled=half_pace is pace,
         changes=gains,
         combined=combined,
-        for_ranks_ns=int((step.graph.own_ns - held.graph.own_ns).sum()),
+        for_ranks_ns=int((step.graph.own_ns - for_ranks.graph.own_ns).sum()),
         median_step_ns=steady_step_ns(trace, main_device(trace)),
-        sets=list(_sets(held, compute, chosen, combined)) if trusted else [],
+        sets=list(_sets(for_ranks, compute, chosen, combined)) if trusted else [],
         half_host_ns=half,
-        alone_ns=step_length(without_batches(free(held, ~held.graph.on_device))),
+        alone_ns=step_length(without_batches(free(for_ranks, ~for_ranks.graph.on_device))),
         pauses_alone_ns=_pauses_alone_ns(trace, as_recorded) if pace is Bound.COMMUNICATION else None,
         observed_ns=observed_step_ns(trace),
     )
@@ -235,14 +235,14 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
 def _pauses_alone_ns(trace: Trace, as_recorded: SteadyStep) -> int | None:
     if len(find_steps(trace).steps) > 1:
         return None
-    held = held_by_ranks(trace, as_recorded)
-    graph, device, lanes = held.graph, main_device(trace), host_lanes(trace)
+    for_ranks = held_by_ranks(trace, as_recorded)
+    graph, device, lanes = for_ranks.graph, main_device(trace), host_lanes(trace)
     if device is None:
         return None
     training = lanes[[*training_threads(trace), *autograd_threads(trace)]]
     nodes, own = np.flatnonzero(~graph.on_device & is_in(graph.track, training)), graph.own_ns.copy()
     own[nodes] -= np.minimum(overlap_ns(pause_intervals(trace, device), graph, nodes), own[nodes])
-    return max(0, step_length(held) - step_length(replace(held, graph=replace(graph, own_ns=own))))
+    return max(0, step_length(for_ranks) - step_length(replace(for_ranks, graph=replace(graph, own_ns=own))))
 
 
 def _with_half_of_the_host(trace: Trace, step: SteadyStep) -> tuple[int, Bound]:
@@ -264,9 +264,9 @@ def _sets(
     helpful = combined[-1].ids if combined else []
     after = _changed(step, chosen, helpful)
     later = [id for id in chosen if id not in helpful and step_length(chosen[id](after)) < step_length(after)]
-    kept = [*helpful, *later][:MOST_IN_SETS]
-    for number in range(1, len(kept) + 1):
-        for ids in combinations(kept, number):
+    included = [*helpful, *later][:MOST_IN_SETS]
+    for number in range(1, len(included) + 1):
+        for ids in combinations(included, number):
             curve = _device_curve(_changed(step, chosen, ids), compute, PARTS_LEFT[1::2])
             yield ChangedStep(list(ids), curve)
 
@@ -299,12 +299,12 @@ def _gains(
     if unexplained > NO_GAIN:
         return [Gain(id, None, None, None, None, []) for id in chosen], []
     base_ns = {name: step_length(base) for name, base in bases.items()}
-    found, combined, now, now_ns = list[Gain](), list[Combined](), step, length
+    so_far, combined, now, now_ns = list[Gain](), list[Combined](), step, length
     alone = {id: change(step) for id, change in chosen.items()}
     gains = {id: length - step_length(changed) for id, changed in alone.items()}
     left = [id for id in chosen if gains[id] > 0 or keep_all]
     while left:
-        changed = [chosen[id](now) if found else alone[id] for id in left]
+        changed = [chosen[id](now) if so_far else alone[id] for id in left]
         after = [step_length(each) for each in changed]
         best = after.index(min(after))
         id = left.pop(best)
@@ -313,10 +313,10 @@ def _gains(
             for name, base in bases.items()
             if (id, name) != ("sync_bubble", EdgeKind.RETURN.name.lower())  # this change only affects such edges
         }
-        found.append(_gain(id, gains[id], now_ns - after[best], others, length, unexplained, error))
+        so_far.append(_gain(id, gains[id], now_ns - after[best], others, length, unexplained, error))
         now, now_ns = changed[best], after[best]
-        combined.append(Combined([each.id for each in found], now_ns))
-    return found, combined
+        combined.append(Combined([each.id for each in so_far], now_ns))
+    return so_far, combined
 
 
 def _once_less(changed: SteadyStep, alone: SteadyStep, base: SteadyStep) -> SteadyStep:

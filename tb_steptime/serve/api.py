@@ -15,7 +15,7 @@ from tb_steptime.serve.wire import constant, typescript
 def api() -> str:
     """Returns the whole of `frontend/src/api.gen.ts`."""
     return (
-        typescript(held=(IncludedAnswers, IncludedEvents, IncludedFlames))
+        typescript(file_types=(IncludedAnswers, IncludedEvents, IncludedFlames))
         + "\n"
         + constant("MOST_IN_CHAIN", MOST_IN_CHAIN)
     )

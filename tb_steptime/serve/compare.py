@@ -45,12 +45,12 @@ def compare_page(base: Sequence[ServedSpan], candidate: Sequence[ServedSpan]) ->
 def chain_page(spans: Iterable[ServedSpan], order: Sequence[str] = ()) -> ChainPage:
     """Builds the chain from the first worker of each run that is read. Runs named in `order` come first, then the
     others in the order of recording. Simulated runs are compared only with each other, and come last."""
-    found = [(_spans(of_run), side) for of_run in _runs(spans, order) for side in _sides(of_run)]
+    members = [(_spans(run_spans), side) for run_spans in _runs(spans, order) for side in _sides(run_spans)]
     links = []
     for simulated in (False, True):
-        kept = [(of, side) for of, side in found if side.first.simulated is simulated]
-        chained = chain([side for _, side in kept])
-        links += [LinkOfChain(of, link) for (of, _), link in zip(kept, chained, strict=True)]
+        group = [(compared, side) for compared, side in members if side.first.simulated is simulated]
+        chained = chain([side for _, side in group])
+        links += [LinkOfChain(compared, link) for (compared, _), link in zip(group, chained, strict=True)]
     return ChainPage(links)
 
 
@@ -58,7 +58,7 @@ def _runs(spans: Iterable[ServedSpan], order: Sequence[str]) -> Iterator[list[Se
     place = {run: number for number, run in enumerate(order)}
     yield from sorted(
         first_workers(spans),
-        key=lambda of_run: (place.get(of_run[0].found.run, len(place)), of_run[0].at_hand().facts.origin_ns),
+        key=lambda run_spans: (place.get(run_spans[0].found.run, len(place)), run_spans[0].at_hand().facts.origin_ns),
     )
 
 

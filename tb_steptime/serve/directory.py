@@ -44,7 +44,7 @@ class LogDirectory:
     places: Sequence[Place]
     #: Tells whether the tab's own processes are reading the span with this id now.
     is_being_read: Callable[[str], bool] = lambda id: False
-    found: ScanResult = field(default_factory=lambda: ScanResult((), 0, ()))
+    last_scan: ScanResult = field(default_factory=lambda: ScanResult((), 0, ()))
     scanned_at: float = 0.0
     _spans: dict[str, ServedSpan] = field(default_factory=dict)
     _as_one_step: dict[str, ServedSpan] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class LogDirectory:
         """Whether the last scan found anything to show. Waits only for the first scan."""
         self.scan_soon()
         self._first_scan.wait(patience_seconds)
-        return bool(self.found.spans or self.found.snapshots)
+        return bool(self.last_scan.spans or self.last_scan.snapshots)
 
     @property
     def is_scanned(self) -> bool:
@@ -90,7 +90,7 @@ class LogDirectory:
     def spans(self) -> tuple[ScanResult, list[ServedSpan]]:
         """Returns what the last scan found, and its spans in the order of the pickers."""
         with self._lock:
-            return self.found, [self._spans[found.id] for found in self.found.spans]
+            return self.last_scan, [self._spans[found.id] for found in self.last_scan.spans]
 
     def get(self, id: str) -> ServedSpan | None:
         """Returns the span as of the last scan. An id that ends in WHOLE_RECORDING means the recording as one step."""
@@ -109,18 +109,18 @@ class LogDirectory:
         """Returns the span of the same file with the recording as one step; no picker lists it."""
         id = span.found.id + WHOLE_RECORDING
         with self._lock:
-            known = self._as_one_step.get(id)
-            if known is None or known.found.stamp != span.found.stamp:
-                known = ServedSpan(replace(span.found, id=id, whole_recording=True))
-                self._as_one_step[id] = known
-            return known
+            whole = self._as_one_step.get(id)
+            if whole is None or whole.found.stamp != span.found.stamp:
+                whole = ServedSpan(replace(span.found, id=id, whole_recording=True))
+                self._as_one_step[id] = whole
+            return whole
 
     def find_snapshot(self, id: str) -> FoundSnapshot | None:
         """Does what `find` does, for snapshots."""
         self.scan_soon()
-        if not any(each.id == id for each in self.found.snapshots):
+        if not any(each.id == id for each in self.last_scan.snapshots):
             self.refresh()
-        return next((each for each in self.found.snapshots if each.id == id), None)
+        return next((each for each in self.last_scan.snapshots if each.id == id), None)
 
     def family(self, span: ServedSpan) -> list[ServedSpan]:
         """Returns all spans of its worker."""
@@ -130,11 +130,11 @@ class LogDirectory:
     def _scan(self) -> None:
         began = time.monotonic()
         try:
-            found = self._discovery.scan()
-            served = answers(self._served, found.spans, file_of)
-            spans = {span.id: each for span, each in zip(found.spans, served, strict=True)}
+            result = self._discovery.scan()
+            served = answers(self._served, result.spans, file_of)
+            spans = {span.id: each for span, each in zip(result.spans, served, strict=True)}
             with self._lock:
-                self.found, self._spans = found, spans
+                self.last_scan, self._spans = result, spans
         except Exception:  # runs in a thread of its own: no caller would see the error
             logger.exception("tb_steptime could not scan the log directory")
         finally:
@@ -143,15 +143,15 @@ class LogDirectory:
             self._scanning.clear()
             self._first_scan.set()
 
-    def _served(self, found: FoundSpan) -> ServedSpan:
+    def _served(self, span: FoundSpan) -> ServedSpan:
         """Returns the span that is known, or a new one where the file is new, or it or the recording that names its
         kernels has changed."""
-        known = self._spans.get(found.id)
-        if not known or known.found.stamp != found.stamp or known.names_have_changed():
-            return open_span(found)
-        improves = known.measured is None or known.measured.names.wanted
-        is_new = improves and found.summary_ns != known.found.summary_ns
-        if is_new and not known.is_given_up and not self.is_being_read(found.id):
-            known.take(open_span(found))  # `tb-steptime index` wrote the summary, here or on another machine
-        known.found = found
-        return known
+        served = self._spans.get(span.id)
+        if not served or served.found.stamp != span.stamp or served.names_have_changed():
+            return open_span(span)
+        improves = served.measured is None or served.measured.names.wanted
+        is_new = improves and span.summary_ns != served.found.summary_ns
+        if is_new and not served.is_given_up and not self.is_being_read(span.id):
+            served.take(open_span(span))  # `tb-steptime index` wrote the summary, here or on another machine
+        served.found = span
+        return served

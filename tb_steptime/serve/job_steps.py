@@ -71,17 +71,17 @@ def job_steps(spans: Iterable[FoundSpan]) -> JobSteps:
     """Reads what lies in the folders of the spans of one run. A file that cannot be read is left out."""
     folders = dict.fromkeys(file.absolute().parent for span in spans if (file := file_of(span)) is not None)
     files = [folder / name for folder in folders for name in recorder_files(folder) if name.endswith(layout.SUFFIX)]
-    found = [worker for path in files[:MOST_WORKERS] if (worker := _worker(path)) is not None]
-    return JobSteps(found, max(0, len(files) - MOST_WORKERS))
+    workers = [worker for path in files[:MOST_WORKERS] if (worker := _worker(path)) is not None]
+    return JobSteps(workers, max(0, len(files) - MOST_WORKERS))
 
 
 def _worker(path: AnyPath) -> TimedWorker | None:
     stamp = stamp_of(path)
-    return None if stamp is None else _kept(path, stamp.st_mtime_ns, stamp.st_size)
+    return None if stamp is None else _cached_worker(path, stamp.st_mtime_ns, stamp.st_size)
 
 
 @functools.lru_cache(maxsize=64)
-def _kept(path: AnyPath, mtime_ns: int, size: int) -> TimedWorker | None:
+def _cached_worker(path: AnyPath, mtime_ns: int, size: int) -> TimedWorker | None:
     """Cached, because a tab asks repeatedly. mtime_ns, size: of the file, so that a changed file is read again."""
     name = NAME.fullmatch(path.name)
     try:
@@ -115,7 +115,7 @@ def _edges(rows: Rows) -> Sequence[int]:
 
 def _bin(rows: Rows) -> StepBin:
     steps = int(rows["steps"].sum())
-    known = bool((rows["wait_ns"] != layout.UNKNOWN).all())
+    has_waits = bool((rows["wait_ns"] != layout.UNKNOWN).all())
     size = int(rows["rss_bytes"][-1])
     return StepBin(
         step=int(rows["step"][0]),
@@ -123,7 +123,7 @@ def _bin(rows: Rows) -> StepBin:
         end_ns=int(rows["end_ns"][-1]),
         mean_ns=int(rows["duration_ns"].sum()) // steps,
         longest_ns=int(rows["longest_ns"].max()),
-        wait_ns=int(rows["wait_ns"].sum()) // steps if known else None,
+        wait_ns=int(rows["wait_ns"].sum()) // steps if has_waits else None,
         collecting_ns=int(rows["collecting_ns"].sum()) // steps,
         rss_bytes=None if size == layout.UNKNOWN else size,
         recorded=bool((rows["flags"] & layout.RECORDED).any()),
@@ -132,12 +132,12 @@ def _bin(rows: Rows) -> StepBin:
 
 def _slow(row: np.void) -> SlowJobStep:
     duration_ns, wait_ns = int(row["longest_ns"]), int(row["wait_ns"])
-    known = wait_ns != layout.UNKNOWN
+    has_wait = wait_ns != layout.UNKNOWN
     return SlowJobStep(
         step=int(row["step"]),
         end_ns=int(row["end_ns"]),
         duration_ns=duration_ns,
-        wait_ns=wait_ns if known else None,
+        wait_ns=wait_ns if has_wait else None,
         collecting_ns=int(row["collecting_ns"]),
-        off_cpu_ns=max(0, duration_ns - int(row["cpu_ns"]) - (wait_ns if known else 0)),
+        off_cpu_ns=max(0, duration_ns - int(row["cpu_ns"]) - (wait_ns if has_wait else 0)),
     )

@@ -50,19 +50,19 @@ class Jobs:
     def step(self, job: Job, name: str) -> tuple[list[str], StepLanes | None]:
         """Returns a step as `job_step` has it; the last one is kept, so that zooming matches no collectives again.
         Raises what reading results raises."""
-        key, kept = _key(job), self._step
-        if kept is None or kept[:2] != (key, name):
-            kept = self._step = key, name, *job_step(rank_spans(job.recorded), name)
-        return kept[2], kept[3]
+        key, cached = _key(job), self._step
+        if cached is None or cached[:2] != (key, name):
+            cached = self._step = key, name, *job_step(rank_spans(job.recorded), name)
+        return cached[2], cached[3]
 
-    def of(self, job: Job) -> KnownJob:
+    def get(self, job: Job) -> KnownJob:
         """Returns what is known of at least one rank. Raises what reading results raises."""
         return self._known.get(_key(job), None, lambda: _known_job(job))
 
 
 def _known_job(job: Job) -> KnownJob:
-    found, waits = job_with_waits(rank_spans(job.recorded))
-    return KnownJob(replace(found, step_time=replace(found.step_time, values=[])), waits)
+    ranks, waits = job_with_waits(rank_spans(job.recorded))
+    return KnownJob(replace(ranks, step_time=replace(ranks.step_time, values=[])), waits)
 
 
 def _key(job: Job) -> tuple[str, ...]:
@@ -70,13 +70,13 @@ def _key(job: Job) -> tuple[str, ...]:
     return tuple(f"{each.found.id} {each.found.stamp}" for each in job.recorded)
 
 
-def find_job(chosen: ServedSpan, of_run: Sequence[ServedSpan]) -> Job:
+def find_job(chosen: ServedSpan, run_spans: Sequence[ServedSpan]) -> Job:
     """Finds the job among the spans of its run. A span that does not say its rank is a job of its own."""
-    by_id = {span.found.id: span for span in of_run}
-    measured = [(span.found, span.measured) for span in of_run if span.measured]
+    by_id = {span.found.id: span for span in run_spans}
+    measured = [(span.found, span.measured) for span in run_spans if span.measured]
     jobs = at_the_same_time(recorded_ranks(measured))
-    unread = sum(not (span.measured or span.problem) and span.found.number == chosen.found.number for span in of_run)
-    workers = len({span.found.worker for span in of_run})
+    unread = sum(not (span.measured or span.problem) and span.found.number == chosen.found.number for span in run_spans)
+    workers = len({span.found.worker for span in run_spans})
     for recorded in jobs:
         if any(each.found.id == chosen.found.id for each in recorded):
             return Job([by_id[each.found.id] for each in recorded], recorded, unread, workers)

@@ -65,8 +65,8 @@ def span_page(
     result = measured.results[view]
     shown = _metrics_shown(result)
     headline = _headline(span, view, judged)
-    said = judged.said if headline.verdict == judged.verdict.text else frozenset()
-    notes = notes_above(measured.facts.notes, {view, *shown}, said)
+    in_headline = judged.said if headline.verdict == judged.verdict.text else frozenset()
+    notes = notes_above(measured.facts.notes, {view, *shown}, in_headline)
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(
         head=_head(span, span_count, notes, judged),
@@ -137,10 +137,10 @@ def _metrics_shown(result: msgspec.Struct) -> set[str]:
     return {each.metric for each in series}
 
 
-def notes_above(notes: Iterable[Note], shown: Set[str], said: Set[str]) -> list[Note]:
-    """Returns the notes that stand above a view. shown: the view, and the metrics that it shows; said: ids of the notes
-    that its headline says."""
-    left_out = _IN_HINTS | said
+def notes_above(notes: Iterable[Note], shown: Set[str], in_headline: Set[str]) -> list[Note]:
+    """Returns the notes that stand above a view. shown: the view, and the metrics that it shows; in_headline: ids of
+    the notes that its headline says."""
+    left_out = _IN_HINTS | in_headline
     return [
         note
         for note in notes
@@ -165,41 +165,41 @@ class LruCache(Generic[T]):
 
     max_bytes: int
     bytes: int = 0
-    _kept: OrderedDict[Hashable, tuple[object, T, int]] = field(default_factory=OrderedDict)
+    _entries: OrderedDict[Hashable, tuple[object, T, int]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def get(self, name: Hashable, of: object, make: Callable[[], T], size: Callable[[T], int] = lambda _: 1) -> T:
-        """Returns the value that is cached under the name if it was made of this very object (`of`), else the result
-        of `make`, which is then cached. Raises what `make` raises."""
-        known = self.known(name, of)
-        if known is not None:
-            return known
-        made = make()
-        self._keep(name, (of, made, size(made)))
-        return made
+    def get(self, name: Hashable, source: object, make: Callable[[], T], size: Callable[[T], int] = lambda _: 1) -> T:
+        """Returns the value that is cached under the name if it was made of this very object (`source`), else the
+        result of `make`, which is then cached. Raises what `make` raises."""
+        value = self.cached(name, source)
+        if value is not None:
+            return value
+        result = make()
+        self._add(name, (source, result, size(result)))
+        return result
 
-    def known(self, name: Hashable, of: object) -> T | None:
+    def cached(self, name: Hashable, source: object) -> T | None:
         """Returns the cached value, or None where none is cached under the name or it was made of another object."""
         with self._lock:
-            kept = self._kept.get(name)
-            if kept is None or kept[0] is not of:
+            entry = self._entries.get(name)
+            if entry is None or entry[0] is not source:
                 return None
-            self._kept.move_to_end(name)
-            return kept[1]
+            self._entries.move_to_end(name)
+            return entry[1]
 
     def drop(self, name: Hashable) -> None:
         """Removes the value that is cached under a name."""
         with self._lock:
-            _, _, size = self._kept.pop(name, (None, None, 0))
+            _, _, size = self._entries.pop(name, (None, None, 0))
             self.bytes -= size
 
-    def _keep(self, name: Hashable, kept: tuple[object, T, int]) -> None:
+    def _add(self, name: Hashable, entry: tuple[object, T, int]) -> None:
         with self._lock:
-            before = self._kept.pop(name, None)
-            self.bytes += kept[2] - (before[2] if before else 0)
-            self._kept[name] = kept
-            while self.bytes > self.max_bytes and len(self._kept) > 1:
-                _, (_, _, size) = self._kept.popitem(last=False)
+            replaced = self._entries.pop(name, None)
+            self.bytes += entry[2] - (replaced[2] if replaced else 0)
+            self._entries[name] = entry
+            while self.bytes > self.max_bytes and len(self._entries) > 1:
+                _, (_, _, size) = self._entries.popitem(last=False)
                 self.bytes -= size
 
 
@@ -220,8 +220,8 @@ class CachedResults:
         if measured is None or "trends" in measured.facts.gaps:
             return None
         with contextlib.suppress(OSError, DamagedSummary, KeyError, ValueError, OverflowError):
-            made = lambda: TrendColumns.of(measured.result("trends", TrendsResult))  # noqa: E731
-            return self._trends.get(span.found.id, measured, made, lambda columns: columns.bytes)
+            make = lambda: TrendColumns.from_result(measured.result("trends", TrendsResult))  # noqa: E731
+            return self._trends.get(span.found.id, measured, make, lambda columns: columns.bytes)
         return None
 
     def judgement(self, span: ServedSpan) -> Judgement:

@@ -32,8 +32,8 @@ class _State(NamedTuple):
 
     def is_as(self, other: _State) -> bool:
         """Compares by identity. An equal but different object only costs one unnecessary rebuild of the index."""
-        mine, theirs = ([each.found, *each.measured, *each.problems] for each in (self, other))
-        same = len(mine) == len(theirs) and all(a is b for a, b in zip(mine, theirs, strict=True))
+        own, theirs = ([each.found, *each.measured, *each.problems] for each in (self, other))
+        same = len(own) == len(theirs) and all(a is b for a, b in zip(own, theirs, strict=True))
         return same and self.places == other.places
 
 
@@ -41,15 +41,15 @@ class CachedIndex:
     """The index, rebuilt only when something in it changed, because an open tab requests it every few seconds."""
 
     def __init__(self) -> None:
-        self._kept: tuple[_State, Index] | None = None
+        self._cached: tuple[_State, Index] | None = None
 
-    def of(self, logs: Sequence[Place], found: ScanResult, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
+    def get(self, logs: Sequence[Place], found: ScanResult, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
         """Returns the index without the time of the scan. May be called from any thread."""
         state = _State(found, [span.measured for span in spans], [span.problem for span in spans], places)
-        kept = self._kept
-        if kept is None or not kept[0].is_as(state):
-            kept = self._kept = state, _index(logs, found, spans, places)
-        return kept[1]
+        cached = self._cached
+        if cached is None or not cached[0].is_as(state):
+            cached = self._cached = state, _index(logs, found, spans, places)
+        return cached[1]
 
 
 def _index(logs: Sequence[Place], found: ScanResult, spans: Sequence[ServedSpan], places: QueuePlaces) -> Index:
@@ -107,7 +107,7 @@ def _span_entry(span: ServedSpan, place: QueuePlace | None) -> SpanEntry:
     )
 
 
-def _recorded_ns(origin_ns: int, found: FoundSpan) -> int:
+def _recorded_ns(origin_ns: int, span: FoundSpan) -> int:
     """Returns an epoch time. A converted trace may count time from another origin; then this is when the file was
     written: as its name has it, else its modification time."""
-    return origin_ns if origin_ns >= EARLIEST_NS else found.named_ns or found.mtime_ns
+    return origin_ns if origin_ns >= EARLIEST_NS else span.named_ns or span.mtime_ns

@@ -81,7 +81,7 @@ class JobFigures:
     steps: list[str]
     values: dict[str, Float32]
     reasons: dict[str, Reason]
-    lacking: int
+    missing: int
 
     @property
     def bytes(self) -> int:
@@ -92,25 +92,25 @@ class JobFigures:
 class CachedFigures:
     """A cache of the figures of the jobs requested last. All methods may be called from any thread."""
 
-    _kept: LruCache[JobFigures] = field(default_factory=lambda: LruCache(MAX_BYTES))
-    _begun: dict[Hashable, threading.Event] = field(default_factory=dict)
+    _cache: LruCache[JobFigures] = field(default_factory=lambda: LruCache(MAX_BYTES))
+    _in_progress: dict[Hashable, threading.Event] = field(default_factory=dict)
 
-    def of(self, spans: Sequence[ServedSpan], metric: str) -> JobFigures:
+    def get(self, spans: Sequence[ServedSpan], metric: str) -> JobFigures:
         """Returns at least this metric; each span belongs to one rank. Where there are many ranks, the other metrics
         are read in the background afterwards. A request for one of them waits until that is done, because reading all
         summaries once more would take as long."""
         name = tuple(f"{span.found.id} {span.found.stamp}" for span in spans)
-        begun = self._begun.get(name)
-        if begun:
-            begun.wait()
-        found = self._kept.known(name, None)
-        if found is not None:
-            return found
+        in_progress = self._in_progress.get(name)
+        if in_progress:
+            in_progress.wait()
+        figures = self._cache.cached(name, None)
+        if figures is not None:
+            return figures
         if len(spans) <= FEW_RANKS:
             return self._all(name, spans)
         one = job_figures(spans, [metric])
         done = threading.Event()
-        if self._begun.setdefault(name, done) is done:
+        if self._in_progress.setdefault(name, done) is done:
             threading.Thread(
                 target=self._prepare, args=(name, spans, done), daemon=True, name="tb_steptime ranks"
             ).start()
@@ -122,14 +122,14 @@ class CachedFigures:
         except Exception:  # runs in a thread of its own: no caller would see the error
             logger.exception("tb_steptime could not prepare the figures of a job")
         finally:
-            del self._begun[name]
+            del self._in_progress[name]
             done.set()
 
     def _all(self, name: Hashable, spans: Sequence[ServedSpan]) -> JobFigures:
-        found = self._kept.get(name, None, lambda: job_figures(spans), lambda figures: figures.bytes)
-        if found.lacking:
-            self._kept.drop(name)  # read everything again next time: the missing summary may have been written by then
-        return found
+        all_figures = self._cache.get(name, None, lambda: job_figures(spans), lambda figures: figures.bytes)
+        if all_figures.missing:
+            self._cache.drop(name)  # read everything again next time: the missing summary may have been written by then
+        return all_figures
 
 
 def job_figures(spans: Sequence[ServedSpan], metrics: Collection[str] | None = None) -> JobFigures:
@@ -209,11 +209,11 @@ class Ranks:
 
     def page(self, id: str, *, work: bool) -> RanksPage:
         """Returns the ranks of the span's job, as far as they are read. Raises UnknownSpan, SpanFailed."""
-        span, of_run = self._of_run(id)
+        span, run_spans = self._of_run(id)
         if work:
-            self.reader.want(each for each in of_run if each.found.number == span.found.number)
+            self.reader.want(each for each in run_spans if each.found.number == span.found.number)
         try:
-            return ranks_page(find_job(span, of_run), self.jobs)
+            return ranks_page(find_job(span, run_spans), self.jobs)
         except _UNREADABLE as error:
             self.reader.again(span, error, work=work)
             return ranks_page(Job([span], [], 1), self.jobs)
@@ -221,23 +221,23 @@ class Ranks:
     def map(self, id: str, metric: str) -> RankMap:
         """Returns a metric of the catalogue, or a wait metric, for the ranks of the span's job. Raises UnknownSpan
         (also where there is no such metric), SpanFailed."""
-        span, of_run = self._of_run(id)
-        job = find_job(span, of_run)
+        span, run_spans = self._of_run(id)
+        job = find_job(span, run_spans)
         if metric in WAIT_METRICS:
             return self._waits(job, span, metric)
         if metric not in {each.id for each in METRICS}:
             raise UnknownSpan(metric)
-        return rank_map(job.spans, self.figures.of(job.spans, metric), metric)
+        return rank_map(job.spans, self.figures.get(job.spans, metric), metric)
 
     def timeline(self, id: str, step: str, between: tuple[int, int] | None, bins: int) -> JobTimeline:
         """Returns a step of the span's job, or the median one where no step has this name. Raises UnknownSpan (also
         where the ranks cannot be shown on one clock), SpanFailed."""
-        span, of_run = self._of_run(id)
-        job = find_job(span, of_run)
+        span, run_spans = self._of_run(id)
+        job = find_job(span, run_spans)
         try:
             steps, lanes = self.jobs.step(job, step) if len(job.recorded) > 1 else ([], None)
             if lanes is not None:
-                return job_timeline(steps, lanes, self.jobs.of(job).ranks, between, bins)
+                return job_timeline(steps, lanes, self.jobs.get(job).ranks, between, bins)
         except _UNREADABLE as error:
             self.reader.again(span, error, work=False)
         raise UnknownSpan(id)
@@ -253,20 +253,20 @@ class Ranks:
         return comparison_text(scaling(*jobs)) if several else None
 
     def _scaled(self, id: str) -> ScaledJob:
-        span, of_run = self._of_run(id)
-        found = find_job(span, of_run)
-        job = found if found.recorded else alone(span)
-        return ScaledJob(rank_spans(job.recorded), self.jobs.of(job).ranks)
+        span, run_spans = self._of_run(id)
+        job_of_span = find_job(span, run_spans)
+        job = job_of_span if job_of_span.recorded else alone(span)
+        return ScaledJob(rank_spans(job.recorded), self.jobs.get(job).ranks)
 
     def _waits(self, job: Job, span: ServedSpan, metric: str) -> RankMap:
         try:
-            known = self.jobs.of(job) if job.recorded else None
+            known_job = self.jobs.get(job) if job.recorded else None
         except _UNREADABLE as error:
             self.reader.again(span, error, work=False)
-            known = None
-        if known is None or known.waits is None:
+            known_job = None
+        if known_job is None or known_job.waits is None:
             raise UnknownSpan(metric)
-        return wait_map(known, metric)
+        return wait_map(known_job, metric)
 
     def _of_run(self, id: str) -> tuple[ServedSpan, Sequence[ServedSpan]]:
         span = self.directory.find(id)
@@ -280,43 +280,43 @@ def ranks_page(job: Job, jobs: Jobs) -> RanksPage:
     lacks the results of this release."""
     spans, read = [span.found.id for span in job.spans], sum(span.measured is not None for span in job.spans)
     simulated = next((span.measured.facts.simulated for span in job.spans if span.measured), None)
-    known = jobs.of(job) if job.recorded else None
-    found = known.ranks if known else None
-    if known is None or found is None or len(found.ranks) < 2:
-        headline = one_rank_headline(found.world_size if found else None, len(job.recorded), job.unread, job.workers)
+    known_job = jobs.get(job) if job.recorded else None
+    ranks = known_job.ranks if known_job else None
+    if known_job is None or ranks is None or len(ranks.ranks) < 2:
+        headline = one_rank_headline(ranks.world_size if ranks else None, len(job.recorded), job.unread, job.workers)
         all_spans = read + job.unread
         return RanksPage(
             headline, None, [], spans, read, all_spans, {}, [], [], None, None, [], None, [], [], None, simulated
         )
-    insights = judge_job(found)
+    insights = judge_job(ranks)
     gains = bool(insights) and (insights[0].gain_ns > 0 or bool(insights[0].later_ns))
     return RanksPage(
-        headline=ranks_headline(found),
-        job=found,
-        caused_ns=known.waits.caused_ns() if known.waits else [],
-        spans=[row.key for row in found.ranks],
+        headline=ranks_headline(ranks),
+        job=ranks,
+        caused_ns=known_job.waits.caused_ns() if known_job.waits else [],
+        spans=[row.key for row in ranks.ranks],
         read=read,
         found=read + job.unread,
-        titles=dict(ranks_titles(found)),
-        causes=[cause_text(late) for late in found.late],
-        turns=[cause_words(cause) for cause in found.imbalance_causes],
-        path=path_text(found),
-        pipeline=None if found.pipeline is None else pipeline_text(found.pipeline),
-        experts=experts_texts(found),
-        what_if=None if found.what_if is None else _what_if(found.what_if),
-        notes=[worded(note) for note in found.notes],
+        titles=dict(ranks_titles(ranks)),
+        causes=[cause_text(late_rank) for late_rank in ranks.late],
+        turns=[cause_words(cause) for cause in ranks.imbalance_causes],
+        path=path_text(ranks),
+        pipeline=None if ranks.pipeline is None else pipeline_text(ranks.pipeline),
+        experts=experts_texts(ranks),
+        what_if=None if ranks.what_if is None else _what_if(ranks.what_if),
+        notes=[worded(note) for note in ranks.notes],
         insights=insights,
         do_first=do_first(insights[0]) if gains else None,
         simulated=simulated,
     )
 
 
-def _what_if(found: JobReplay) -> WhatIfTexts:
+def _what_if(replay: JobReplay) -> WhatIfTexts:
     return WhatIfTexts(
-        replay=replay_text(found),
-        changes=[change_text(each, found.rank_count) for each in found.changes],
-        larger=[larger_text(each) for each in found.larger],
-        remark=None if found.larger_reason is None else explain(found.larger_reason),
+        replay=replay_text(replay),
+        changes=[change_text(each, replay.rank_count) for each in replay.changes],
+        larger=[larger_text(each) for each in replay.larger],
+        remark=None if replay.larger_reason is None else explain(replay.larger_reason),
     )
 
 
@@ -329,25 +329,25 @@ MOST_ARRIVALS, LEAST_WAIT = 24, 0.01
 
 
 def job_timeline(
-    steps: Sequence[str], found: StepLanes, job: JobRanks, between: tuple[int, int] | None, bins: int
+    steps: Sequence[str], step_lanes: StepLanes, job: JobRanks, between: tuple[int, int] | None, bins: int
 ) -> JobTimeline:
     """between: times of the picture; None for all of it."""
-    low, high = _window(found.length_ns, between)
-    bins = max(1, min(bins, MOST_BINS, MOST_CELLS // len(found.lanes), high - low))
+    low, high = _window(step_lanes.length_ns, between)
+    bins = max(1, min(bins, MOST_BINS, MOST_CELLS // len(step_lanes.lanes), high - low))
     edges = low + (high - low) * np.arange(bins + 1, dtype=np.int64) // bins
     return JobTimeline(
         steps=list(steps),
-        step=found.step,
+        step=step_lanes.step,
         spans=[row.key for row in job.ranks],
         ranks=[row.rank for row in job.ranks],
-        shift_ns=[lane.shift_ns for lane in found.lanes],
-        length_ns=found.length_ns,
+        shift_ns=[lane.shift_ns for lane in step_lanes.lanes],
+        length_ns=step_lanes.length_ns,
         from_ns=low,
         to_ns=high,
         bins=bins,
-        cells=b"\0" + b"".join(_cells(lane, edges).tobytes() for lane in found.lanes),
-        path=_path(found, low, high, bins),
-        arrivals=[_arrivals(each) for each in _worth(found.arrivals, low, high)],
+        cells=b"\0" + b"".join(_cells(lane, edges).tobytes() for lane in step_lanes.lanes),
+        path=_path(step_lanes, low, high, bins),
+        arrivals=[_arrivals(each) for each in _worth(step_lanes.arrivals, low, high)],
     )
 
 
@@ -362,22 +362,22 @@ def _cells(lane: Lane, edges: Int64) -> NDArray[np.uint8]:
     """0 where the rank is in the step for less than half of the bin."""
     start, end = edges[:-1], edges[1:]
     covered = np.stack([each.overlap_ns(start, end) for each in (lane.own, lane.waits, lane.transfers)])
-    most = covered.argmax(axis=0) + 1
-    return np.where(2 * covered.sum(axis=0) < end - start, 0, most).astype(np.uint8)
+    longest = covered.argmax(axis=0) + 1
+    return np.where(2 * covered.sum(axis=0) < end - start, 0, longest).astype(np.uint8)
 
 
-def _path(found: StepLanes, low: int, high: int, bins: int) -> list[LanePiece]:
-    seen = [piece for piece in found.path if piece.start < high and piece.end > low]
-    seen = [piece for piece in seen if (piece.end - piece.start) * bins >= high - low]
-    longest = sorted(seen, key=lambda piece: piece.start - piece.end)[:MOST_PIECES]
+def _path(step_lanes: StepLanes, low: int, high: int, bins: int) -> list[LanePiece]:
+    visible = [piece for piece in step_lanes.path if piece.start < high and piece.end > low]
+    visible = [piece for piece in visible if (piece.end - piece.start) * bins >= high - low]
+    longest = sorted(visible, key=lambda piece: piece.start - piece.end)[:MOST_PIECES]
     in_order = sorted(longest, key=lambda piece: piece.start)
     return [LanePiece(row, max(low, start), min(high, end)) for row, start, end in in_order]
 
 
 def _worth(arrivals: Sequence[Arrival], low: int, high: int) -> list[Arrival]:
     """Returns the collectives worth drawing, in time order."""
-    seen = [each for each in arrivals if low <= each.end and each.end - each.wait_ns < high]
-    worth = [each for each in seen if each.wait_ns >= LEAST_WAIT * (high - low)]
+    visible = [each for each in arrivals if low <= each.end and each.end - each.wait_ns < high]
+    worth = [each for each in visible if each.wait_ns >= LEAST_WAIT * (high - low)]
     longest = sorted(worth, key=lambda each: -each.wait_ns)[:MOST_ARRIVALS]
     return sorted(longest, key=lambda each: each.end)
 

@@ -127,15 +127,15 @@ class Reader:
             self._want_folder(job, self.slices.new_folder)
         return self.waiting(span, job.id)
 
-    def snapshot(self, found: FoundSnapshot, *, work: bool) -> Path | Waiting:
+    def snapshot(self, snapshot: FoundSnapshot, *, work: bool) -> Path | Waiting:
         """Returns the folder of a memory snapshot's columns, which are made on the first request. Raises SpanFailed."""
-        job = snapshot_job(found)
+        job = snapshot_job(snapshot)
         folder = self.snapshots.path(job.id)
         if folder is not None:
             return folder
         if work:
             self._want_folder(job, self.snapshots.new_folder)
-        return self._place(job.id, found.file)
+        return self._place(job.id, snapshot.file)
 
     def _want(self, span: ServedSpan, *, urgent: bool) -> None:
         found = span.found
@@ -192,14 +192,14 @@ class Reader:
             span.events_problem = problem
 
 
-def _wanted(found: FoundSpan, trace: AnyPath) -> Job:
+def _wanted(span: FoundSpan, trace: AnyPath) -> Job:
     return Job(
-        found.id,
+        span.id,
         trace,
-        found.file,
-        found.stamp,
-        whole_recording=found.whole_recording,
-        log_directory=found.log_directory,
+        span.file,
+        span.stamp,
+        whole_recording=span.whole_recording,
+        log_directory=span.log_directory,
     )
 
 
@@ -209,18 +209,18 @@ def _state_of(span: ServedSpan) -> str:
     return f"{span.found.id} {span.found.stamp} {named_by}"
 
 
-def _is_unsettled(found: FoundSpan) -> bool:
-    return 0 <= time.time() - found.mtime_ns / 1e9 < SETTLE_SECONDS
+def _is_unsettled(span: FoundSpan) -> bool:
+    return 0 <= time.time() - span.mtime_ns / 1e9 < SETTLE_SECONDS
 
 
-def _damaged(found: FoundSpan) -> Problem:
+def _damaged(span: FoundSpan) -> Problem:
     hint = "Put the trace next to it, or copy the summary file again."
-    return Problem("The summary file is damaged, and its trace is not here", found.file, hint)
+    return Problem("The summary file is damaged, and its trace is not here", span.file, hint)
 
 
-def _without_trace(found: FoundSpan) -> Problem:
+def _without_trace(span: FoundSpan) -> Problem:
     return Problem(
         "Only the summary of this trace is here. Its single events are in the trace file",
-        found.file,
+        span.file,
         "Put the trace back next to its summary. All other views work without it.",
     )

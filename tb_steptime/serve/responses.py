@@ -81,9 +81,9 @@ def _content(request: Request, answer: Answer) -> Response:
     etag = answer.etag or (hashlib.blake2b(content, digest_size=8).hexdigest() if answer.status == 200 else None)
     response.headers.setdefault("Cache-Control", "no-cache" if etag else "no-store")
     response.headers["Vary"] = "Accept-Encoding"
-    known = etag is not None and request.if_none_match.contains_weak(etag)
+    unchanged = etag is not None and request.if_none_match.contains_weak(etag)
     large = len(content) >= _GZIP_FROM_BYTES and not answer.is_font  # a font is compressed already
-    if not known and large and request.accept_encodings["gzip"]:
+    if not unchanged and large and request.accept_encodings["gzip"]:
         response.set_data(_packed(content))
         response.headers["Content-Encoding"] = "gzip"
     if etag:

@@ -45,8 +45,8 @@ _UNREADABLE = (OSError, DamagedSummary, LookupError, TraceError, ValueError, Ove
 class RunLines:
     """The lines of a store. All methods may be called from any thread."""
 
-    def __init__(self, kept: CachedResults, jobs: Jobs) -> None:
-        self._kept, self._jobs = kept, jobs
+    def __init__(self, cached: CachedResults, jobs: Jobs) -> None:
+        self._cached, self._jobs = cached, jobs
         self._lines: dict[str, tuple[tuple[MeasuredSpan | None, ...], RunLine | None]] = {}
         self._works = Works()
         self._lock = threading.Lock()
@@ -60,27 +60,27 @@ class RunLines:
             all_of_run: dict[str, list[ServedSpan]] = {}
             for span in spans:
                 all_of_run.setdefault(span.found.run, []).append(span)
-            for of_run in first_workers(span for each in all_of_run.values() for span in each):
-                run = of_run[0].found.run
+            for first_worker in first_workers(span for each in all_of_run.values() for span in each):
+                run = first_worker[0].found.run
                 made_of = tuple(span.measured for span in all_of_run[run])
-                kept = self._lines.get(run)
-                if kept is None or not _same(kept[0], made_of):
+                entry = self._lines.get(run)
+                if entry is None or not _same(entry[0], made_of):
                     if time.monotonic() > until:
                         left += 1
                         continue
-                    kept = self._lines[run] = made_of, self._line(of_run, all_of_run[run])
-                if kept[1] is not None:
-                    lines.append(kept[1])
+                    entry = self._lines[run] = made_of, self._line(first_worker, all_of_run[run])
+                if entry[1] is not None:
+                    lines.append(entry[1])
             return RunsPage(_headline(lines), lines, left)
 
-    def _line(self, spans: Sequence[ServedSpan], of_run: Sequence[ServedSpan]) -> RunLine | None:
-        """spans: of the first worker; of_run: of all. None where the summary lacks what this release needs."""
+    def _line(self, spans: Sequence[ServedSpan], all_spans: Sequence[ServedSpan]) -> RunLine | None:
+        """spans: of the first worker; all_spans: of all. None where the summary lacks what this release needs."""
         newest = spans[-1]
         work = self._work(newest)
         try:
-            job = self._of_job(newest, of_run)
+            job = self._of_job(newest, all_spans)
             shown, advice, job_step_ns = (newest, *job) if job else (*self._of_spans(spans[-MOST_JUDGED:]), None)
-            judged = self._kept.judgement(shown)
+            judged = self._cached.judgement(shown)
             overview = shown.at_hand().result("overview", OverviewResult)
             trend_ns = _trend(spans, newest.at_hand().result("overview", OverviewResult))
         except _UNREADABLE:
@@ -92,7 +92,7 @@ class RunLines:
             number=shown.found.number,
             span=shown.found.id,
             work=work,
-            others=self._others(shown.found.worker, work, of_run),
+            others=self._others(shown.found.worker, work, all_spans),
             step_ns=overview.mean_duration_ns if job_step_ns is None else job_step_ns,
             trend_ns=trend_ns,
             parts_ns=overview.mean_parts_ns,
@@ -116,16 +116,16 @@ class RunLines:
     def _advice(self, span: ServedSpan) -> SpanAdvice:
         """Its first card that saves time."""
         measured = span.at_hand()
-        cards = self._kept.judgement(span).insights
+        cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(self, newest: ServedSpan, of_run: Sequence[ServedSpan]) -> tuple[RunAdvice, int] | None:
+    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> tuple[RunAdvice, int] | None:
         """Returns the advice of the job and the job's step in ns, if the span is of one rank of a job that has a card
         that saves time."""
-        job = find_job(newest, of_run)
+        job = find_job(newest, all_spans)
         if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
             return None
-        ranks = self._jobs.of(job).ranks
+        ranks = self._jobs.get(job).ranks
         first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
         return (job_advice(first, len(job.recorded)), round(step_ns(ranks))) if first else None
 
@@ -136,9 +136,9 @@ class RunLines:
         except _UNREADABLE:
             return None
 
-    def _others(self, worker: str, work: int | None, of_run: Sequence[ServedSpan]) -> int:
+    def _others(self, worker: str, work: int | None, all_spans: Sequence[ServedSpan]) -> int:
         """Returns how many other processes of the run do other work. Ranks of a job are parts of one work."""
-        newest = {span.found.worker: span for span in of_run if span.measured and span.found.worker != worker}
+        newest = {span.found.worker: span for span in all_spans if span.measured and span.found.worker != worker}
         if work is None or not newest:
             return 0
         alone = [span for span in newest.values() if not recorded_ranks([(span.found, span.at_hand())])]
@@ -153,9 +153,9 @@ def _headline(lines: Sequence[RunLine]) -> Phrase | None:
         return None
     if not others:
         return phrase("The GPU sets the pace in all [{runs} runs].", runs=count(len(known)))
-    of = "all [{runs} runs]" if others == len(known) else "[{others} of {runs} runs]"
+    which = "all [{runs} runs]" if others == len(known) else "[{others} of {runs} runs]"
     values = {"others": count(others), "runs": count(len(known))}
-    return phrase(f"In {of} something other than the GPU sets the pace.", **values)
+    return phrase(f"In {which} something other than the GPU sets the pace.", **values)
 
 
 def _same(before: tuple[MeasuredSpan | None, ...], now: tuple[MeasuredSpan | None, ...]) -> bool:

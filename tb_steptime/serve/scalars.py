@@ -55,7 +55,7 @@ class JobScalars:
     provider: Any
     environ: Mapping[str, Any]
 
-    def of(self, run: str, runs: Collection[str], tag: str | None) -> Scalars:
+    def read(self, run: str, runs: Collection[str], tag: str | None) -> Scalars:
         """Returns the tags of a run, and the series of one of them. runs: all runs of traces."""
         if self.provider is None:
             return _NONE
@@ -71,20 +71,20 @@ class JobScalars:
 
     def _listed(self) -> dict[str, list[str]]:
         """Returns the tags by folder."""
-        found = self.provider.list_scalars(self._context(), experiment_id=self._experiment(), plugin_name=_PLUGIN)
-        return {folder: list(tags) for folder, tags in found.items() if tags and not is_exported(folder)}
+        by_folder = self.provider.list_scalars(self._context(), experiment_id=self._experiment(), plugin_name=_PLUGIN)
+        return {folder: list(tags) for folder, tags in by_folder.items() if tags and not is_exported(folder)}
 
     def _series(self, folders: Iterable[str], tag: str) -> list[ScalarSeries]:
         from tensorboard.data.provider import RunTagFilter
 
-        found = self.provider.read_scalars(
+        by_folder = self.provider.read_scalars(
             self._context(),
             experiment_id=self._experiment(),
             plugin_name=_PLUGIN,
             downsample=_MOST_POINTS,
             run_tag_filter=RunTagFilter(runs=list(folders), tags=[tag]),
         )
-        return [_series(folder, tag, tags[tag]) for folder, tags in sorted(found.items()) if tag in tags]
+        return [_series(folder, tag, tags[tag]) for folder, tags in sorted(by_folder.items()) if tag in tags]
 
     def _context(self) -> Any:
         from tensorboard.plugin_util import context

@@ -92,21 +92,21 @@ class ServedSpan:
         return (self.found.run, self.found.worker) == (other.run, other.worker)
 
 
-def open_span(found: FoundSpan) -> ServedSpan:
+def open_span(span: FoundSpan) -> ServedSpan:
     """Opens a span with its summary file, if there is a usable one: one of exactly this trace, or any readable one
     where the trace is gone."""
-    if found.trace is not None:
+    if span.trace is not None:
         with contextlib.suppress(OSError):
-            return ServedSpan(found, fresh_summary(found.trace, found.summary))
-        return ServedSpan(found)
-    assert found.summary is not None
+            return ServedSpan(span, fresh_summary(span.trace, span.summary))
+        return ServedSpan(span)
+    assert span.summary is not None
     try:
-        return ServedSpan(found, read_summary(found.summary))
+        return ServedSpan(span, read_summary(span.summary))
     except TraceError as error:
-        return ServedSpan(found, problem=Problem(error.problem, found.file, error.hint))
+        return ServedSpan(span, problem=Problem(error.problem, span.file, error.hint))
 
 
-def near(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:
+def neighbours_of(span: ServedSpan, family: Iterable[ServedSpan]) -> list[ServedSpan]:
     """Returns the spans next to this one that are read, in their order."""
     number = span.found.number
     others = [each for each in family if each.found.number != number and each.measured]
@@ -130,13 +130,13 @@ class SpanNames:
 
 def first_workers(spans: Iterable[ServedSpan]) -> Iterable[list[ServedSpan]]:
     """Returns for each run the spans that are read of the first worker with any."""
-    found: dict[str, list[ServedSpan]] = {}
+    by_run: dict[str, list[ServedSpan]] = {}
     for span in spans:
         if span.measured:
-            of_run = found.setdefault(span.found.run, [])
-            if not of_run or span.is_of_worker(of_run[0].found):
-                of_run.append(span)
-    return found.values()
+            first_worker = by_run.setdefault(span.found.run, [])
+            if not first_worker or span.is_of_worker(first_worker[0].found):
+                first_worker.append(span)
+    return by_run.values()
 
 
 class UnknownSpan(LookupError):

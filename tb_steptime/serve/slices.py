@@ -47,7 +47,7 @@ class WrittenFiles:
 
     name: str
     folder: OwnFolder | None = None
-    made: OrderedDict[str, Path] = field(default_factory=OrderedDict)
+    paths: OrderedDict[str, Path] = field(default_factory=OrderedDict)
     problems: dict[str, Problem] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -66,7 +66,7 @@ class WrittenFiles:
     def _path(self, id: str) -> Path | None:
         if id in self.problems:
             raise SpanFailed(self.problems.pop(id))
-        return self.made.get(id)
+        return self.paths.get(id)
 
     def new_folder(self) -> Path:
         """Raises OSError."""
@@ -84,56 +84,56 @@ class WrittenFiles:
                 shutil.rmtree(job.events, ignore_errors=True)
                 return
             assert isinstance(outcome, Path)
-            self.made[job.id] = outcome
-            while len(self.made) > MOST_MADE:
-                _, oldest = self.made.popitem(last=False)
+            self.paths[job.id] = outcome
+            while len(self.paths) > MOST_MADE:
+                _, oldest = self.paths.popitem(last=False)
                 shutil.rmtree(oldest if oldest.is_dir() else oldest.parent, ignore_errors=True)
 
     def close(self) -> None:
         with self.lock:
-            self.made.clear()
+            self.paths.clear()
             if self.folder:
                 self.folder.remove()
                 self.folder = None
 
 
-def whole_file(found: FoundSpan) -> StepSlice | None:
+def whole_file(span: FoundSpan) -> StepSlice | None:
     """Opens a whole `.pftrace`, since steps can be cut only out of JSON; None for other traces. Raises SpanFailed where
     the file cannot be downloaded."""
-    if found.trace is None or not found.file.endswith(_WHOLE):
+    if span.trace is None or not span.file.endswith(_WHOLE):
         return None
     hint = "Open the file itself at ui.perfetto.dev."
-    if not isinstance(found.trace, Path):
-        raise SpanFailed(Problem("Steps cannot be cut out of a .pftrace file in a store", found.file, hint))
-    if found.bytes > MAX_WHOLE_BYTES:
-        raise SpanFailed(Problem("The .pftrace file is too large for a browser to hand over", found.file, hint))
+    if not isinstance(span.trace, Path):
+        raise SpanFailed(Problem("Steps cannot be cut out of a .pftrace file in a store", span.file, hint))
+    if span.bytes > MAX_WHOLE_BYTES:
+        raise SpanFailed(Problem("The .pftrace file is too large for a browser to hand over", span.file, hint))
     try:
-        return StepSlice(found.trace.open("rb"), _UNUSUAL.sub("_", found.trace.name).strip("._"))
+        return StepSlice(span.trace.open("rb"), _UNUSUAL.sub("_", span.trace.name).strip("._"))
     except OSError as error:
         problem = f"The file cannot be read: {error.strerror}"
-        raise SpanFailed(Problem(problem, found.file, "Check that it is still there and may be read.")) from error
+        raise SpanFailed(Problem(problem, span.file, "Check that it is still there and may be read.")) from error
 
 
-def slice_job(found: FoundSpan, steps: tuple[int, int]) -> Job:
+def slice_job(span: FoundSpan, steps: tuple[int, int]) -> Job:
     """Its id changes with the file. Raises SpanFailed where there is no trace, nothing to cut out, or too much."""
     first, last = steps
     if last - first >= MAX_STEPS:
         hint = f"`tb-steptime slice TRACE --steps {first}-{last} -o FILE` has no such limit."
-        raise SpanFailed(Problem(f"At most {MAX_STEPS} steps are downloaded at once", found.file, hint))
-    if found.trace is None:
+        raise SpanFailed(Problem(f"At most {MAX_STEPS} steps are downloaded at once", span.file, hint))
+    if span.trace is None:
         hint = "Put the trace back next to its summary."
         raise SpanFailed(
-            Problem("Only the summary of this trace is here, and steps are cut out of traces", found.file, hint)
+            Problem("Only the summary of this trace is here, and steps are cut out of traces", span.file, hint)
         )
-    if found.whole_recording:
+    if span.whole_recording:
         hint = "Download a step of the recording as it is, or copy the file itself."
-        raise SpanFailed(Problem("The whole recording is one step here", found.file, hint))
-    return Job(f"{found.id} {found.stamp} steps {steps}", found.trace, found.file, steps=steps)
+        raise SpanFailed(Problem("The whole recording is one step here", span.file, hint))
+    return Job(f"{span.id} {span.stamp} steps {steps}", span.trace, span.file, steps=steps)
 
 
-def slice_name(found: FoundSpan, steps: tuple[int, int]) -> str:
+def slice_name(span: FoundSpan, steps: tuple[int, int]) -> str:
     """`run_worker_span1_step5.pt.trace.json.gz`, without characters that some systems do not allow."""
     first, last = steps
     named = f"step{first}" if first == last else f"steps{first}-{last}"
-    stem = _UNUSUAL.sub("_", f"{found.run}_{found.worker}_span{found.number}_{named}").strip("._")
+    stem = _UNUSUAL.sub("_", f"{span.run}_{span.worker}_span{span.number}_{named}").strip("._")
     return f"{stem}.pt.trace.json.gz"

@@ -52,8 +52,8 @@ class _Opened:
 class _Device:
     """times_ns: of each entry, from the oldest one on. categories: of each allocation."""
 
-    of: Usage
-    made: Allocations
+    usage: Usage
+    allocations: Allocations
     categories: UInt8
     times_ns: Int64
     timed: bool
@@ -68,50 +68,52 @@ class _Device:
 
     @property
     def peak_ns(self) -> int:
-        return int(self.times_ns[self.of.peak - 1]) if self.of.peak > 0 else 0
+        return int(self.times_ns[self.usage.peak - 1]) if self.usage.peak > 0 else 0
 
 
-def snapshot_job(found: FoundSnapshot) -> Job:
+def snapshot_job(snapshot: FoundSnapshot) -> Job:
     """Its id changes with the file."""
-    return Job(f"{found.id} {found.bytes} {found.mtime_ns} snapshot", found.path, found.file, snapshot=True)
-
-
-def snapshot_entry(found: FoundSnapshot) -> SnapshotEntry:
-    named = found.named
-    return SnapshotEntry(
-        found.id, named.run, named.name, named.rank, named.step, found.file, found.bytes, found.mtime_ns
+    return Job(
+        f"{snapshot.id} {snapshot.bytes} {snapshot.mtime_ns} snapshot", snapshot.path, snapshot.file, snapshot=True
     )
 
 
-def snapshot_page(folder: Path, asked: SnapshotRequest, since: Path | None = None) -> SnapshotPage:
+def snapshot_entry(snapshot: FoundSnapshot) -> SnapshotEntry:
+    named = snapshot.named
+    return SnapshotEntry(
+        snapshot.id, named.run, named.name, named.rank, named.step, snapshot.file, snapshot.bytes, snapshot.mtime_ns
+    )
+
+
+def snapshot_page(folder: Path, request: SnapshotRequest, since: Path | None = None) -> SnapshotPage:
     """folder: the columns that the other process wrote; since: those of an earlier snapshot. Raises OSError, and
     IndexError where there is no such device."""
     opened = _opened(folder)
     if not opened.summary.devices:
         return _without_device(opened.summary)
-    told = opened.summary.devices[asked.device]
-    device = _device(folder, told.device)
-    after = device.of.peak if asked.at_ns is None else device.after(asked.at_ns)
-    alive = device.made.where(device.made.alive_after(after))
-    shown, more = _strips(folder, told.device)
+    summary = opened.summary.devices[request.device]
+    device = _device(folder, summary.device)
+    after = device.usage.peak if request.at_ns is None else device.after(request.at_ns)
+    alive = device.allocations.where(device.allocations.alive_after(after))
+    shown, more = _strips(folder, summary.device)
     grown = growth(_opened(since).snapshot, opened.snapshot) if since else []
     return SnapshotPage(
-        headline=snapshot_headline(told),
-        out_of_memory=[out_of_memory_text(each) for each in told.out_of_memory],
+        headline=snapshot_headline(summary),
+        out_of_memory=[out_of_memory_text(each) for each in summary.out_of_memory],
         summary=opened.summary,
-        device=asked.device,
+        device=request.device,
         timed=device.timed,
         end_ns=device.end_ns,
         peak_ns=device.peak_ns,
-        curve=_curve(device, asked),
-        at_ns=device.peak_ns if asked.at_ns is None else asked.at_ns,
+        curve=_curve(device, request),
+        at_ns=device.peak_ns if request.at_ns is None else request.at_ns,
         at_bytes=int(alive.size.sum()),
         at_count=len(alive.size),
-        at_categories=by_category(device.categories, device.made, after),
+        at_categories=by_category(device.categories, device.allocations, after),
         stacks=_flame(stack_tree(opened.snapshot, alive)) if len(alive.size) else None,
         strips=shown,
         more_strips=more,
-        growth=next((each for each in grown if each.device == told.device), None),
+        growth=next((each for each in grown if each.device == summary.device), None),
     )
 
 
@@ -130,12 +132,18 @@ def _opened(folder: Path) -> _Opened:
 @functools.lru_cache(_OPEN)
 def _device(folder: Path, device: int) -> _Device:
     snapshot = _opened(folder).snapshot
-    of = usage(snapshot, device)
-    times = of.entries.time_us
+    device_usage = usage(snapshot, device)
+    times = device_usage.entries.time_us
     timed = bool(len(times)) and int(times[0]) >= 0
     since_first = times - times[0] if timed else np.arange(len(times), dtype=np.int64)
-    made = allocations(snapshot, of, device)
-    return _Device(of, made, categories(snapshot, of, made), 1_000 * since_first, timed)
+    device_allocations = allocations(snapshot, device_usage, device)
+    return _Device(
+        device_usage,
+        device_allocations,
+        categories(snapshot, device_usage, device_allocations),
+        1_000 * since_first,
+        timed,
+    )
 
 
 @functools.lru_cache(_OPEN)
@@ -143,14 +151,14 @@ def _strips(folder: Path, device: int) -> tuple[list[Strip], int]:
     return strips(_opened(folder).snapshot, device)
 
 
-def _curve(device: _Device, asked: SnapshotRequest) -> MemoryBins | None:
+def _curve(device: _Device, request: SnapshotRequest) -> MemoryBins | None:
     """None where there are fewer than two entries."""
-    of, times = device.of, device.times_ns
+    device_usage, times = device.usage, device.times_ns
     if len(times) < 2:
         return None
-    first = int(of.in_use[1] - of.in_use[0])
-    curve = Curve(np.arange(len(times)), times, of.in_use[1:], of.reserved[1:], True, first)
-    return memory_bins(curve, *(asked.window or (0, device.end_ns)), max(1, min(asked.bins, MAX_BINS)))
+    first = int(device_usage.in_use[1] - device_usage.in_use[0])
+    curve = Curve(np.arange(len(times)), times, device_usage.in_use[1:], device_usage.reserved[1:], True, first)
+    return memory_bins(curve, *(request.window or (0, device.end_ns)), max(1, min(request.bins, MAX_BINS)))
 
 
 def _flame(whole: Node) -> FlamePage:

@@ -46,7 +46,15 @@ from tb_steptime.serve.pickers import CachedIndex
 from tb_steptime.serve.ranks import Ranks
 from tb_steptime.serve.reading import Reader
 from tb_steptime.serve.run_lines import RunLines
-from tb_steptime.serve.served import ServedSpan, SpanFailed, SpanNames, UnknownDevice, UnknownEvent, UnknownSpan, near
+from tb_steptime.serve.served import (
+    ServedSpan,
+    SpanFailed,
+    SpanNames,
+    UnknownDevice,
+    UnknownEvent,
+    UnknownSpan,
+    neighbours_of,
+)
 from tb_steptime.serve.slices import StepSlice
 from tb_steptime.serve.snapshots import SnapshotRequest, snapshot_page
 from tb_steptime.serve.trends import TrendsPages, TrendsRequest
@@ -119,7 +127,7 @@ class Store:
         found, spans = self.directory.spans()
         if work:
             self.reader.read_ahead(spans)
-        index = self._index.of(self.directory.places, found, spans, self.reader.places())
+        index = self._index.get(self.directory.places, found, spans, self.reader.places())
         age = time.monotonic() - self.directory.scanned_at
         return msgspec.structs.replace(index, scanned_at_ms=round(1000 * (time.time() - age)))
 
@@ -186,12 +194,12 @@ class Store:
             return None
         return None if isinstance(page, Waiting) else page
 
-    def trends(self, named: SpanNames, asked: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
+    def trends(self, named: SpanNames, request: TrendsRequest = ALL_TRENDS, *, work: bool) -> TrendsPage:
         self.directory.refresh()
         spans = [span for span in self.directory.spans()[1] if named.hold(span.found)]
         if work:
             self.reader.want(spans)
-        return self._trends.page(spans, self.reader.places(), asked)
+        return self._trends.page(spans, self.reader.places(), request)
 
     def series(self, named: SpanNames, metric: str) -> TrendSeries:
         """One metric of some spans, since `trends` returns only the metrics that were requested. Raises UnknownSpan
@@ -252,30 +260,30 @@ class Store:
         """Returns how busy the GPUs are in a window. Raises UnknownSpan, SpanFailed."""
         return self._of_events(id, lambda events: busy_bins(events, start_ns, end_ns, bins), work)
 
-    def memory(self, id: str, asked: MemoryRequest, *, work: bool) -> MemoryPage | Waiting:
+    def memory(self, id: str, request: MemoryRequest, *, work: bool) -> MemoryPage | Waiting:
         """Returns how much a device has allocated. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         page = self._of_events(
-            id, lambda events: memory_page(events, asked.device, asked.window, asked.bins, asked.at_ns), work
+            id, lambda events: memory_page(events, request.device, request.window, request.bins, request.at_ns), work
         )
         if page is None:
-            raise UnknownDevice(asked.device)
+            raise UnknownDevice(request.device)
         return page
 
-    def snapshot(self, asked: SnapshotRequest, *, work: bool) -> SnapshotPage | Waiting:
+    def snapshot(self, request: SnapshotRequest, *, work: bool) -> SnapshotPage | Waiting:
         """Returns a memory snapshot. Raises UnknownSpan, UnknownDevice, SpanFailed."""
         folders = []
-        for id in filter(None, (asked.id, asked.since)):
-            found = self.directory.find_snapshot(id)
-            if found is None:
+        for id in filter(None, (request.id, request.since)):
+            snapshot = self.directory.find_snapshot(id)
+            if snapshot is None:
                 raise UnknownSpan(id)
-            folder = self.reader.snapshot(found, work=work)
+            folder = self.reader.snapshot(snapshot, work=work)
             if isinstance(folder, Waiting):
                 return folder
             folders.append(folder)
         try:
-            return snapshot_page(folders[0], asked, *folders[1:])
+            return snapshot_page(folders[0], request, *folders[1:])
         except IndexError:
-            raise UnknownDevice(asked.device) from None
+            raise UnknownDevice(request.device) from None
 
     def flame(self, id: str, by: str, where: str, *, work: bool) -> FlamePage | Waiting:
         """Returns the call paths of a span. Raises UnknownSpan, UnknownEvent (no such tree), SpanFailed."""
@@ -305,9 +313,9 @@ class Store:
             raise UnknownEvent(number)
         return detail
 
-    def search(self, id: str, wanted: Search, *, work: bool) -> SearchPage | Waiting:
+    def search(self, id: str, search: Search, *, work: bool) -> SearchPage | Waiting:
         """Returns the events of a span whose name holds some words. Raises UnknownSpan, SpanFailed."""
-        return self._of_events(id, lambda events: search_page(events, wanted), work)
+        return self._of_events(id, lambda events: search_page(events, search), work)
 
     def step_slice(self, id: str, steps: tuple[int, int], *, work: bool) -> StepSlice | Waiting:
         """Returns the steps from the first to the last as a trace of their own. Raises UnknownSpan, SpanFailed."""
@@ -338,7 +346,9 @@ class Store:
 
     def _page(self, span: ServedSpan, view: str) -> SpanPage:
         family = self.directory.family(span)
-        neighbours = ((each.found, trends) for each in near(span, family) if (trends := self.kept.trends(each)))
+        neighbours = (
+            (each.found, trends) for each in neighbours_of(span, family) if (trends := self.kept.trends(each))
+        )
         return span_page(span, self.kept.judgement(span), view, len(family), neighbours)
 
 

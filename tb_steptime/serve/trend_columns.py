@@ -41,7 +41,7 @@ class TrendColumns:
     strips: list[NDArray[np.int16]]
 
     @classmethod
-    def of(cls, result: TrendsResult) -> TrendColumns:
+    def from_result(cls, result: TrendsResult) -> TrendColumns:
         series, bins = result.series, result.time_bins
         return cls(
             origin_ns=result.origin_ns,
@@ -64,11 +64,11 @@ class TrendColumns:
     def result(self, metrics: Collection[str] = (), *, strips: bool = True, others: bool = False) -> TrendsResult:
         """Restores the trends. metrics: whose series are included; empty: all. strips: whether to include the time
         bins. others: whether to include the other series, without their steps."""
-        wanted = [not metrics or head.metric in metrics for head in self.heads]
+        included = [not metrics or head.metric in metrics for head in self.heads]
         return TrendsResult(
             origin_ns=self.origin_ns,
             steps=self.steps,
-            series=[self._series(at, whole) for at, whole in enumerate(wanted) if whole or others],
+            series=[self._series(at, whole) for at, whole in enumerate(included) if whole or others],
             time_bins=[self._bins(at) for at in range(len(self.strips))] if strips else [],
             slow_steps=self.slow_steps,
         )

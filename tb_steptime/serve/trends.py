@@ -58,43 +58,43 @@ class _Row(NamedTuple):
 class TrendsPages:
     """All methods may be called from any thread."""
 
-    kept: CachedResults
-    _said: LruCache[_TrendsTexts] = field(default_factory=lambda: LruCache(CACHED_TEXTS))
+    cached: CachedResults
+    _texts: LruCache[_TrendsTexts] = field(default_factory=lambda: LruCache(CACHED_TEXTS))
 
-    def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], asked: TrendsRequest) -> TrendsPage:
+    def page(self, spans: Sequence[ServedSpan], places: Mapping[str, QueuePlace], request: TrendsRequest) -> TrendsPage:
         """places: the places in the queue, by span id."""
         shown = _newest(spans)
-        rows = [_Row(span, self.kept.trends(span)) for span in shown]
-        said = self._said.get(_key(rows, asked.focus), None, lambda: _say(rows, asked.focus))
-        striped = _longest(rows, asked)
+        rows = [_Row(span, self.cached.trends(span)) for span in shown]
+        texts = self._texts.get(_key(rows, request.focus), None, lambda: _trends_texts(rows, request.focus))
+        striped = _longest(rows, request)
         spans_shown = [
-            _trend_span(row, places, row.columns.result(asked.metrics, strips=row.span.found.id in striped))
+            _trend_span(row, places, row.columns.result(request.metrics, strips=row.span.found.id in striped))
             if row.columns
             else _trend_span(row, places, None)
             for row in rows
         ]
-        return TrendsPage(said.headline, spans_shown, said.titles, said.changes, len(spans) - len(shown))
+        return TrendsPage(texts.headline, spans_shown, texts.titles, texts.changes, len(spans) - len(shown))
 
     def series(self, spans: Sequence[ServedSpan], metric: str) -> TrendSeries:
         """One metric of the same spans as `page` has, as far as they are read."""
-        columns = ((span.found.id, self.kept.trends(span)) for span in _newest(spans))
-        found = {id: series for id, each in columns if each and (series := each.series_of(metric))}
+        columns = ((span.found.id, self.cached.trends(span)) for span in _newest(spans))
+        by_span = {id: series for id, each in columns if each and (series := each.series_of(metric))}
         return TrendSeries(
             metric=metric,
-            spans=list(found),
-            values=[series.value for series in found.values()],
-            steps=[series.steps for series in found.values()],
-            reasons={id: series.reason for id, series in found.items() if series.reason},
+            spans=list(by_span),
+            values=[series.value for series in by_span.values()],
+            steps=[series.steps for series in by_span.values()],
+            reasons={id: series.reason for id, series in by_span.items() if series.reason},
         )
 
 
 def _key(rows: Sequence[_Row], focus: str | None) -> bytes:
     """Returns what stays the same while the spans and their measurements do."""
-    found = [(row.span.found.id, row.span.found.number, row.span.found.stamp, row.columns is None) for row in rows]
-    return hashlib.blake2b(repr((focus, found)).encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    identities = [(row.span.found.id, row.span.found.number, row.span.found.stamp, row.columns is None) for row in rows]
+    return hashlib.blake2b(repr((focus, identities)).encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-def _say(rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
+def _trends_texts(rows: Sequence[_Row], focus: str | None) -> _TrendsTexts:
     read = [(row.span, row.columns.result(WATCHED, strips=False, others=True)) for row in rows if row.columns]
     found = ((span.found, result) for span, result in read)
     headline, titles = judge_trends([(each.run, each.worker, each.number, result) for each, result in found], focus)
@@ -134,12 +134,12 @@ def _newest(spans: Sequence[ServedSpan]) -> Sequence[ServedSpan]:
     return [span for span in spans if span.found.mtime_ns >= since][-MAX_SPANS:]
 
 
-def _longest(rows: Sequence[_Row], asked: TrendsRequest) -> set[str]:
+def _longest(rows: Sequence[_Row], request: TrendsRequest) -> set[str]:
     """Ids of the spans whose strips are wanted: of the run in focus first, those with the longest mean step first."""
     spans = [row.span for row in rows if row.columns]
-    focus = asked.focus if asked.focus or not spans else spans[-1].found.run
-    if asked.strips is not None:
-        spans = sorted(spans, key=lambda span: (span.found.run != focus, -_mean_step_ns(span)))[: asked.strips]
+    focus = request.focus if request.focus or not spans else spans[-1].found.run
+    if request.strips is not None:
+        spans = sorted(spans, key=lambda span: (span.found.run != focus, -_mean_step_ns(span)))[: request.strips]
     return {span.found.id for span in spans}
 
 

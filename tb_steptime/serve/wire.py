@@ -305,8 +305,8 @@ def encode(answer: Any) -> bytes:
     return msgspec.json.encode(answer)
 
 
-def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
-    """Returns the whole of `frontend/src/api.gen.ts`; depends only on the types. held: types in files, not in
+def typescript(file_types: Iterable[type[msgspec.Struct]]) -> str:
+    """Returns the whole of `frontend/src/api.gen.ts`; depends only on the types. file_types: types in files, not in
     answers."""
     results = "".join(f"  {view}: {result.__name__};\n" for view, result in RESULTS.items())
     return "\n".join(
@@ -319,7 +319,7 @@ def typescript(held: Iterable[type[msgspec.Struct]]) -> str:
             f"/** The type of SpanPage.result, by view. */\nexport interface ResultOf {{\n{results}}}\n",
             "/** A SpanPage whose view is known. */\n"
             'export type PageOf<V extends ViewId> = Omit<SpanPage, "result"> & { result: ResultOf[V] };\n',
-            interfaces([*_ANSWERS, *held, *RESULTS.values()], derived_schemas(TABLES)),
+            interfaces([*_ANSWERS, *file_types, *RESULTS.values()], derived_schemas(TABLES)),
         ]
     )
 
@@ -383,7 +383,7 @@ def _declaration(name: str, schema: Schema) -> str:
     comment = doc_comment(schema.get("description", ""))
     if "enum" in schema:
         return comment + string_union(name, schema["enum"])
-    fields = "".join(f"  {field}: {_type(of)};\n" for field, of in schema["properties"].items())
+    fields = "".join(f"  {field}: {_type(field_schema)};\n" for field, field_schema in schema["properties"].items())
     return f"{comment}export interface {name} {{\n{fields}}}\n"
 
 

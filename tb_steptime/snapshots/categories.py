@@ -53,45 +53,47 @@ _FRAMES = (
 _ENGINE = "torch::autograd::Engine::"
 
 
-def by_category(places: UInt8, made: Allocations, after: int) -> list[CategoryBytes]:
+def by_category(places: UInt8, allocations: Allocations, after: int) -> list[CategoryBytes]:
     """Returns bytes by category of what is alive after this many entries: parts that sum to all of it, in the order of
     `CATEGORIES`. places: as by `categories`, of all allocations."""
-    alive = made.alive_after(after)
-    known = alive & (places != _PLACE["before_recording"])
-    return parts_of(places[known], made.size[known], int(made.size[alive].sum())) or []
+    alive = allocations.alive_after(after)
+    recorded = alive & (places != _PLACE["before_recording"])
+    return parts_of(places[recorded], allocations.size[recorded], int(allocations.size[alive].sum())) or []
 
 
-def categories(snapshot: Snapshot, of: Usage, made: Allocations) -> UInt8:
+def categories(snapshot: Snapshot, usage: Usage, allocations: Allocations) -> UInt8:
     """Returns for each allocation the place in `CATEGORIES`. Looks at every stack of the device, so that a caller who
     asks for several moments keeps the result."""
-    entries, code = of.entries, _Codes(snapshot)
-    born, never = code.of(made.stack), made.end >= len(entries)
-    freed = code.of(np.append(entries.stack, np.int32(-1))[np.minimum(made.end, len(entries))])
-    marks = _marks(of, code)
-    passed = np.searchsorted(marks, made.begin, side="right") < np.searchsorted(marks, made.end, side="left")
+    entries, code = usage.entries, _Codes(snapshot)
+    allocating, is_never_freed = code.of_stacks(allocations.stack), allocations.end >= len(entries)
+    freeing = code.of_stacks(np.append(entries.stack, np.int32(-1))[np.minimum(allocations.end, len(entries))])
+    marks = _marks(usage, code)
+    passed = np.searchsorted(marks, allocations.begin, side="right") < np.searchsorted(
+        marks, allocations.end, side="left"
+    )
     trains = len(marks) > 0
-    forward = is_in(born, (_Code.FORWARD, _Code.OTHER))
-    result = np.full(len(made.size), _PLACE["unknown"], np.uint8)
+    forward = is_in(allocating, (_Code.FORWARD, _Code.OTHER))
+    result = np.full(len(allocations.size), _PLACE["unknown"], np.uint8)
 
     def set_to(category: CategoryId, where: Bool) -> None:
         result[where] = _PLACE[category]
 
-    set_to("temporary", forward & is_in(freed, (_Code.FORWARD, _Code.OTHER)) & ~passed)
-    set_to("activations", forward & (freed == _Code.BACKWARD))
-    set_to("activations", (born == _Code.FORWARD) & never & ~passed & trains)
-    set_to("gradients", (born == _Code.BACKWARD) & (freed != _Code.BACKWARD))
-    set_to("temporary", (born == _Code.BACKWARD) & (freed == _Code.BACKWARD))
-    set_to("optimizer_state", (born == _Code.OPTIMIZER) & never)
-    set_to("temporary", (born == _Code.OPTIMIZER) & ~never)
-    set_to("parameters", (born == _Code.PARAMETERS) & (never | (freed == _Code.PARAMETERS)))
-    set_to("before_recording", born == _Code.NOT_RECORDED)
+    set_to("temporary", forward & is_in(freeing, (_Code.FORWARD, _Code.OTHER)) & ~passed)
+    set_to("activations", forward & (freeing == _Code.BACKWARD))
+    set_to("activations", (allocating == _Code.FORWARD) & is_never_freed & ~passed & trains)
+    set_to("gradients", (allocating == _Code.BACKWARD) & (freeing != _Code.BACKWARD))
+    set_to("temporary", (allocating == _Code.BACKWARD) & (freeing == _Code.BACKWARD))
+    set_to("optimizer_state", (allocating == _Code.OPTIMIZER) & is_never_freed)
+    set_to("temporary", (allocating == _Code.OPTIMIZER) & ~is_never_freed)
+    set_to("parameters", (allocating == _Code.PARAMETERS) & (is_never_freed | (freeing == _Code.PARAMETERS)))
+    set_to("before_recording", allocating == _Code.NOT_RECORDED)
     return result
 
 
-def _marks(of: Usage, code: _Codes) -> Int64:
+def _marks(usage: Usage, code: _Codes) -> Int64:
     """Returns the entries that show a backward pass or an optimizer: allocations in them."""
-    made = np.flatnonzero(of.entries.action == Action.ALLOC)
-    return made[is_in(code.of(of.entries.stack[made]), (_Code.BACKWARD, _Code.OPTIMIZER))]
+    allocating = np.flatnonzero(usage.entries.action == Action.ALLOC)
+    return allocating[is_in(code.of_stacks(usage.entries.stack[allocating]), (_Code.BACKWARD, _Code.OPTIMIZER))]
 
 
 class _Codes:
@@ -101,12 +103,12 @@ class _Codes:
         self._snapshot = snapshot
         self._known: dict[int, _Code] = {-1: _Code.NOT_RECORDED}
 
-    def of(self, stacks: Int32) -> UInt8:
+    def of_stacks(self, stacks: Int32) -> UInt8:
         distinct, which = np.unique(stacks, return_inverse=True)
-        codes: UInt8 = np.array([self._of(stack) for stack in distinct.tolist()], np.uint8)[which]
+        codes: UInt8 = np.array([self._of_stack(stack) for stack in distinct.tolist()], np.uint8)[which]
         return codes
 
-    def _of(self, stack: int) -> _Code:
+    def _of_stack(self, stack: int) -> _Code:
         if stack not in self._known:
             self._known[stack] = self._look(stack)
         return self._known[stack]

@@ -66,9 +66,9 @@ class Lines:
         frame = self.frame(stack)
         return None if frame is None else line_of(frame)
 
-    def groups(self, made: Allocations) -> dict[LineKey, Int64]:
+    def groups(self, rows: Allocations) -> dict[LineKey, Int64]:
         """The numbers of each line's allocations."""
-        stacks, which = np.unique(made.stack, return_inverse=True)
+        stacks, which = np.unique(rows.stack, return_inverse=True)
         keys = [self._key(stack) for stack in stacks.tolist()]
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
         line = np.array([numbers[key] for key in keys], np.int64)[which]
@@ -84,10 +84,10 @@ def native_path(frames: list[Frame]) -> list[Frame]:
     """The C++ frames that are useful to a reader, in order: nodes of the backward pass and ops, without repeats. If
     there are none, the outermost frame."""
     named = dict.fromkeys(
-        Frame("", 0, name.format(found[1]))
+        Frame("", 0, name.format(match[1]))
         for frame in frames
         for pattern, name in ((_NODE, "{}"), (_OP, "aten::{}"))
-        if (found := pattern.search(frame.function))
+        if (match := pattern.search(frame.function))
     )
     return list(named) or frames[-1:]
 
@@ -112,26 +112,26 @@ def is_python(frame: Frame) -> bool:
     return frame.file.endswith(".py")
 
 
-def by_line(made: Allocations, of: Usage, lines: Lines) -> list[LineRow]:
+def by_line(blocks: Allocations, use: Usage, lines: Lines) -> list[LineRow]:
     """Lines with the most memory at the peak first, then those with the most at the end."""
     rows = []
-    peak, end = made.alive_after(of.peak), made.alive_after(len(of.entries))
-    own, freed = made.begin >= 0, (made.begin >= 0) & (made.end < len(of.entries))
-    for key, mine in lines.groups(made).items():
-        lived = mine[freed[mine]]
-        born, gone = of.entries.time_us[made.begin[lived]], of.entries.time_us[made.end[lived]]
-        timed = len(lived) > 0 and bool((born >= 0).all())
+    peak, end = blocks.alive_after(use.peak), blocks.alive_after(len(use.entries))
+    own, freed = blocks.begin >= 0, (blocks.begin >= 0) & (blocks.end < len(use.entries))
+    for key, of_line in lines.groups(blocks).items():
+        lived = of_line[freed[of_line]]
+        start_us, end_us = use.entries.time_us[blocks.begin[lived]], use.entries.time_us[blocks.end[lived]]
+        timed = len(lived) > 0 and bool((start_us >= 0).all())
         line, function = key or (None, None)
         rows.append(
             LineRow(
                 line,
                 function,
-                bytes=int(made.size[mine[peak[mine]]].sum()),
-                count=int(np.count_nonzero(peak[mine])),
-                end_bytes=int(made.size[mine[end[mine]]].sum()),
-                made_bytes=int(made.size[mine[own[mine]]].sum()),
-                made_count=int(np.count_nonzero(own[mine])),
-                lifetime_us=round(float((gone - born).mean())) if timed else None,
+                bytes=int(blocks.size[of_line[peak[of_line]]].sum()),
+                count=int(np.count_nonzero(peak[of_line])),
+                end_bytes=int(blocks.size[of_line[end[of_line]]].sum()),
+                made_bytes=int(blocks.size[of_line[own[of_line]]].sum()),
+                made_count=int(np.count_nonzero(own[of_line])),
+                lifetime_us=round(float((end_us - start_us).mean())) if timed else None,
             )
         )
     return sorted(rows, key=lambda row: (-row.bytes, -row.end_bytes, -row.made_bytes))[:MOST_LINES]
@@ -170,7 +170,9 @@ def growth(before: Snapshot, after: Snapshot) -> list[DeviceGrowth]:
 
 
 def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
-    (used_then, reserved_then, then), (used_now, reserved_now, now) = (_held(each, device) for each in (before, after))
+    (used_then, reserved_then, then), (used_now, reserved_now, now) = (
+        _at_end(each, device) for each in (before, after)
+    )
     rows = [
         LineGrowth(*(key or (None, None)), *(value for pair in zip(*both, strict=True) for value in pair))
         for key in {**then, **now}
@@ -180,13 +182,13 @@ def _device(before: Snapshot, after: Snapshot, device: int) -> DeviceGrowth:
     return DeviceGrowth(device, used_now - used_then, reserved_now - reserved_then, rows[:MOST_GROWN])
 
 
-def _held(snapshot: Snapshot, device: int) -> tuple[int, int, dict[LineKey, tuple[int, int]]]:
+def _at_end(snapshot: Snapshot, device: int) -> tuple[int, int, dict[LineKey, tuple[int, int]]]:
     """Bytes in use and reserved at the end; bytes and number of allocations of each line."""
-    of = usage(snapshot, device)
-    made = allocations(snapshot, of, device)
-    alive = made.where(made.alive_after(len(of.entries)))
-    held = {key: (int(alive.size[rows].sum()), len(rows)) for key, rows in Lines(snapshot).groups(alive).items()}
-    return int(of.in_use[-1]), int(of.reserved[-1]), held
+    device_usage = usage(snapshot, device)
+    device_allocations = allocations(snapshot, device_usage, device)
+    alive = device_allocations.where(device_allocations.alive_after(len(device_usage.entries)))
+    by_line_key = {key: (int(alive.size[rows].sum()), len(rows)) for key, rows in Lines(snapshot).groups(alive).items()}
+    return int(device_usage.in_use[-1]), int(device_usage.reserved[-1]), by_line_key
 
 
 #: A node with less than 1/SMALLEST of the whole is merged with similar ones.
@@ -282,13 +284,13 @@ def strips(snapshot: Snapshot, device: int) -> tuple[list[Strip], int]:
     used = blocks.state != State.FREE
     in_use = np.bincount(blocks.segment[used], blocks.size[used], minlength=len(segments)).astype(np.int64)
     free = np.bincount(blocks.segment[~used], blocks.size[~used], minlength=len(segments)).astype(np.int64)
-    kept = np.where(in_use > 0, free, 0)
-    mine = np.flatnonzero(segments.device == device)
-    mine = mine[np.lexsort((-segments.size[mine], -kept[mine]))]
+    kept_bytes = np.where(in_use > 0, free, 0)
+    on_device = np.flatnonzero(segments.device == device)
+    on_device = on_device[np.lexsort((-segments.size[on_device], -kept_bytes[on_device]))]
     lines = Lines(snapshot)
-    first = mine[:MOST_STRIPS].tolist()
-    shown = [_strip(snapshot, each, int(kept[each]), int(in_use[each]), lines) for each in first]
-    return shown, len(mine) - len(shown)
+    first = on_device[:MOST_STRIPS].tolist()
+    shown = [_strip(snapshot, each, int(kept_bytes[each]), int(in_use[each]), lines) for each in first]
+    return shown, len(on_device) - len(shown)
 
 
 def _strip(snapshot: Snapshot, segment: int, free: int, in_use: int, lines: Lines) -> Strip:

@@ -76,9 +76,9 @@ class Entries:
     def __len__(self) -> int:
         return len(self.action)
 
-    def where(self, kept: Bool | Int64) -> Entries:
+    def where(self, selected: Bool | Int64) -> Entries:
         """Only the rows chosen by a mask or by row numbers, in their order."""
-        return Entries(*(getattr(self, column.name)[kept] for column in fields(self)))
+        return Entries(*(getattr(self, column.name)[selected] for column in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +178,8 @@ def usage(snapshot: Snapshot, device: int) -> Usage:
 def _backwards(entries: Entries, signs: dict[Action, int], at_end: int) -> Int64:
     """Usage before the first entry and after each one. at_end: usage after the last entry."""
     sign = np.zeros(len(Action), np.int64)
-    for action, by in signs.items():
-        sign[action] = by
+    for action, step in signs.items():
+        sign[action] = step
     change = sign[entries.action] * entries.size
     after: Int64 = at_end - (change.sum() - np.append(0, np.cumsum(change)))
     return after
@@ -205,28 +205,28 @@ class Allocations:
         alive: Bool = (self.begin < entries) & (self.end >= entries)
         return alive
 
-    def where(self, kept: Bool) -> Allocations:
+    def where(self, selected: Bool) -> Allocations:
         """Only the chosen allocations."""
-        return Allocations(self.begin[kept], self.end[kept], self.size[kept], self.stack[kept])
+        return Allocations(self.begin[selected], self.end[selected], self.size[selected], self.stack[selected])
 
 
-def allocations(snapshot: Snapshot, of: Usage, device: int) -> Allocations:
+def allocations(snapshot: Snapshot, device_usage: Usage, device: int) -> Allocations:
     """Pairs of an allocation and the end of its block, which has the same address. An allocation that lacks one of the
     two began before the oldest entry, or is alive at the end. If its end is missing, it lasts until its address is used
     again."""
-    entries = of.entries
+    entries = device_usage.entries
     rows = np.flatnonzero(is_in(entries.action, (Action.ALLOC, Action.FREE_COMPLETED)))
     rows = rows[np.lexsort((rows, entries.address[rows]))]
-    made = entries.action[rows] == Action.ALLOC
-    same = np.append(entries.address[rows][1:] == entries.address[rows][:-1], False) if len(rows) else made
-    ended, last = made & same, made & ~same
-    follows = np.append(False, ended[:-1]) if len(rows) else made
-    unmade = ~made & ~follows
+    allocates = entries.action[rows] == Action.ALLOC
+    same = np.append(entries.address[rows][1:] == entries.address[rows][:-1], False) if len(rows) else allocates
+    ended, last = allocates & same, allocates & ~same
+    follows = np.append(False, ended[:-1]) if len(rows) else allocates
+    unmade = ~allocates & ~follows
     begin = np.concatenate((rows[ended], rows[last], np.full(int(unmade.sum()), -1)))
     end = np.concatenate((rows[np.flatnonzero(ended) + 1], np.full(int(last.sum()), len(entries)), rows[unmade]))
     size = entries.size[np.concatenate((rows[ended], rows[last], rows[unmade]))]
     stack = np.concatenate((entries.stack[rows[ended]], entries.stack[rows[last]], np.full(int(unmade.sum()), -1)))
-    older = _made_before(snapshot, device, entries.address[rows[last]])
+    older = _allocated_before(snapshot, device, entries.address[rows[last]])
     blocks = snapshot.blocks
     return Allocations(
         np.concatenate((begin, np.full(len(older), -1))).astype(np.int64),
@@ -236,10 +236,10 @@ def allocations(snapshot: Snapshot, of: Usage, device: int) -> Allocations:
     )
 
 
-def _made_before(snapshot: Snapshot, device: int, made: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Int64:
+def _allocated_before(snapshot: Snapshot, device: int, addresses: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Int64:
     """Rows of blocks in use that were not allocated by any entry."""
     blocks = snapshot.blocks
     if not len(blocks):
         return np.empty(0, np.int64)
     active = (snapshot.segments.device[blocks.segment] == device) & (blocks.state != State.FREE)
-    return np.flatnonzero(active & ~np.isin(blocks.address, made))
+    return np.flatnonzero(active & ~np.isin(blocks.address, addresses))

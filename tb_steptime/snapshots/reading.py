@@ -63,11 +63,11 @@ def read_snapshot(path: str | AnyPath) -> Snapshot:
     """The columns of a snapshot. Raises TraceError if the file cannot be read, or is not a snapshot."""
     path = any_path(path)
     with _opened(path) as data:
-        taken = _SnapshotRows()
-        top = read_plain(data, path, taken.take)
+        rows = _SnapshotRows()
+        top = read_plain(data, path, rows.take)
         if type(top) is not Record or not {"segments", "device_traces"} <= top.keys():
             raise TraceError(_NO_SNAPSHOT, path, _HINT)
-        return taken.snapshot(top, path, len(data))
+        return rows.snapshot(top, path, len(data))
 
 
 def looks_like_snapshot(path: AnyPath) -> bool:
@@ -212,14 +212,14 @@ class _SnapshotRows:
         )
         self.lost["actions"] += int(np.count_nonzero(entries.action == Action.OTHER))
         order = np.lexsort((entries.time_us, entries.device))
-        kept = order[device[order] >= 0]
+        on_device = order[device[order] >= 0]
         segments, blocks = self._on_devices(len(_rows(top["segments"], _SEGMENT)))
         settings = top.get("allocator_settings")
         expandable = settings.get("expandable_segments") if isinstance(settings, dict) else None
         return Snapshot(
             path=str(path),
             file_bytes=size,
-            entries=entries.where(kept),
+            entries=entries.where(on_device),
             segments=segments,
             blocks=blocks,
             stacks=list(self.stacks),

@@ -120,30 +120,32 @@ def summarize_snapshot(snapshot: Snapshot, since: Snapshot | None = None) -> Sna
 
 
 def _device(snapshot: Snapshot, device: int, lines: Lines) -> DeviceSnapshot:
-    of = usage(snapshot, device)
-    made, free = allocations(snapshot, of, device), _free(snapshot, device)
-    times = of.entries.time_us
+    device_usage = usage(snapshot, device)
+    device_allocations, free = allocations(snapshot, device_usage, device), _free(snapshot, device)
+    times = device_usage.entries.time_us
     timed = bool(len(times)) and int(times[0]) >= 0
     return DeviceSnapshot(
         device=device,
-        entries=len(of.entries),
+        entries=len(device_usage.entries),
         first_us=int(times[0]) if timed else None,
         last_us=int(times[-1]) if timed else None,
-        peak_in_use_bytes=int(of.in_use.max()),
-        peak_reserved_bytes=int(of.reserved.max()),
-        peak_us=int(of.time_us[of.peak]) if timed else None,
-        in_use_bytes=int(of.in_use[-1]),
-        reserved_bytes=int(of.reserved[-1]),
+        peak_in_use_bytes=int(device_usage.in_use.max()),
+        peak_reserved_bytes=int(device_usage.reserved.max()),
+        peak_us=int(device_usage.time_us[device_usage.peak]) if timed else None,
+        in_use_bytes=int(device_usage.in_use[-1]),
+        reserved_bytes=int(device_usage.reserved[-1]),
         releasable_bytes=free.releasable,
         kept_bytes=int(free.kept.sum()),
         kept_pieces=len(free.kept),
         kept_largest_bytes=int(free.kept.max(initial=0)),
         rounding_bytes=free.rounding,
-        peak_by_line=by_line(made, of, lines),
+        peak_by_line=by_line(device_allocations, device_usage, lines),
         fragmented=_fragmented(snapshot, device, lines),
-        out_of_memory=_out_of_memory(snapshot, of, free, lines),
-        curve=_curve(of),
-        peak_by_category=by_category(categories(snapshot, of, made), made, of.peak),
+        out_of_memory=_out_of_memory(snapshot, device_usage, free, lines),
+        curve=_curve(device_usage),
+        peak_by_category=by_category(
+            categories(snapshot, device_usage, device_allocations), device_allocations, device_usage.peak
+        ),
     )
 
 
@@ -158,15 +160,15 @@ class _Free(msgspec.Struct, frozen=True):
 
 def _free(snapshot: Snapshot, device: int) -> _Free:
     blocks, segments = snapshot.blocks, snapshot.segments
-    here = segments.device == device
+    on_device = segments.device == device
     if not len(blocks):
-        return _Free(int(segments.size[here].sum()), np.empty(0, np.int64), 0)
+        return _Free(int(segments.size[on_device].sum()), np.empty(0, np.int64), 0)
     used = blocks.state != State.FREE
     in_use = np.bincount(blocks.segment[used], minlength=len(segments)) > 0
-    mine = here[blocks.segment]
-    kept = blocks.size[mine & ~used & in_use[blocks.segment]]
-    rounding = int((blocks.size - blocks.requested)[mine & used].sum())
-    return _Free(int(segments.size[here & ~in_use].sum()), kept, rounding)
+    block_on_device = on_device[blocks.segment]
+    kept_sizes = blocks.size[block_on_device & ~used & in_use[blocks.segment]]
+    rounding = int((blocks.size - blocks.requested)[block_on_device & used].sum())
+    return _Free(int(segments.size[on_device & ~in_use].sum()), kept_sizes, rounding)
 
 
 def _fragmented(snapshot: Snapshot, device: int, lines: Lines) -> list[SegmentRow]:
@@ -179,8 +181,8 @@ def _fragmented(snapshot: Snapshot, device: int, lines: Lines) -> list[SegmentRo
     rows = []
     for segment in candidates[np.argsort(-free[candidates], kind="stable")][:MOST_SEGMENTS].tolist():
         inside = np.flatnonzero(blocks.segment == segment)
-        pieces, taken = inside[~used[inside]], inside[used[inside]]
-        largest = int(taken[blocks.size[taken].argmax()])
+        pieces, in_use = inside[~used[inside]], inside[used[inside]]
+        largest = int(in_use[blocks.size[in_use].argmax()])
         rows.append(
             SegmentRow(
                 address=f"{int(segments.address[segment]):x}",
@@ -188,31 +190,31 @@ def _fragmented(snapshot: Snapshot, device: int, lines: Lines) -> list[SegmentRo
                 free_bytes=int(free[segment]),
                 pieces=len(pieces),
                 largest_bytes=int(blocks.size[pieces].max()),
-                blocks_in_use=len(taken),
+                blocks_in_use=len(in_use),
                 kept_by=lines.line(int(blocks.stack[largest])),
             )
         )
     return rows
 
 
-def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: Lines) -> list[OutOfMemory]:
-    entries = of.entries
+def _out_of_memory(snapshot: Snapshot, device_usage: Usage, free: _Free, lines: Lines) -> list[OutOfMemory]:
+    entries = device_usage.entries
     changes = np.flatnonzero(entries.action < Action.SNAPSHOT)
-    found = []
+    failures = []
     for row in np.flatnonzero(entries.action == Action.OOM).tolist():
         shown = not len(changes) or int(changes[-1]) < row
-        asked, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
+        requested, device_free, time = int(entries.size[row]), int(entries.address[row]), int(entries.time_us[row])
         free_bytes = free.releasable + int(free.kept.sum())
         in_pages = free.releasable + int((free.kept // PAGE).sum()) * PAGE
         # if the GPU had room, a limit of the process was reached, and that room was not available
-        fits = asked <= in_pages + (0 if device_free >= asked else device_free)
-        found.append(
+        fits = requested <= in_pages + (0 if device_free >= requested else device_free)
+        failures.append(
             OutOfMemory(
                 time_us=time if time >= 0 else None,
-                asked_bytes=asked,
+                asked_bytes=requested,
                 device_free_bytes=device_free,
-                in_use_bytes=int(of.in_use[row + 1]),
-                reserved_bytes=int(of.reserved[row + 1]),
+                in_use_bytes=int(device_usage.in_use[row + 1]),
+                reserved_bytes=int(device_usage.reserved[row + 1]),
                 free_bytes=free_bytes if shown else None,
                 pieces=len(free.kept) if shown else None,
                 largest_bytes=int(free.kept.max(initial=0)) if shown else None,
@@ -222,13 +224,13 @@ def _out_of_memory(snapshot: Snapshot, of: Usage, free: _Free, lines: Lines) -> 
                 line=lines.line(int(entries.stack[row])),
             )
         )
-    return found
+    return failures
 
 
-def _curve(of: Usage) -> Curve:
-    edges = distinct(np.linspace(0, len(of.in_use), MOST_POINTS + 1).astype(np.int64))[:-1]
+def _curve(device_usage: Usage) -> Curve:
+    edges = distinct(np.linspace(0, len(device_usage.in_use), MOST_POINTS + 1).astype(np.int64))[:-1]
     return Curve(
-        time_us=(of.time_us[edges] - of.time_us[0]).tolist(),
-        in_use_bytes=np.maximum.reduceat(of.in_use, edges).tolist(),
-        reserved_bytes=np.maximum.reduceat(of.reserved, edges).tolist(),
+        time_us=(device_usage.time_us[edges] - device_usage.time_us[0]).tolist(),
+        in_use_bytes=np.maximum.reduceat(device_usage.in_use, edges).tolist(),
+        reserved_bytes=np.maximum.reduceat(device_usage.reserved, edges).tolist(),
     )

@@ -149,15 +149,15 @@ class Table(msgspec.Struct, Generic[R], frozen=True):
     def values(self, row: R, surface: Surface) -> tuple[Value, ...]:
         return tuple(column.value(row) for column in self.on(surface))
 
-    def some_values(self, known: Mapping[str, Value], surface: Surface) -> tuple[Value, ...]:
+    def some_values(self, values: Mapping[str, Value], surface: Surface) -> tuple[Value, ...]:
         """Returns a row of which only some columns are known, by id, such as the sum of all rows that are not shown."""
-        return tuple(known.get(column.id) for column in self.on(surface))
+        return tuple(values.get(column.id) for column in self.on(surface))
 
 
 def report_of(kind: type[S], row: object, **computed: Any) -> S:
     """Returns a report with the fields of a row that have the same names, and the computed ones."""
-    kept = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in computed}
-    return kind(**kept, **computed)
+    copied = {name: getattr(row, name) for name in kind.__struct_fields__ if name not in computed}
+    return kind(**copied, **computed)
 
 
 def _fields(row: type) -> tuple[str, ...]:
@@ -165,8 +165,8 @@ def _fields(row: type) -> tuple[str, ...]:
 
 
 def _astuple(row: Any) -> tuple[Value, ...]:
-    found: tuple[Value, ...] = msgspec.structs.astuple(row)
-    return found
+    values: tuple[Value, ...] = msgspec.structs.astuple(row)
+    return values
 
 
 Cell = int | float | bool | str | None
@@ -186,14 +186,14 @@ _KINDS: dict[type[types.Type], Kind] = {
 
 def kinds_of(kind: type[msgspec.Struct], leave_out: Collection[str] = ()) -> dict[str, Kind]:
     """Returns the kind of each field of a type; all fields except those in leave_out hold single values."""
-    found = types.type_info(kind)
-    assert isinstance(found, types.StructType)
-    return {field.name: _kind(field.type) for field in found.fields if field.name not in leave_out}
+    info = types.type_info(kind)
+    assert isinstance(info, types.StructType)
+    return {field.name: _kind(field.type) for field in info.fields if field.name not in leave_out}
 
 
-def _kind(of: types.Type) -> Kind:
+def _kind(value_type: types.Type) -> Kind:
     """Returns the kind of a type; for an optional type, that of the value."""
-    nodes = of.types if isinstance(of, types.UnionType) else (of,)
+    nodes = value_type.types if isinstance(value_type, types.UnionType) else (value_type,)
     (node,) = (each for each in nodes if not isinstance(each, types.NoneType))
     return _KINDS[type(node)]
 
@@ -228,8 +228,8 @@ def _walked(value: Any, tables: Mapping[type, Table[Any]]) -> Any:
         changed = {name: each for name, each in walked.items() if each is not fields[name]}
         return msgspec.structs.replace(value, **changed) if changed else value
     if isinstance(value, list):
-        found = [_walked(each, tables) for each in value]
-        return found if any(new is not old for new, old in zip(found, value, strict=True)) else value
+        items = [_walked(each, tables) for each in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
     if isinstance(value, dict):
         by_key = {key: _walked(each, tables) for key, each in value.items()}
         return by_key if any(by_key[key] is not value[key] for key in value) else value

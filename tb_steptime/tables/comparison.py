@@ -190,5 +190,5 @@ def _changes(comparison: Comparison, by: By) -> dict[str, ChangeReport] | None:
     return {row.id: report_of(ChangeReport, row) for row in rows}
 
 
-def _rows(comparison: Comparison, of: TableId) -> list[RowChangeReport]:
-    return [report_of(RowChangeReport, row) for row in table_of(of, comparison.tables).rows]
+def _rows(comparison: Comparison, table: TableId) -> list[RowChangeReport]:
+    return [report_of(RowChangeReport, row) for row in table_of(table, comparison.tables).rows]

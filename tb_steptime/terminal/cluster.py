@@ -106,12 +106,12 @@ def _waited(task: Task, queue: ReadingQueue, ended: SimpleQueue[AnyPath | Proble
                 _say(task, place.progress.read_bytes if place.progress else 0)
 
 
-def _outcome(task: Task, made: AnyPath | Problem) -> Outcome:
-    if isinstance(made, Problem):
-        return Outcome(problem=made)
-    if made == places_for(task.trace)[0]:
-        return Outcome(place=made)
-    return Outcome(content=made.read_bytes())  # no one else can read this worker's cache
+def _outcome(task: Task, result: AnyPath | Problem) -> Outcome:
+    if isinstance(result, Problem):
+        return Outcome(problem=result)
+    if result == places_for(task.trace)[0]:
+        return Outcome(place=result)
+    return Outcome(content=result.read_bytes())  # no one else can read this worker's cache
 
 
 def _say(task: Task, read_bytes: int) -> None:
@@ -193,9 +193,9 @@ class ClusterReaders:
             ) from error
 
     def _say_releases(self) -> None:
-        told: dict[str, Release | BaseException] = self._client.run(release_there, on_error="return")
-        lines, none_works = said_of(told)
-        if told and none_works:
+        releases: dict[str, Release | BaseException] = self._client.run(release_there, on_error="return")
+        lines, none_works = release_warnings(releases)
+        if releases and none_works:
             raise NoClusterError(lines[0])
         for line in lines:
             print(line, file=sys.stderr)
@@ -210,7 +210,7 @@ class ClusterReaders:
         with self._lock:
             self._read.pop(job.id, None)
         error = future.exception()
-        on_end(job, _failure(job, error) if error else _kept(job, future.result()))
+        on_end(job, _failure(job, error) if error else _summary_place(job, future.result()))
 
 
 def _by_name() -> Callable[[bytes], Outcome]:
@@ -220,14 +220,14 @@ def _by_name() -> Callable[[bytes], Outcome]:
     def measure(task: bytes) -> Outcome:
         import importlib
 
-        there = importlib.import_module("tb_steptime.terminal.cluster")
-        outcome: Outcome = there.measure_packed(task)
+        module = importlib.import_module("tb_steptime.terminal.cluster")
+        outcome: Outcome = module.measure_packed(task)
         return outcome
 
     return measure
 
 
-def _kept(job: Job, outcome: Outcome) -> AnyPath | Problem:
+def _summary_place(job: Job, outcome: Outcome) -> AnyPath | Problem:
     """Returns the place of the summary. Writes it first where the worker sent its content."""
     if outcome.problem:
         return outcome.problem
@@ -259,20 +259,20 @@ def release_there() -> Release:
     return Release(__version__, f"{FORMAT} {DEFINITIONS} {user_peaks_digest()}")
 
 
-def said_of(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:
+def release_warnings(workers: Mapping[str, Release | BaseException]) -> tuple[list[str], bool]:
     """Returns lines about workers whose release differs from the one here, and whether no worker can be used."""
-    here = release_there()
+    own = release_there()
     without = [each for each in workers.values() if not isinstance(each, Release)]
-    differing = [each for each in workers.values() if isinstance(each, Release) and each.summaries != here.summaries]
+    differing = [each for each in workers.values() if isinstance(each, Release) and each.summaries != own.summaries]
     lines = []
     if without:
         of_all = f"{len(without)} of {counted(len(workers), 'worker')}"
-        lines.append(f"{of_all} cannot run tb-steptime: pip install 'tb-steptime=={here.version}' there.")
+        lines.append(f"{of_all} cannot run tb-steptime: pip install 'tb-steptime=={own.version}' there.")
     if differing:
         versions = ", ".join(sorted({each.version for each in differing}))
         of_all = f"{len(differing)} of {counted(len(workers), 'worker')}"
         lines.append(
-            f"{of_all} measure with another build of tb-steptime ({versions}; here {here.version}), or with other peak "
+            f"{of_all} measure with another build of tb-steptime ({versions}; here {own.version}), or with other peak "
             "rates: what they write is measured again when it is opened here. Install the same release on all."
         )
     return lines, len(without) == len(workers)

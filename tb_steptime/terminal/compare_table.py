@@ -51,7 +51,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
         aligned(_change_rows(comparison, "part")),
         _titled("Idle time of the GPU", _change_rows(comparison, "reason")),
         _titled("Figures", _figure_rows(comparison)),
-        *(_titled(title, _table_rows(comparison, of)) for of, title in _TABLES),
+        *(_titled(title, _table_rows(comparison, table)) for table, title in _TABLES),
         _titled("Changes that the traces show", [(CHANGE_LABELS[change],) for change in comparison.changes]),
         _titled("What cards promised", _prediction_rows(comparison)),
         [line for text in _residuals(comparison) for line in _wrapped(text, width)],
@@ -62,7 +62,7 @@ def comparison_table(comparison: Comparison, width: int) -> str:
 def gate_line(gate: Gate, result: GateResult) -> str:
     """ "FAILED  step_time>+5%: +7.1 %" """
     word = {True: "passed", False: "FAILED", None: "UNKNOWN"}[result.passed]
-    line = f"{word:<8}{result.run}: {gate.rule}: {_held(gate, result)}"
+    line = f"{word:<8}{result.run}: {gate.rule}: {_measured_value(gate, result)}"
     return "\n".join([line, *_noise(gate, result)]).replace(GAP, " ")
 
 
@@ -81,13 +81,13 @@ def comparison_markdown(comparison: Comparison) -> str:
     folded = [
         _folded("Idle time of the GPU", _change_rows(comparison, "reason")),
         _folded("Figures", _figure_rows(comparison)),
-        *(_folded(f"{title} that changed most", _table_rows(comparison, of)) for of, title in _TABLES),
+        *(_folded(f"{title} that changed most", _table_rows(comparison, table)) for table, title in _TABLES),
         _folded("What cards promised", _prediction_rows(comparison)),
         *_residuals(comparison),
     ]
     if comparison.changes:
-        made = ", ".join(CHANGE_LABELS[change] for change in comparison.changes)
-        folded.insert(0, f"Changed, as the traces show: {made}.")
+        changed = ", ".join(CHANGE_LABELS[change] for change in comparison.changes)
+        folded.insert(0, f"Changed, as the traces show: {changed}.")
     warnings = [f"> {note_line(note)}" for note in warning_texts(comparison)]
     head = f"**{_escaped(plain(comparison_headline(comparison)))}**"
     blocks = [head, "\n>\n".join(warnings), _markdown(_change_rows(comparison, "part")), *folded]
@@ -96,13 +96,15 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 def gates_markdown(gates: Sequence[tuple[Gate, GateResult]]) -> str:
     rows = [("gate", "run", "measured", "")]
-    words = {True: "passed", False: "**failed**", None: "not measurable"}
-    rows += [(f"`{gate.rule}`", result.run, _held(gate, result), words[result.passed]) for gate, result in gates]
+    outcomes = {True: "passed", False: "**failed**", None: "not measurable"}
+    rows += [
+        (f"`{gate.rule}`", result.run, _measured_value(gate, result), outcomes[result.passed]) for gate, result in gates
+    ]
     noisy = [line.removeprefix("!").strip() for gate, result in gates for line in _noise(gate, result)]
     return "\n\n".join([_markdown(rows), *dict.fromkeys(noisy)]).replace(GAP, " ")
 
 
-def _held(gate: Gate, result: GateResult) -> str:
+def _measured_value(gate: Gate, result: GateResult) -> str:
     if result.value is None:
         return "not measurable"
     if gate.of == "relative":
@@ -122,10 +124,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _change_rows(comparison: Comparison, by: By) -> Rows:
     """Returns a head, a row for each part that is long enough, and a row for the whole step."""
-    found = next((each.rows for each in comparison.waterfalls if each.by == by), [])
+    rows_of_waterfall = next((each.rows for each in comparison.waterfalls if each.by == by), [])
     step = comparison.step
     longer = max(step.base_ns, step.candidate_ns)
-    shown = [row for row in found if max(row.base_ns, row.candidate_ns) >= LEAST_FRACTION * longer]
+    shown = [row for row in rows_of_waterfall if max(row.base_ns, row.candidate_ns) >= LEAST_FRACTION * longer]
     if not shown:
         return []
     whole = Contribution("step", step.base_ns, step.candidate_ns, step.low, step.high)
@@ -178,15 +180,15 @@ _TABLES: tuple[tuple[TableId, str], ...] = (
 )
 
 
-def _table_rows(comparison: Comparison, of: TableId) -> Rows:
+def _table_rows(comparison: Comparison, table: TableId) -> Rows:
     """Returns the rows whose change is more than noise, the largest change first."""
-    found = [row for row in table_of(of, comparison.tables).rows if row.status != "alike"]
-    if not found:
+    changed = [row for row in table_of(table, comparison.tables).rows if row.status != "alike"]
+    if not changed:
         return []
     rows = [("", "base", "candidate", "change", "calls", "matched by")]
-    for row in found[:ROWS]:
+    for row in changed[:ROWS]:
         times = duration(row.base_ns), duration(row.candidate_ns), change(row.change_ns)
-        rows.append((_name(row, of), *times, _calls(row), _match(row)))
+        rows.append((_name(row, table), *times, _calls(row), _match(row)))
     return rows
 
 
@@ -200,11 +202,11 @@ def _match(row: RowChange) -> str:
     return row.status if row.status in ("new", "gone") else row.matched_by.replace("_", " ")
 
 
-def _name(row: RowChange, of: TableId) -> str:
+def _name(row: RowChange, table: TableId) -> str:
     names = dict.fromkeys(printable(name) for name in (row.base_short, row.candidate_short) if name)
     most = NAME_LENGTH if len(names) == 1 else NAME_LENGTH // 2
     shown = " -> ".join(shortened(name, most) for name in names)
-    return f"{printable(row.op)}: {shown}" if row.op and of in ("blocking", "copies") else shown
+    return f"{printable(row.op)}: {shown}" if row.op and table in ("blocking", "copies") else shown
 
 
 def _residuals(comparison: Comparison) -> list[str]:
@@ -219,8 +221,8 @@ def _prediction_rows(comparison: Comparison) -> Rows:
         interval = UNKNOWN
         if each.low is not None and each.high is not None:
             interval = f"{change(-each.high)} to {change(-each.low)}"
-        of = "step" if each.of is None else CONTRIBUTION_LABELS[each.of]
-        rows.append((each.insight, change(-each.predicted_ns), change(-each.measured_ns), interval, of))
+        whole = "step" if each.of is None else CONTRIBUTION_LABELS[each.of]
+        rows.append((each.insight, change(-each.predicted_ns), change(-each.measured_ns), interval, whole))
     return rows
 
 

@@ -34,15 +34,15 @@ def compared_sides(
 
     Raises WrongPathsError where a path is not one run, or there are not two.
     """
-    found = [_runs_under(path, paths, problems) for path in paths]
+    runs_by_path = [_runs_under(path, paths, problems) for path in paths]
     if problems:
         return []
-    if len(found) == 1:
-        runs = sorted(found[0], key=lambda run: run.recorded)
+    if len(runs_by_path) == 1:
+        runs = sorted(runs_by_path[0], key=lambda run: run.recorded)
         if len(runs) < 2:
             raise WrongPathsError(f"{paths[0]} holds one run: name a second path to compare it with.")
     else:
-        runs = [_the_one(path, runs) for path, runs in zip(paths, found, strict=True)]
+        runs = [_the_one(path, runs) for path, runs in zip(paths, runs_by_path, strict=True)]
     sides = zip(runs, names_of(runs), strict=True)
     return [
         (run, side)
@@ -62,7 +62,7 @@ def pooled_sides(
 
     Raises WrongPathsError where a side has none.
     """
-    paths, found = [*base, *candidate], []
+    paths, pairs = [*base, *candidate], []
     for number, of_side in enumerate((base, candidate)):
         if not of_side:
             raise WrongPathsError("Name paths before -- and behind it: compare BASE... -- CANDIDATE...")
@@ -74,8 +74,8 @@ def pooled_sides(
         name = side_name(of_side, runs)
         pooled = Side(name, tuple(span for side in sides for span in side.spans), tuple(len(s.spans) for s in sides))
         spans = [span for run in runs for span in run.spans]
-        found.append((replace(runs[0], run=name, spans=spans), pooled))
-    return found
+        pairs.append((replace(runs[0], run=name, spans=spans), pooled))
+    return pairs
 
 
 def side_name(paths: Sequence[AnyPath], runs: Sequence[WorkerOfRun]) -> str:
@@ -94,9 +94,9 @@ def _runs_under(path: AnyPath, paths: Sequence[AnyPath], problems: list[Problem]
     for span in find_spans([path], problems):
         workers[span.run][span.worker].append(replace(span, beside=others))
     return [
-        WorkerOfRun(path, run, worker, sorted(spans, key=lambda span: span.number), len(of_run))
-        for run, of_run in workers.items()
-        for worker, spans in [next(iter(of_run.items()))]
+        WorkerOfRun(path, run, worker, sorted(spans, key=lambda span: span.number), len(run_workers))
+        for run, run_workers in workers.items()
+        for worker, spans in [next(iter(run_workers.items()))]
     ]
 
 
@@ -109,10 +109,10 @@ def _the_one(path: AnyPath, runs: list[WorkerOfRun]) -> WorkerOfRun:
 
 def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice, *, is_base: bool) -> Side | None:
     """Returns None where no span can be read. Gains of cards are computed only for the base."""
-    lacking: list[Problem] = []
-    spans = list(_measured(run.spans, problems, lacking, choice))
+    without_steps: list[Problem] = []
+    spans = list(_measured(run.spans, problems, without_steps, choice))
     if not spans:
-        problems += lacking[:1]
+        problems += without_steps[:1]
         return None
     try:
         return compared_side(name, spans, with_gains=is_base)
@@ -122,18 +122,18 @@ def _side(name: str, run: WorkerOfRun, problems: list[Problem], choice: _Choice,
 
 
 def _measured(
-    found: Sequence[FoundSpan], problems: list[Problem], lacking: list[Problem], choice: _Choice
+    spans: Sequence[FoundSpan], problems: list[Problem], without_steps: list[Problem], choice: _Choice
 ) -> Iterator[MeasuredSpan]:
-    """Measures the spans that have the wanted steps. Spans that lack them are added to `lacking`, which is reported
-    only if no span has them."""
+    """Measures the spans that have the wanted steps. Spans that lack them are added to `without_steps`, which is
+    reported only if no span has them."""
 
     def read(span: FoundSpan, on_progress: Callable[[ReadProgress], None]) -> MeasuredSpan | None:
         try:
             return measured_span(span, on_progress)
         except NoSuchStepsError as error:
-            lacking.append(Problem(error.problem, span.path, error.hint))
+            without_steps.append(Problem(error.problem, span.path, error.hint))
             return None
 
-    for _, measured in read_found(found, problems, read, *choice):
+    for _, measured in read_found(spans, problems, read, *choice):
         if measured is not None:
             yield measured

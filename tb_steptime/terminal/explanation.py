@@ -58,8 +58,8 @@ def evidence_events(trace: Trace, device: int | None, start_ns: int, end_ns: int
     before = ended[np.argsort(trace.events.ends(ended), kind="stable")][-1:]
     after = activity[trace.events.start_ns[activity] >= end_ns][:1]
     inside = _of_host(trace, _launching_thread(trace, after), start_ns, end_ns)
-    found: list[tuple[_Place, Int64]] = [("before", before), ("in", inside), ("after", after)]
-    return [_event(trace, row, place, start_ns, end_ns) for place, rows in found for row in rows.tolist()]
+    rows_by_place: list[tuple[_Place, Int64]] = [("before", before), ("in", inside), ("after", after)]
+    return [_event(trace, row, place, start_ns, end_ns) for place, rows in rows_by_place for row in rows.tolist()]
 
 
 def _of_device(trace: Trace, device: int | None) -> Int64:
@@ -78,12 +78,12 @@ def _launching_thread(trace: Trace, activity: Int64) -> int | None:
 def _of_host(trace: Trace, thread: int | None, start_ns: int, end_ns: int) -> Int64:
     """Events of the thread, or of all threads if it is unknown, in time order."""
     events, rows = trace.events, trace.events.rows(*_HOST_KINDS)
-    mine = rows if thread is None else rows[events.thread[rows] == thread]
-    covers = np.minimum(events.ends(mine), end_ns) - np.maximum(events.start_ns[mine], start_ns)
-    whole, part = mine[covers == end_ns - start_ns], (covers > 0) & (covers < end_ns - start_ns)
+    thread_rows = rows if thread is None else rows[events.thread[rows] == thread]
+    covers = np.minimum(events.ends(thread_rows), end_ns) - np.maximum(events.start_ns[thread_rows], start_ns)
+    whole, part = thread_rows[covers == end_ns - start_ns], (covers > 0) & (covers < end_ns - start_ns)
     innermost = whole[np.argsort(events.dur_ns[whole], kind="stable")[:AROUND]]
-    most = mine[part][np.argsort(-covers[part], kind="stable")[:WITHIN]]
-    return np.sort(np.concatenate((innermost, most)))
+    longest = thread_rows[part][np.argsort(-covers[part], kind="stable")[:WITHIN]]
+    return np.sort(np.concatenate((innermost, longest)))
 
 
 def _event(trace: Trace, row: int, place: _Place, start_ns: int, end_ns: int) -> EvidenceEvent:
@@ -174,49 +174,55 @@ def explain_card(path: str, insight: Insight, trace: Trace, device: int | None) 
     )
 
 
-def explanation_text(found: Explanation) -> str:
+def explanation_text(explanation: Explanation) -> str:
     """Returns the text for a terminal, without a trailing newline."""
     lines = [
-        f"{found.title}  [{found.id}]",
+        f"{explanation.title}  [{explanation.id}]",
         "",
-        *_said("Evidence", found.why),
-        *_said("Gain", f"{_gain(found)}. {found.gain_formula}"),
-        *_said("Severity", f"{severity_word(found.severity)}. {found.why_lowered or ''}".rstrip()),
-        *_said("Confidence", f"{found.confidence.value}. {found.why_confidence}"),
-        *_said("Fires when", found.card.fires.removeprefix("Fires when ")),
+        *_labelled("Evidence", explanation.why),
+        *_labelled("Gain", f"{_gain(explanation)}. {explanation.gain_formula}"),
+        *_labelled("Severity", f"{severity_word(explanation.severity)}. {explanation.why_lowered or ''}".rstrip()),
+        *_labelled("Confidence", f"{explanation.confidence.value}. {explanation.why_confidence}"),
+        *_labelled("Fires when", explanation.card.fires.removeprefix("Fires when ")),
         *(
             line
-            for question, answer in found.card.answers.items()
+            for question, answer in explanation.card.answers.items()
             if question != "Gain"
-            for line in _said(question, answer)
+            for line in _labelled(question, answer)
         ),
         *(
             f"{'How' if not number else '':<{_INDENT}}{line}"
-            for number, line in enumerate((found.how or "").splitlines())
+            for number, line in enumerate((explanation.how or "").splitlines())
         ),
         "",
     ]
-    ranges = [line for each in found.evidence for line in _range(each)]
-    return "\n".join([*lines, *(ranges or [f"The events are spread over the whole span: see the {found.view} view."])])
+    ranges = [line for each in explanation.evidence for line in _range(each)]
+    return "\n".join(
+        [*lines, *(ranges or [f"The events are spread over the whole span: see the {explanation.view} view."])]
+    )
 
 
-def _gain(found: Explanation) -> str:
-    now = f"up to {duration(found.gain_ns)} a step ({percent(found.gain_fraction)})" if found.gain_ns else "none now"
-    return now if found.later_ns is None else f"{now}, up to {duration(found.later_ns)} a step later"
+def _gain(explanation: Explanation) -> str:
+    now = (
+        f"up to {duration(explanation.gain_ns)} a step ({percent(explanation.gain_fraction)})"
+        if explanation.gain_ns
+        else "none now"
+    )
+    return now if explanation.later_ns is None else f"{now}, up to {duration(explanation.later_ns)} a step later"
 
 
-def _said(label: str, text: str) -> Iterator[str]:
+def _labelled(label: str, text: str) -> Iterator[str]:
     """Yields lines with a label, and a wrapped text to the right of it."""
     wrapped = textwrap.wrap(text.replace(GAP, " "), _WIDTH - _INDENT, break_long_words=False, break_on_hyphens=False)
     yield from (f"{label if not number else '':<{_INDENT}}{line}" for number, line in enumerate(wrapped))
 
 
-def _range(found: EvidenceRange) -> Iterator[str]:
+def _range(evidence: EvidenceRange) -> Iterator[str]:
     """Yields a line for the range, and one for each of its events, with its length, name and track. The length of an
     event inside the range is the time that it covers there."""
-    at = f"{found.start_ns / 1e6:.3f} to {found.end_ns / 1e6:.3f} ms"
-    yield f"Step {printable(found.step)}, {at}: {_length(found.end_ns - found.start_ns)}"
-    for event in found.events:
+    interval = f"{evidence.start_ns / 1e6:.3f} to {evidence.end_ns / 1e6:.3f} ms"
+    yield f"Step {printable(evidence.step)}, {interval}: {_length(evidence.end_ns - evidence.start_ns)}"
+    for event in evidence.events:
         length = _length(event.covers_ns if event.place == "in" else event.duration_ns)
         name = shortened(printable(event.name), _NAME)
         track = shortened(printable(event.track), _TRACK)

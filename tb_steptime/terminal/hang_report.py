@@ -21,28 +21,30 @@ class HangReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def hang_text(found: Hang) -> str:
+def hang_text(hang: Hang) -> str:
     """Returns a sentence and the table with its evidence, without a trailing newline."""
-    lines = [_sentence(found)]
-    if found.missing:
-        lines.append(f"There is no dump of {_ranks(found.missing)}: a process that ended writes none.")
-    if found.behind:
+    lines = [_sentence(hang)]
+    if hang.missing:
+        lines.append(f"There is no dump of {_ranks(hang.missing)}: a process that ended writes none.")
+    if hang.behind:
         head = ("Rank", "group", "finished", "others", "begun", "others", "oldest unfinished call", "line")
-        lines += ["", *aligned([head, *map(_row, found.behind)])]
+        lines += ["", *aligned([head, *map(_row, hang.behind)])]
     return "\n".join(lines)
 
 
-def _sentence(found: Hang) -> str:
-    if not found.behind:
-        return f"{_ranks(found.ranks)} have begun and finished the same: these dumps show no rank that is behind."
-    names = _ranks([row.rank for row in found.behind])
-    said = f"{names} {'blocks' if len(found.behind) == 1 else 'block'} the job"
-    if found.behind[0].why == FINISH:
-        said += ": the GPU has not finished collectives that other members of the group have finished."
+def _sentence(hang: Hang) -> str:
+    if not hang.behind:
+        return f"{_ranks(hang.ranks)} have begun and finished the same: these dumps show no rank that is behind."
+    names = _ranks([row.rank for row in hang.behind])
+    sentence = f"{names} {'blocks' if len(hang.behind) == 1 else 'block'} the job"
+    if hang.behind[0].why == FINISH:
+        sentence += ": the GPU has not finished collectives that other members of the group have finished."
     else:
-        said += ": the program has not begun a collective that other members of the group have begun."
+        sentence += ": the program has not begun a collective that other members of the group have begun."
     return (
-        f"{said} {_ranks(found.waiting)} {'waits' if len(found.waiting) == 1 else 'wait'}." if found.waiting else said
+        f"{sentence} {_ranks(hang.waiting)} {'waits' if len(hang.waiting) == 1 else 'wait'}."
+        if hang.waiting
+        else sentence
     )
 
 
@@ -59,5 +61,5 @@ def _ranks(ranks: Sequence[int]) -> str:
         for _, run in itertools.groupby(enumerate(sorted(ranks)), lambda each: each[1] - each[0])
     ]
     parts = [str(run[0]) if len(run) == 1 else f"{run[0]} {'and' if len(run) == 2 else 'to'} {run[-1]}" for run in runs]
-    words = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-    return f"{'Rank' if len(ranks) == 1 else 'Ranks'} {words}"
+    numbers = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{'Rank' if len(ranks) == 1 else 'Ranks'} {numbers}"

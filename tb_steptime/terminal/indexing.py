@@ -60,19 +60,19 @@ def find_work(spans: Sequence[FoundSpan], *, keep_paths: bool, names_from: AnyPa
     """Finds the traces whose summary must be written, each once. The summary is missing or stale, its paths are whole
     or shortened unlike what is wanted, or the kernels of its CUDA graphs are not named from the place that the user
     named. A readable summary without its trace stays as it is."""
-    found = IndexingOutcome()
+    outcome = IndexingOutcome()
     jobs: dict[str, Job] = {}
-    known = answers(functools.partial(_freshness, keep_paths=keep_paths, names_from=names_from), spans, file_of)
-    for span, fresh in zip(spans, known, strict=True):
+    freshness = answers(functools.partial(_freshness, keep_paths=keep_paths, names_from=names_from), spans, file_of)
+    for span, fresh in zip(spans, freshness, strict=True):
         if isinstance(fresh, Problem):
-            found.problems.append(fresh)
+            outcome.problems.append(fresh)
         elif fresh:
-            found.fresh += 1
+            outcome.fresh += 1
         elif span.trace:
             id = identity(span.trace)
             jobs.setdefault(id, _job(id, span, span.trace, keep_paths, names_from))
-    found.to_write = list(jobs.values())
-    return found
+    outcome.to_write = list(jobs.values())
+    return outcome
 
 
 class Readers(Protocol):
@@ -159,20 +159,20 @@ class _IndexBar(StatusLine):
             return
         read = {id: count for id, count in read_bytes.items() if id in self.left}
         ended, seconds = self.bytes - sum(self.left.values()), time.monotonic() - self.began
-        known = ended + sum(read.values())
+        done = ended + sum(read.values())
         work = (ended + _READING_SHARE * sum(read.values())) / max(1, self.bytes)
         files = f"{self.files - len(self.left)} of {counted(self.files, 'file')}"
-        share = f"{nbytes(known)} of {nbytes(self.bytes)}"
-        speed = f"{nbytes(round(known / max(seconds, 1e-3)))}/s"
+        share = f"{nbytes(done)} of {nbytes(self.bytes)}"
+        speed = f"{nbytes(round(done / max(seconds, 1e-3)))}/s"
         present = [printable(posixpath.basename(next(iter(read))))] if read else []
         self.draw(work, "", [files, share, *time_left(seconds, work), speed, *present])
 
 
 def outcome_lines(indexed: IndexingOutcome, *, interrupted: bool = False) -> Sequence[str]:
     """Returns the lines printed at the end."""
-    said = [f"{counted(indexed.written, 'summary file')} written", f"{indexed.fresh} up to date"]
+    counts = [f"{counted(indexed.written, 'summary file')} written", f"{indexed.fresh} up to date"]
     failed = len(indexed.problems)
-    lines = [", ".join([*said, f"{failed} failed"])]
+    lines = [", ".join([*counts, f"{failed} failed"])]
     if indexed.in_cache:
         lines.append(f"{indexed.in_cache} of them in the cache directory, because the trace's folder is read-only.")
     if interrupted:
@@ -208,25 +208,27 @@ def _is_fresh(span: FoundSpan, keep_paths: bool, names_from: AnyPath | None) -> 
         read_summary(span.summary)
         return True
     span.trace.stat()
-    known = fresh_summary(span.trace, span.summary)
-    if known is None or known.keeps_paths != keep_paths:
+    summary = fresh_summary(span.trace, span.summary)
+    if summary is None or summary.keeps_paths != keep_paths:
         return False
-    return not (_may_be_named_now(span, known) if names_from is None else _lacks_names(span.trace, known, names_from))
+    return not (
+        _may_be_named_now(span, summary) if names_from is None else _lacks_names(span.trace, summary, names_from)
+    )
 
 
-def _lacks_names(trace: AnyPath, known: MeasuredSpan, names_from: AnyPath) -> bool:
+def _lacks_names(trace: AnyPath, summary: MeasuredSpan, names_from: AnyPath) -> bool:
     """Whether the kernels of CUDA graphs are not yet named from the place that the user gave. If that place could not
     name them earlier, it is tried again."""
-    if not known.names.graphs or not isinstance(trace, Path):
+    if not summary.names.graphs or not isinstance(trace, Path):
         return False
     from tb_steptime.ingest.graph_names import is_named_from
 
-    return not is_named_from(trace, NamePlaces((names_from,)), known.names)
+    return not is_named_from(trace, NamePlaces((names_from,)), summary.names)
 
 
-def _may_be_named_now(span: FoundSpan, known: MeasuredSpan) -> bool:
+def _may_be_named_now(span: FoundSpan, summary: MeasuredSpan) -> bool:
     """Whether a recording that might name the kernels of its CUDA graphs arrived after the summary was written."""
-    if not known.names.wanted or not isinstance(span.trace, Path):
+    if not summary.names.wanted or not isinstance(span.trace, Path):
         return False
     from tb_steptime.ingest.graph_names import arrived_since
 

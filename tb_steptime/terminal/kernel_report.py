@@ -39,8 +39,8 @@ class KernelReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def span_kernels(found: FoundSpan, trace: Trace, by: By) -> SpanKernels:
-    return SpanKernels(*span_names(found), by, kernel_table(trace, by))
+def span_kernels(span: FoundSpan, trace: Trace, by: By) -> SpanKernels:
+    return SpanKernels(*span_names(span), by, kernel_table(trace, by))
 
 
 def csv_lines(spans: Iterable[SpanKernels]) -> Iterator[str]:
@@ -95,8 +95,8 @@ def _cells(row: KernelGroup) -> list[str]:
 def _more(rows: list[KernelGroup]) -> list[str]:
     launches, total = sum(row.count for row in rows), sum(row.total_ns for row in rows)
     share = sum(row.share for row in rows)
-    known = {"count": launches, "total_ns": total, "mean_ns": total / launches, "share": share}
-    return [text_cell(column, known.get(column.id), "") for column in KERNELS.on(Surface.TEXT)]
+    sums = {"count": launches, "total_ns": total, "mean_ns": total / launches, "share": share}
+    return [text_cell(column, sums.get(column.id), "") for column in KERNELS.on(Surface.TEXT)]
 
 
 def _shortened(name: str, width: int) -> str:

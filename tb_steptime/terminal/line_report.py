@@ -71,14 +71,14 @@ class LineReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def span_lines(found: FoundSpan, trace: Trace, folders: Sequence[Path]) -> SpanLines:
+def span_lines(span: FoundSpan, trace: Trace, folders: Sequence[Path]) -> SpanLines:
     """folders: with the sources of the job; the recorder's file beside the trace comes before them."""
     lines = find_lines(trace)
     if lines is None:
-        return SpanLines(*span_names(found), None, None, 0, [], CodeLineSums())
-    texts = _texts(found, trace, lines, folders)
+        return SpanLines(*span_names(span), None, None, 0, [], CodeLineSums())
+    texts = _texts(span, trace, lines, folders)
     return SpanLines(
-        *span_names(found),
+        *span_names(span),
         line_of=lines.line_of,
         backward=lines.where,
         host_ns=lines.host_ns,
@@ -87,10 +87,10 @@ def span_lines(found: FoundSpan, trace: Trace, folders: Sequence[Path]) -> SpanL
     )
 
 
-def _texts(found: FoundSpan, trace: Trace, lines: Lines, folders: Sequence[Path]) -> dict[str, str]:
+def _texts(span: FoundSpan, trace: Trace, lines: Lines, folders: Sequence[Path]) -> dict[str, str]:
     """Returns the text of each line for which it is known."""
     named = [row.source for row in lines.rows]
-    beside = (found.trace, trace.origin_ns) if found.trace else None
+    beside = (span.trace, trace.origin_ns) if span.trace else None
     texts = {}
     for file in {line.file for line in map(source_line, named) if line}:
         text = source_text(file, named, lines.line_of, beside, folders)
@@ -99,8 +99,8 @@ def _texts(found: FoundSpan, trace: Trace, lines: Lines, folders: Sequence[Path]
 
 
 def _row(row: CodeLine, text: str | None) -> LineReportRow:
-    found = source_line(row.source)
-    file, line, function = found or (row.source, 0, "")
+    location = source_line(row.source)
+    file, line, function = location or (row.source, 0, "")
     return report_of(LineReportRow, row, file=file, line=line, function=function, text=text)
 
 

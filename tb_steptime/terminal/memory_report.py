@@ -41,8 +41,8 @@ class FitReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def span_fit(found: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
-    return SpanFit(*span_names(found), devices)
+def span_fit(span: FoundSpan, devices: list[DeviceFit]) -> SpanFit:
+    return SpanFit(*span_names(span), devices)
 
 
 def fit_text(span: SpanFit, code: bool = False) -> str:
@@ -164,33 +164,33 @@ class SnapshotReport(msgspec.Struct, frozen=True):
     errors: list[ErrorReport]
 
 
-def snapshot_text(found: SnapshotSummary) -> str:
+def snapshot_text(snapshot: SnapshotSummary) -> str:
     """Returns the tables for a terminal, without a line end at the end."""
-    lines = [printable(any_path(found.path).name)]
-    for device in found.devices:
+    lines = [printable(any_path(snapshot.path).name)]
+    for device in snapshot.devices:
         lines += ["", *_snapshot_device(device)]
-    for grown in found.growth:
+    for grown in snapshot.growth:
         lines += ["", *_growth(grown)]
-    if not found.devices:
+    if not snapshot.devices:
         lines += ["", "No memory of a GPU was reserved, and nothing was allocated."]
-    lost = [f"{number:,} {kind}" for kind, number in found.lost.items()]
+    lost = [f"{number:,} {kind}" for kind, number in snapshot.lost.items()]
     return "\n".join(
         [*lines, *(["", f"Not read, because they are not as PyTorch writes them: {', '.join(lost)}."] if lost else [])]
     )
 
 
-def _snapshot_device(found: DeviceSnapshot) -> Iterator[str]:
-    yield f"GPU {found.device}"
-    for each in found.out_of_memory:
+def _snapshot_device(device: DeviceSnapshot) -> Iterator[str]:
+    yield f"GPU {device.device}"
+    for each in device.out_of_memory:
         yield plain(out_of_memory_text(each))
     rows = [
-        ("Peak in use", found.peak_in_use_bytes),
-        ("Peak reserved", found.peak_reserved_bytes),
-        ("At the end: in use", found.in_use_bytes),
-        ("  rounding of blocks", found.rounding_bytes),
-        ("  free in segments with blocks in use", found.kept_bytes),
-        ("  free in empty segments", found.releasable_bytes),
-        ("  reserved, the sum", found.reserved_bytes),
+        ("Peak in use", device.peak_in_use_bytes),
+        ("Peak reserved", device.peak_reserved_bytes),
+        ("At the end: in use", device.in_use_bytes),
+        ("  rounding of blocks", device.rounding_bytes),
+        ("  free in segments with blocks in use", device.kept_bytes),
+        ("  free in empty segments", device.releasable_bytes),
+        ("  reserved, the sum", device.reserved_bytes),
     ]
     yield from aligned([(name, in_bytes(value)) for name, value in rows])
     yield ""
@@ -198,7 +198,7 @@ def _snapshot_device(found: DeviceSnapshot) -> Iterator[str]:
     yield from aligned(
         [
             ("In use at the peak", "bytes"),
-            *((labels[each.category], in_bytes(each.bytes)) for each in found.peak_by_category),
+            *((labels[each.category], in_bytes(each.bytes)) for each in device.peak_by_category),
         ]
     )
     yield ""
@@ -213,12 +213,12 @@ def _snapshot_device(found: DeviceSnapshot) -> Iterator[str]:
                     in_bytes(each.end_bytes),
                     UNKNOWN if each.lifetime_us is None else duration(1_000 * each.lifetime_us),
                 )
-                for each in found.peak_by_line[:_SNAPSHOT_ROWS]
+                for each in device.peak_by_line[:_SNAPSHOT_ROWS]
                 if each.bytes or each.end_bytes
             ),
         ]
     )
-    if found.fragmented:
+    if device.fragmented:
         yield ""
         yield from aligned(
             [
@@ -231,15 +231,15 @@ def _snapshot_device(found: DeviceSnapshot) -> Iterator[str]:
                         in_bytes(each.bytes),
                         each.kept_by or UNKNOWN,
                     )
-                    for each in found.fragmented[:_SNAPSHOT_ROWS]
+                    for each in device.fragmented[:_SNAPSHOT_ROWS]
                 ),
             ]
         )
 
 
-def _growth(found: DeviceGrowth) -> Iterator[str]:
-    yield f"GPU {found.device}: {_change(found.more_bytes)} in use, {_change(found.more_reserved_bytes)} reserved"
-    if found.lines:
+def _growth(growth: DeviceGrowth) -> Iterator[str]:
+    yield f"GPU {growth.device}: {_change(growth.more_bytes)} in use, {_change(growth.more_reserved_bytes)} reserved"
+    if growth.lines:
         yield from aligned(
             [
                 ("In use at the end", "before", "now", "change", "allocations"),
@@ -251,7 +251,7 @@ def _growth(found: DeviceGrowth) -> Iterator[str]:
                         _change(each.after_bytes - each.before_bytes),
                         f"{each.after_count - each.before_count:+,}",
                     )
-                    for each in found.lines[:_SNAPSHOT_ROWS]
+                    for each in growth.lines[:_SNAPSHOT_ROWS]
                 ),
             ]
         )

@@ -135,13 +135,13 @@ def windowed(trace: Trace, choice: OperatorChoice) -> Trace:
     return as_one_step(trace) if choice.window == "recording" else trace
 
 
-def span_operators(found: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
+def span_operators(span: FoundSpan, trace: Trace, choice: OperatorChoice) -> SpanOperators:
     trace = windowed(trace, choice)
     (rows,), outside = operator_tables(trace, [OpGrouping(choice.by, choice.backward)]), outside_ops(trace)
     tree = find_modules(trace)
     modules, more = module_rows(tree, folded=False)
     return SpanOperators(
-        *span_names(found),
+        *span_names(span),
         by=choice.by,
         window=choice.window,
         backward=choice.backward,
@@ -162,10 +162,10 @@ def _operator(row: OperatorRow, by: By) -> OperatorReportRow:
 def _tree(rows: Sequence[ModuleRow]) -> list[ModuleReport]:
     """Nests the rows, each of which comes after the row of the module around it."""
     outermost: list[ModuleReport] = []
-    made: list[ModuleReport] = []
+    reports: list[ModuleReport] = []
     for row, path in zip(rows, paths_of_rows(rows), strict=True):
-        made.append(report_of(ModuleReport, row, path=path, children=[]))
-        (made[row.parent].children if row.parent >= 0 else outermost).append(made[-1])
+        reports.append(report_of(ModuleReport, row, path=path, children=[]))
+        (reports[row.parent].children if row.parent >= 0 else outermost).append(reports[-1])
     return outermost
 
 
@@ -186,9 +186,9 @@ _MODULE_HEADS = ["calls", "each", "slowest", "host total", "host self", "device 
                  "host backward", "device backward", "allocated", "allocated backward"]  # fmt: skip
 
 
-def span_text(found: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
+def span_text(span: FoundSpan, trace: Trace, choice: OperatorChoice, width: int) -> str:
     """Returns the tables for a terminal of that width, without a line end at the end."""
-    text = operator_text(span_operators(found, trace, choice), width)
+    text = operator_text(span_operators(span, trace, choice), width)
     folded = module_rows(find_modules(windowed(trace, choice)), folded=True)[0] if choice.by == "module" else []
     if not folded:
         return text
@@ -213,11 +213,11 @@ def operator_text(span: SpanOperators, width: int) -> str:
 
 def module_lines(rows: Sequence[ModuleRow], width: int) -> list[str]:
     """Returns the folded rows with most time, in the order of the tree."""
-    depths, kept = depths_of(rows), _largest(rows)
-    names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in kept)]
-    lines = _lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in kept], width)
-    if len(rows) > len(kept):
-        lines.append(f"{count(len(rows) - len(kept))} more, with less time")
+    depths, shown = depths_of(rows), _largest(rows)
+    names = ["Module", *(f"{INDENT * depths[at]}{_module_name(rows[at])}" for at in shown)]
+    lines = _lines(names, _MODULE_HEADS, [_module_cells(rows[at]) for at in shown], width)
+    if len(rows) > len(shown):
+        lines.append(f"{count(len(rows) - len(shown))} more, with less time")
     return [line.replace(GAP, " ") for line in lines]
 
 
@@ -251,7 +251,7 @@ def _module_cells(row: ModuleRow) -> list[str]:
 def _lines(names: Sequence[str], heads: list[str], cells: list[list[str]], width: int) -> list[str]:
     """Aligns the cells. The first name is the head of the column of names. Columns without any value are left out."""
     measured = [any(row[place] not in ("", UNKNOWN) for row in cells) for place in range(len(heads))]
-    padded = [[cell for cell, wanted in zip(row, measured, strict=True) if wanted] for row in (heads, *cells)]
+    padded = [[cell for cell, keep in zip(row, measured, strict=True) if keep] for row in (heads, *cells)]
     widths = [max(map(len, column)) for column in zip(*padded, strict=True)]
     left = max(MIN_NAME_WIDTH, width - sum(widths) - 2 * len(widths))
     return aligned([(printable(shortened(name, left)), *row) for name, row in zip(names, padded, strict=True)])

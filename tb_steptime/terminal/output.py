@@ -30,9 +30,9 @@ class OfSpan(msgspec.Struct, frozen=True):
     trace: str
 
 
-def span_names(found: FoundSpan) -> tuple[str, str, int, str]:
+def span_names(span: FoundSpan) -> tuple[str, str, int, str]:
     """Returns the fields of `OfSpan`."""
-    return found.run, found.worker, found.number, found.path
+    return span.run, span.worker, span.number, span.path
 
 
 def print_texts(texts: Iterable[str]) -> None:

@@ -34,10 +34,10 @@ class StatusLine:
         """Whether the line is shown, and was last drawn long enough ago."""
         return self.shown and time.monotonic() - self.drawn >= _SECONDS_BETWEEN_DRAWINGS
 
-    def draw(self, share: float, said: str, details: Sequence[str]) -> None:
+    def draw(self, share: float, status: str, details: Sequence[str]) -> None:
         """Draws a bar and the words beside it in one line of the terminal; see `status_line`."""
         self.drawn = time.monotonic()
-        text = status_line(share, said, details, columns_of_stderr() - 1)  # in the last column a terminal may wrap
+        text = status_line(share, status, details, columns_of_stderr() - 1)  # in the last column a terminal may wrap
         print("\r" + text + "\033[K", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *_: object) -> None:
@@ -65,9 +65,9 @@ class SpansBar(StatusLine):
     def __enter__(self) -> SpansBar:
         return self
 
-    def show(self, done: int, of: int) -> None:
+    def show(self, done: int, total: int) -> None:
         if self.is_due():
-            self.draw(done / of, "", [f"{self.prefix}{done} of {counted(of, 'span')}"])
+            self.draw(done / total, "", [f"{self.prefix}{done} of {counted(total, 'span')}"])
 
 
 def columns_of_stderr() -> int:
@@ -78,8 +78,8 @@ def columns_of_stderr() -> int:
         return _USUAL_COLUMNS
 
 
-def status_line(share: float, said: str, details: Sequence[str], width: int) -> str:
-    """`said`, the bar and as many details, the first ones first, as fit into a line. The bar becomes shorter before a
+def status_line(share: float, status: str, details: Sequence[str], width: int) -> str:
+    """`status`, the bar and as many details, the first ones first, as fit into a line. The bar becomes shorter before a
     detail is left out.
 
     >>> status_line(0.5, "1 of 2  ", ["2 of 4 MB", "12 s left"], 40)
@@ -88,11 +88,11 @@ def status_line(share: float, said: str, details: Sequence[str], width: int) -> 
     '1 of 2  ██████░░░░░░ 2 of 4 MB'
     """
     for number in range(len(details), -1, -1):
-        words = ", ".join(details[:number])
-        cells = width - len(said) - len(words) - bool(words)
+        detail_text = ", ".join(details[:number])
+        cells = width - len(status) - len(detail_text) - bool(detail_text)
         if cells >= _LEAST_CELLS:
-            return f"{said}{_bar(share, min(cells, _BAR_CELLS))} {words}".rstrip()
-    return said[:width]
+            return f"{status}{_bar(share, min(cells, _BAR_CELLS))} {detail_text}".rstrip()
+    return status[:width]
 
 
 def _bar(share: float, cells: int) -> str:

@@ -47,16 +47,16 @@ from tb_steptime.text import Note
 from tb_steptime.text.printer import plain
 
 
-def span_report(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> SpanReport:
+def span_report(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> SpanReport:
     overview = measured.result("overview", OverviewResult)
     loading = measured.result("data_loading", DataLoadingResult)
     host = measured.result("host", HostResult)
     facts = measured.facts
     return SpanReport(
-        run=found.run,
-        worker=found.worker,
-        span=found.number,
-        trace=found.path,
+        run=span.run,
+        worker=span.worker,
+        span=span.number,
+        trace=span.path,
         events=facts.events,
         trace_bytes=facts.file_bytes,
         json_bytes=facts.json_bytes,
@@ -94,15 +94,15 @@ def _memory(memory: MemoryResult) -> list[MemoryReport] | None:
     return None if memory.unknown else [_device_memory(device) for device in memory.devices]
 
 
-def _device_memory(of: DeviceMemory) -> MemoryReport:
+def _device_memory(memory: DeviceMemory) -> MemoryReport:
     return MemoryReport(
-        device=of.device,
-        name=of.name,
-        peak_allocated_bytes=of.peak.allocated_bytes if of.whole else None,
-        peak_reserved_bytes=of.reserved_peak.reserved_bytes if of.reserved_peak else None,
-        at_step=of.peak.step,
-        growth_bytes_per_step=of.growth.bytes_per_step,
-        by_category=None if of.categories is None else {part.category: part.bytes for part in of.categories},
+        device=memory.device,
+        name=memory.name,
+        peak_allocated_bytes=memory.peak.allocated_bytes if memory.whole else None,
+        peak_reserved_bytes=memory.reserved_peak.reserved_bytes if memory.reserved_peak else None,
+        at_step=memory.peak.step,
+        growth_bytes_per_step=memory.growth.bytes_per_step,
+        by_category=None if memory.categories is None else {part.category: part.bytes for part in memory.categories},
     )
 
 
@@ -110,11 +110,11 @@ def finding_reports(overview: OverviewResult) -> list[FindingReport]:
     """Returns what is wrong with the recording, in the order of the tab."""
     return [
         FindingReport(
-            each.id, f"{plain(words.cause)} {plain(words.effect)}", each.count, each.share, each.done == "repaired",
+            each.id, f"{plain(note.cause)} {plain(note.effect)}", each.count, each.share, each.done == "repaired",
             list(each.affects), each.trust,
         )
         for each in overview.findings
-        for words in [worded(Note(each.id, each.values))]
+        for note in [worded(Note(each.id, each.values))]
     ]  # fmt: skip
 
 
@@ -162,10 +162,10 @@ def _mean_of(values: list[int]) -> int:
     return whole_mean(sum(values), len(values))
 
 
-def _job(job: JobKind, words: JobText) -> JobReport:
+def _job(job: JobKind, text: JobText) -> JobReport:
     return JobReport(
         job.purpose, job.execution, job.compiled_share, job.graph_share, job.device, job.vendor, job.ranks, job.rank,
-        job.world_size, plain(words.line), list(map(plain, words.shown_by)),
+        job.world_size, plain(text.line), list(map(plain, text.shown_by)),
     )  # fmt: skip
 
 

@@ -52,9 +52,9 @@ class RunSpan(msgspec.Struct, frozen=True):
     worker: str = ""
 
 
-def run_key(found: FoundSpan) -> tuple[str, str]:
+def run_key(span: FoundSpan) -> tuple[str, str]:
     """Returns a key that also distinguishes runs of the same name in two log directories."""
-    return found.path.removesuffix(SUFFIX).removesuffix(found.file), found.run
+    return span.path.removesuffix(SUFFIX).removesuffix(span.file), span.run
 
 
 def run_span(worker: str, measured: MeasuredSpan, judgement: Judgement) -> RunSpan:
@@ -83,13 +83,13 @@ class _WorksOfRun:
         self._first: MeasuredSpan | None = None
         self._of_worker: dict[str, int] = {}
 
-    def number(self, found: FoundSpan, measured: MeasuredSpan) -> int:
+    def number(self, span: FoundSpan, measured: MeasuredSpan) -> int:
         """Returns the number that the process has, which follows from its first span."""
-        if found.worker not in self._of_worker:
-            self._of_worker[found.worker] = 0 if recorded_ranks([(found, measured)]) else self._told(measured)
-        return self._of_worker[found.worker]
+        if span.worker not in self._of_worker:
+            self._of_worker[span.worker] = 0 if recorded_ranks([(span, measured)]) else self._compared_number(measured)
+        return self._of_worker[span.worker]
 
-    def _told(self, measured: MeasuredSpan) -> int:
+    def _compared_number(self, measured: MeasuredSpan) -> int:
         """Only a second process is compared: most runs have one."""
         if self._first is None:
             self._first = measured
@@ -120,15 +120,15 @@ class Runs:
         self._numbers: dict[tuple[str, str], list[int]] = {}
         self._works = _WorksOfRun()
 
-    def add(self, found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> None:
-        run = run_key(found)
+    def add(self, span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> None:
+        run = run_key(span)
         if run not in self._numbers:
             self._numbers[run], self._works = [], _WorksOfRun()
-        key = run, self._works.number(found, measured)
+        key = run, self._works.number(span, measured)
         if key not in self.found:
             self._numbers[run].append(key[1])
-            self.found[key] = found, []
-        self.found[key][1].append(run_span(found.worker, measured, judgement))
+            self.found[key] = span, []
+        self.found[key][1].append(run_span(span.worker, measured, judgement))
 
     def add_jobs(self, jobs: Sequence[FoundJob]) -> None:
         """Adds the jobs of these spans, in time order: the newest job of a run counts."""
@@ -149,9 +149,9 @@ class Runs:
         """Yields a sentence for each run of several works, and for each whose spans have different first cards. To be
         called after all spans were added. Runs with several processes have no such card: these are ranks, which the
         cards of the job cover."""
-        for key, (found, spans) in self.found.items():
+        for key, (first_span, spans) in self.found.items():
             if self._is_one_of_several(key) and key[1] == self._numbers[key[0]][0]:
-                yield printable(f"{found.run_name} holds jobs that do different work: {self._jobs_of(key)}.")
+                yield printable(f"{first_span.run_name} holds jobs that do different work: {self._jobs_of(key)}.")
             if len({span.worker for span in spans}) > 1:
                 continue
             advice = self._advice(key)
@@ -161,8 +161,8 @@ class Runs:
     def reports(self) -> list[RunReport]:
         """Returns the reports of runs with several spans; of a run of several works one for each of these."""
         return [
-            _report(found.run, self._advice(key), _workers(spans) if self._is_one_of_several(key) else [])
-            for key, (found, spans) in self.found.items()
+            _report(span.run, self._advice(key), _workers(spans) if self._is_one_of_several(key) else [])
+            for key, (span, spans) in self.found.items()
             if len(spans) > 1 or self._is_one_of_several(key)
         ]
 
@@ -175,10 +175,10 @@ class Runs:
 
     def _named(self, key: _Key) -> FoundSpan:
         """Returns the first span of a run, whose name says which processes are meant where others do other work."""
-        found, spans = self.found[key]
+        span, spans = self.found[key]
         if not self._is_one_of_several(key):
-            return found
-        return replace(found, run=f"{found.run_name}, {_some(_workers(spans))}")
+            return span
+        return replace(span, run=f"{span.run_name}, {_in_short(_workers(spans))}")
 
     def _advice(self, key: _Key) -> RunAdvice:
         spans = self.found[key][1]
@@ -190,7 +190,7 @@ def _workers(spans: Sequence[RunSpan]) -> list[str]:
     return list(dict.fromkeys(span.worker for span in spans))
 
 
-def _some(workers: Sequence[str]) -> str:
+def _in_short(workers: Sequence[str]) -> str:
     """
     >>> _some(["a"]), _some(["a", "b", "c"])
     ('a', 'a and 2 more')
@@ -199,18 +199,19 @@ def _some(workers: Sequence[str]) -> str:
 
 
 def run_table(runs: Sequence[tuple[FoundSpan, Sequence[RunSpan], RunAdvice]], width: int | None) -> Iterator[str]:
-    """Yields a head, and a line for each run; found: its first span. width: of the terminal; None: nothing is cut."""
+    """Yields a head, and a line for each run, which is named by its first span. width: of the terminal; None: nothing
+    is cut."""
     rows = [_HEADS, *(_cells(*run) for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, spans, step, bound, card in rows:
         begin = f"{name:<{widths[0]}}  {spans:>{widths[1]}}  {step:>{widths[2]}}  {bound:<{widths[3]}}  "
-        said = card if width is None else shortened(card, max(_LEAST_CARD, width - len(begin)))
-        yield shortened(f"{begin}{said}".rstrip(), width or len(begin) + len(said))
+        card_text = card if width is None else shortened(card, max(_LEAST_CARD, width - len(begin)))
+        yield shortened(f"{begin}{card_text}".rstrip(), width or len(begin) + len(card_text))
 
 
-def _cells(found: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
+def _cells(first_span: FoundSpan, spans: Sequence[RunSpan], advice: RunAdvice) -> tuple[str, ...]:
     cells = (
-        _name(found, any(span.simulated for span in spans)),
+        _name(first_span, any(span.simulated for span in spans)),
         str(len(spans)),
         _mean_step(spans),
         _agreed([span.bound for span in spans]),
@@ -240,9 +241,9 @@ def _report(run: str, advice: RunAdvice, workers: list[str]) -> RunReport:
     )
 
 
-def _name(found: FoundSpan, simulated: bool) -> str:
+def _name(span: FoundSpan, simulated: bool) -> str:
     """Returns the name of a run, marked as simulated where the name itself does not say so."""
-    name = shortened(found.run_name, _NAME)
+    name = shortened(span.run_name, _NAME)
     return f"{name} (simulated)" if simulated and "simulated" not in name else name
 
 

@@ -47,16 +47,16 @@ def read_each(
 
 
 def read_found(
-    found: Sequence[FoundSpan],
+    spans: Sequence[FoundSpan],
     problems: list[Problem],
     read: Callable[[FoundSpan, Callable[[ReadProgress], None]], T],
     steps: StepChoice = "found",
     names_from: AnyPath | None = None,
 ) -> Iterator[tuple[FoundSpan, T]]:
     """`read_each` of spans that were found."""
-    found = [replace(of_steps(span, steps), names_from=names_from) for span in found]
-    for number, span in enumerate(found, start=1):
-        with ProgressBar(f"{number} of {len(found)}  " if len(found) > 1 else "") as bar:
+    spans = [replace(of_steps(span, steps), names_from=names_from) for span in spans]
+    for number, span in enumerate(spans, start=1):
+        with ProgressBar(f"{number} of {len(spans)}  " if len(spans) > 1 else "") as bar:
             try:
                 content = read(span, bar.show)
             except TraceError as error:

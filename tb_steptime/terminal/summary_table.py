@@ -66,14 +66,14 @@ PLAIN = Ink()
 ANSI = Ink(lambda text: f"\033[1m{text}\033[0m", lambda text: f"\033[2m{text}\033[0m")
 
 
-def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, width: int, ink: Ink = PLAIN) -> str:
+def span_table(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement, width: int, ink: Ink = PLAIN) -> str:
     """Returns the full text about a span, without a trailing newline. width is clamped to a readable range."""
     width = max(MIN_WIDTH, min(width, MAX_WIDTH))
     overview = measured.result("overview", OverviewResult)
     loading = measured.result("data_loading", DataLoadingResult)
     host = measured.result("host", HostResult)
     sections = (
-        [*_top(found, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
+        [*_top(span, measured.facts, width, ink), *_job(judgement, ink), *_headline(judgement, width, ink)],
         _quality(judgement, width, ink),
         _parts(overview),
         _steady(overview, judgement, width),
@@ -88,9 +88,9 @@ def span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement, w
     return paragraphs(sections)
 
 
-def _top(found: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
-    rank = "" if facts.rank is None or str(facts.rank) in found.worker else f" · rank {facts.rank}"
-    name = printable(f"{found.run_name} · {found.worker}{rank} · span {found.number}")
+def _top(span: FoundSpan, facts: SpanFacts, width: int, ink: Ink) -> Iterator[str]:
+    rank = "" if facts.rank is None or str(facts.rank) in span.worker else f" · rank {facts.rank}"
+    name = printable(f"{span.run_name} · {span.worker}{rank} · span {span.number}")
     steps = counted(facts.step_count, _STEP_WORDS[facts.steps_by])
     size = f"{steps}, {counted(facts.events, 'event')}, {nbytes(facts.file_bytes)}"
     gap = width - len(name) - len(size)
@@ -138,8 +138,8 @@ def _steady(result: OverviewResult, judgement: Judgement, width: int) -> Iterato
     """Yields the time of a step without excess, and a sentence for each kind of excess, if there is a notable one."""
     if judgement.excess and result.steady_step_ns is not None:
         yield row("Undisturbed step", result.steady_step_ns, "median of the steps without excess")
-        for said in judgement.excess.values():
-            yield from wrapped(render(said), width, "  ")
+        for sentence in judgement.excess.values():
+            yield from wrapped(render(sentence), width, "  ")
 
 
 def _spread(result: OverviewResult) -> str:
@@ -261,16 +261,16 @@ def _memory(memory: MemoryResult) -> Iterator[str]:
 
 def _more_of(device: DeviceMemory) -> str:
     """Says whose memory it is, when it is most, and whether it grows."""
-    said = [printable(device.name)]
+    parts = [printable(device.name)]
     if device.reserved_peak and device.reserved_peak.reserved_bytes is not None:
-        said.append(f"{nbytes(device.reserved_peak.reserved_bytes)} reserved")
+        parts.append(f"{nbytes(device.reserved_peak.reserved_bytes)} reserved")
     if device.total_bytes:
-        said.append(f"of {nbytes(device.total_bytes)}")
-    said.append(f"in step {printable(device.peak.step)}" if device.peak.step else "outside of the steps")
+        parts.append(f"of {nbytes(device.total_bytes)}")
+    parts.append(f"in step {printable(device.peak.step)}" if device.peak.step else "outside of the steps")
     growth = device.growth
     if growth.every_step and growth.bytes_per_step:
-        said.append(f"grows by {nbytes(growth.bytes_per_step)} a step")
-    return ", ".join(said)
+        parts.append(f"grows by {nbytes(growth.bytes_per_step)} a step")
+    return ", ".join(parts)
 
 
 def _share(value: float | None) -> str:

@@ -63,9 +63,9 @@ class WhatIfReport(msgspec.Struct, frozen=True):
     jobs: list[RunWhatIf] = []
 
 
-def span_what_if(found: FoundSpan, said: WhatIf) -> SpanWhatIf:
+def span_what_if(span: FoundSpan, result: WhatIf) -> SpanWhatIf:
     return SpanWhatIf(
-        run=found.run, worker=found.worker, span=found.number, trace=found.path, **msgspec.structs.asdict(said)
+        run=span.run, worker=span.worker, span=span.number, trace=span.path, **msgspec.structs.asdict(result)
     )
 
 
@@ -105,8 +105,8 @@ def what_if_text(span: SpanWhatIf) -> str:
     return "\n".join([*lines, *aligned(table), *(["", *textwrap.wrap(_WHY_MORE, WIDTH)] if of_host else [])])
 
 
-def _parts(said: Sensitivity) -> list[tuple[str, int]]:
-    return [(words, getattr(said, name)) for name, words in _PARTS.items()]
+def _parts(sensitivity: Sensitivity) -> list[tuple[str, int]]:
+    return [(label, getattr(sensitivity, name)) for name, label in _PARTS.items()]
 
 
 def _how_good(span: SpanWhatIf) -> list[tuple[str, ...]]:

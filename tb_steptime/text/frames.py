@@ -37,5 +37,5 @@ def frame_function(frame: str) -> str:
     >>> frame_function("data.py(9): crop"), frame_function("<built-in method tensor of type object at 0x7f>")
     ('crop', 'tensor')
     """
-    found = _FRAME.match(frame) or _BUILT_IN.match(frame)
-    return found["function"] if found else frame
+    match = _FRAME.match(frame) or _BUILT_IN.match(frame)
+    return match["function"] if match else frame

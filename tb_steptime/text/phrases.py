@@ -87,7 +87,7 @@ def shortened(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: ends - ends // 2]}…{name[-(ends // 2) :]}"
 
 
-def did_you_mean(asked: str, known: Iterable[str]) -> str:
+def did_you_mean(requested: str, available: Iterable[str]) -> str:
     """Returns a question with a space before it, to append to an error message; an empty text where no name is similar.
 
     >>> did_you_mean("steptime", ["step_time", "launches"])
@@ -97,6 +97,6 @@ def did_you_mean(asked: str, known: Iterable[str]) -> str:
     """
     from difflib import get_close_matches  # most commands do not need it
 
-    by_letters = {name.casefold(): name for name in known}
-    near = get_close_matches(asked.casefold(), by_letters, n=1)
-    return f" Did you mean {by_letters[near[0]]}?" if near else ""
+    by_letters = {name.casefold(): name for name in available}
+    nearest = get_close_matches(requested.casefold(), by_letters, n=1)
+    return f" Did you mean {by_letters[nearest[0]]}?" if nearest else ""

@@ -62,10 +62,10 @@ def why_gap(events: EventFile, number: int, call: int | None) -> tuple[int, Phra
     total = np.bincount(reason, end - start)
     parts = []
     for place in sorted(dict.fromkeys(reason.tolist()), key=lambda each: -total[each]):
-        mine = np.flatnonzero(reason == place)
-        longest = mine[np.argmax(end[mine] - start[mine])]
+        of_reason = np.flatnonzero(reason == place)
+        longest = of_reason[np.argmax(end[of_reason] - start[of_reason])]
         cause = _cause(events, REASONS[place], call, int(start[longest]), int(end[longest]))
-        parts.append(IdlePart(REASONS[place], int((end[mine] - start[mine]).sum()), cause))
+        parts.append(IdlePart(REASONS[place], int((end[of_reason] - start[of_reason]).sum()), cause))
     return int(start[0]), idle_sentence(parts)
 
 
@@ -89,8 +89,8 @@ def around(events: EventFile, place: int) -> list[int]:
     if thread < 0:
         return []
     start, end = int(events.start[place]), events.end_of(place)
-    found = [events.open_at(line, start) for line in _lines(events, thread) if line != own_line]
-    enclosing = [each for each in found if each is not None and events.end_of(each) >= end]
+    open_events = [events.open_at(line, start) for line in _lines(events, thread) if line != own_line]
+    enclosing = [each for each in open_events if each is not None and events.end_of(each) >= end]
     shorter = [each for each in enclosing if _goes_before(events, each, place)]
     return sorted(shorter, key=lambda each: (int(events.start[each]), -int(events.length[each])))
 
@@ -102,8 +102,8 @@ def _goes_before(events: EventFile, outer: int, inner: int) -> bool:
 
 
 def _lines(events: EventFile, thread: int) -> Iterator[int]:
-    for track, of in enumerate(events.head.track_thread):
-        if of == thread:
+    for track, track_thread in enumerate(events.head.track_thread):
+        if track_thread == thread:
             yield from events.lines(track)
 
 
@@ -122,8 +122,8 @@ def calls_in(events: EventFile, place: int) -> Int64:
     """Places of the runtime calls that begin within an event of a thread, in time order."""
     thread, start, end = thread_of(events, place), int(events.start[place]), events.end_of(place)
     lines = [line for line in _lines(events, thread) if _kind(events, line) == "calls"] if thread >= 0 else []
-    found = [events.within(line, start, end) for line in lines]
-    return np.sort(np.concatenate([np.arange(0), *(np.arange(each.start, each.stop) for each in found)]))
+    ranges = [events.within(line, start, end) for line in lines]
+    return np.sort(np.concatenate([np.arange(0), *(np.arange(each.start, each.stop) for each in ranges)]))
 
 
 def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns: int, end_ns: int) -> int | None:
@@ -132,8 +132,8 @@ def longest_in(events: EventFile, thread: int, kinds: Collection[int], start_ns:
     best, most = None, 0
     for line in _lines(events, thread):
         opened = events.open_at(line, start_ns)
-        begun = events.within(line, start_ns + 1, end_ns)
-        places = np.append(np.arange(begun.start, begun.stop), [] if opened is None else [opened]).astype(np.int64)
+        started = events.within(line, start_ns + 1, end_ns)
+        places = np.append(np.arange(started.start, started.stop), [] if opened is None else [opened]).astype(np.int64)
         places = places[np.isin(events.column("kind")[places], tuple(kinds))]
         if not len(places):
             continue

@@ -43,7 +43,7 @@ class Bars:
         return self if len(self) <= most else Bars(*(getattr(self, column.name)[:most] for column in fields(self)))
 
     @staticmethod
-    def of(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
+    def from_events(line: int, start: Int64, length: Int64, colour: UInt8, first_place: int) -> Bars:
         """Bars of single events that are neighbours in the event file."""
         count = len(start)
         place = np.arange(first_place, first_place + count, dtype=np.int32)
@@ -95,9 +95,9 @@ def _joined(bars: Bars, with_previous: Bool) -> Bars:
     return Bars(bars.line[first], *times, bars.place[leader], bars.colour[leader], count)
 
 
-def _first_that_is(values: Int64, wanted: Int64, first: Int64) -> Int64:
+def _first_that_is(values: Int64, value: Int64, first: Int64) -> Int64:
     """In each group, whose first rows are given, the first row that has the wanted value."""
     group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(values))))
-    candidates = np.flatnonzero(values == wanted[group])
+    candidates = np.flatnonzero(values == value[group])
     firsts = np.searchsorted(group[candidates], np.arange(len(first)))
     return candidates[firsts]

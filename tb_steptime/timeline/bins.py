@@ -63,8 +63,8 @@ def queue_depth(events: EventFile, start_ns: int, end_ns: int, detail_ns: int) -
     mean = np.rint(1000 * np.diff(area) / bin_ns).astype(np.int64)
     at = np.maximum(np.searchsorted(instant, edges, side="right") - 1, 0)  # the knot that applies at each edge
     opening = np.where(instant[at] <= edges, depth[at], 0)
-    past = np.searchsorted(instant, edges)
-    peak = _peaks(depth, past, opening)
+    ends = np.searchsorted(instant, edges)
+    peak = _peaks(depth, ends, opening)
     return Depth(bin_ns, mean.tolist(), peak.tolist())
 
 
@@ -72,18 +72,18 @@ def _area_before(events: EventFile, instants: Int64) -> Int64:
     """Integral of the depth up to each instant."""
     instant, depth, area = (events.column(f"queue.{name}") for name in ("instant", "depth", "area"))
     at = np.searchsorted(instant, instants, side="right") - 1
-    known = np.maximum(at, 0)
-    result: Int64 = np.where(at < 0, 0, area[known] + depth[known] * (instants - instant[known]))
+    row = np.maximum(at, 0)
+    result: Int64 = np.where(at < 0, 0, area[row] + depth[row] * (instants - instant[row]))
     return result
 
 
-def _peaks(depth: Int64, past: Int64, opening: Int64) -> Int64:
+def _peaks(depth: Int64, ends: Int64, opening: Int64) -> Int64:
     """Maximum depth in each bin: the depth at its begin, and all changes inside it."""
-    low, high = int(past[0]), int(past[-1])
+    low, high = int(ends[0]), int(ends[-1])
     peak = opening[:-1].astype(np.int64)
-    inside = np.flatnonzero(np.diff(past))
+    inside = np.flatnonzero(np.diff(ends))
     if len(inside):
-        greatest = np.maximum.reduceat(depth[low:high], past[inside] - low)
+        greatest = np.maximum.reduceat(depth[low:high], ends[inside] - low)
         peak[inside] = np.maximum(peak[inside], greatest)
     return peak
 
@@ -108,23 +108,23 @@ def busy_bins(events: EventFile, start_ns: int, end_ns: int, bins: int) -> BusyB
     bins = max(1, min(bins, MAX_BINS, end_ns - start_ns))
     edges = bin_edges(start_ns, end_ns, bins)
     busy = sum((lane.overlap_ns(edges[:-1], edges[1:]) for lane in _lanes(events)), np.zeros(bins, np.int64))
-    past = np.searchsorted(events.column("busy.kernels"), edges)
+    ends = np.searchsorted(events.column("busy.kernels"), edges)
     devices = int(events.column("busy.devices")[0])
-    of: Literal["gpu", "host"] = "gpu" if devices else "host"
-    most = _most(events, int(past[0]), int(past[-1]))
-    return BusyBins(start_ns, end_ns, of, max(1, devices), busy.tolist(), np.diff(past).tolist(), most)
+    subject: Literal["gpu", "host"] = "gpu" if devices else "host"
+    most = _most(events, int(ends[0]), int(ends[-1]))
+    return BusyBins(start_ns, end_ns, subject, max(1, devices), busy.tolist(), np.diff(ends).tolist(), most)
 
 
-def _most(events: EventFile, first: int, past: int) -> list[KernelsNamed]:
+def _most(events: EventFile, first: int, end: int) -> list[KernelsNamed]:
     """The names with the most time among the kernels [first, past) in time order; of equals the first in the trace."""
-    names, of = np.unique(events.column("busy.kernel_name")[first:past], return_inverse=True)
-    of = of.reshape(-1)
-    count, total = np.bincount(of), np.zeros(len(names), np.int64)
-    np.add.at(total, of, events.column("busy.kernel_dur")[first:past])
+    names, name_of = np.unique(events.column("busy.kernel_name")[first:end], return_inverse=True)
+    name_of = name_of.reshape(-1)
+    count, total = np.bincount(name_of), np.zeros(len(names), np.int64)
+    np.add.at(total, name_of, events.column("busy.kernel_dur")[first:end])
     longest = np.argsort(-total, kind="stable")[:MOST_NAMES].tolist()
     return [KernelsNamed(events.shown_name(int(names[each])), int(count[each]), int(total[each])) for each in longest]
 
 
 def _lanes(events: EventFile) -> list[Intervals]:
     start, end, bounds = (events.int64(f"busy.{name}") for name in ("start", "end", "bounds"))
-    return [Intervals(start[low:past], end[low:past]) for low, past in itertools.pairwise(bounds)]
+    return [Intervals(start[low:high], end[low:high]) for low, high in itertools.pairwise(bounds)]

@@ -92,14 +92,14 @@ class _Writing:
         line = stack_rows(track.table.start, track.table.dur, track.rows)
         count = np.bincount(line, minlength=LEFT_OUT + 1)[:MAX_ROWS]
         order = np.argsort(line, kind="stable").astype(np.int32)
-        past = np.cumsum(count)
+        ends = np.cumsum(count)
         rows = max(1, int(np.count_nonzero(count)))
         for row in range(rows):
             self.line_track.append(number)
             self.line_row.append(row)
-            on_line = track.rows[order[past[row] - count[row] : past[row]]]
-            for some in _in_blocks(track.table.start, on_line):
-                self._add_block(track.table, some, names_from, place)
+            on_line = track.rows[order[ends[row] - count[row] : ends[row]]]
+            for block in _in_blocks(track.table.start, on_line):
+                self._add_block(track.table, block, names_from, place)
             for level, bounds in enumerate(self.bounds):
                 bounds.append(self.count[level])
         return rows
@@ -125,7 +125,7 @@ class _Writing:
         add("kind", table.kind[rows])
         add("event", (rows + table.first).astype(np.int32))
         self.count[0] += len(rows)
-        bars = Bars.of(len(self.line_track) - 1, start, length, colour, first)
+        bars = Bars.from_events(len(self.line_track) - 1, start, length, colour, first)
         for level, detail in enumerate(LEVELS, start=1):
             bars = merge(bars, detail)
             self.columns.add_bars(level, bars)
@@ -136,8 +136,8 @@ def _in_blocks(start_ns: Int64, rows: Int32) -> Iterator[Int32]:
     """Blocks of a line's events, cut where a bin of the coarsest level begins, which no bar crosses."""
     first = 0
     while first < len(rows):
-        past = min(first + _AT_ONCE, len(rows))
-        next_bin = (int(start_ns[rows[past - 1]]) // LEVELS[-1] + 1) * LEVELS[-1]
-        past = bisect.bisect_left(rows, next_bin, past, key=start_ns.__getitem__)
-        yield rows[first:past]
-        first = past
+        end = min(first + _AT_ONCE, len(rows))
+        next_bin = (int(start_ns[rows[end - 1]]) // LEVELS[-1] + 1) * LEVELS[-1]
+        end = bisect.bisect_left(rows, next_bin, end, key=start_ns.__getitem__)
+        yield rows[first:end]
+        first = end

@@ -100,13 +100,13 @@ def _launch_facts(events: EventFile, place: int) -> Iterator[EventFact]:
 def _where(events: EventFile, place: int, on_device: bool) -> Iterator[EventFact]:
     """The step and the phase. For a device event `activity_facts` has the phase that launched it."""
     start = int(events.start[place])
-    wanted = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
+    shown_kinds = [("steps", "Step")] if on_device else [("steps", "Step"), ("phases", "Phase")]
     own = _track_kind(events, place)
-    for kind, label in wanted if own not in ("steps", "phases", "excess") else []:
+    for kind, label in shown_kinds if own not in ("steps", "phases", "excess") else []:
         for track in events.head.tracks:
-            found = events.open_at(events.lines(track.id)[0], start) if track.kind == kind else None
-            if found is not None:
-                yield EventFact(label, text(_name(events, found).removeprefix("Step ")))
+            event = events.open_at(events.lines(track.id)[0], start) if track.kind == kind else None
+            if event is not None:
+                yield EventFact(label, text(_name(events, event).removeprefix("Step ")))
 
 
 def _source_facts(events: EventFile, place: int, outer: Sequence[int]) -> Iterator[EventFact]:
@@ -122,10 +122,10 @@ def _stack_facts(events: EventFile, stack: Sequence[int], module: str, source: s
     frame = next((each for each in inner if _name(events, each).startswith(MODULE_FRAME)), None)
     line = next((each for each in inner if is_source(_name(events, each))), None)
     row = next((row for each in inner if (row := row_of(events, "stack", _number(events, each))) is not None), None)
-    for label, found, column in ((module, frame, "stack.module"), (source, line, "stack.source")):
+    for label, frame_row, column in ((module, frame, "stack.module"), (source, line, "stack.source")):
         written = -1 if row is None else int(events.column(column)[row])
-        if found is not None:
-            yield EventFact(label, text(_shown(events, found)), _name(events, found))
+        if frame_row is not None:
+            yield EventFact(label, text(_shown(events, frame_row)), _name(events, frame_row))
         elif written >= 0:
             yield EventFact(label, text(events.string(written)), events.string(written))
 
@@ -219,9 +219,9 @@ def _annotation_facts(events: EventFile, number: int) -> Iterator[EventFact]:
         yield EventFact("Ran on", text(f"stream {stream}"))
     rows = {name: int(events.column(f"noted.{name}")[row]) for name in ("module", "name", "phase", "text")}
     labels = {"module": "Module", "name": "Annotated as", "phase": "Annotated phase", "text": "Annotation"}
-    known = rows["module"] >= 0 or rows["name"] >= 0
+    is_parsed = rows["module"] >= 0 or rows["name"] >= 0
     for name, label in labels.items():
-        if rows[name] >= 0 and not (name == "text" and known):
+        if rows[name] >= 0 and not (name == "text" and is_parsed):
             yield EventFact(label, text(events.string(rows[name])))
 
 

@@ -203,7 +203,7 @@ class EventFile:
     def lower_strings(self) -> list[str]:
         """All strings without regard to case, for searching."""
         text, ends = bytes(self.column("strings.text")), self.column("strings.end").tolist()
-        return [text[first:past].decode("utf-8").lower() for first, past in itertools.pairwise([0, *ends])]
+        return [text[first:end].decode("utf-8").lower() for first, end in itertools.pairwise([0, *ends])]
 
     def shown_name(self, number: int) -> str:
         """The text shown on a box with this name."""
@@ -239,8 +239,8 @@ class EventFile:
     def within(self, line: int, first_ns: int, last_ns: int) -> range:
         """Places of the events of a line that begin in [first_ns, last_ns)."""
         low, high = self.column("level0.bounds")[line : line + 2].tolist()
-        first, past = np.searchsorted(self.start[low:high], (first_ns, last_ns)).tolist()
-        return range(low + first, low + past)
+        first, end = np.searchsorted(self.start[low:high], (first_ns, last_ns)).tolist()
+        return range(low + first, low + end)
 
     def open_at(self, line: int, instant_ns: int) -> int | None:
         """The place of the event on a line that is open at an instant."""
@@ -256,14 +256,14 @@ class EventFile:
         bounds = self.column(f"level{level}.bounds")
         low, high = int(bounds[line]), int(bounds[line + 1])
         start = self.column("start" if level == 0 else f"level{level}.start")[low:high]
-        first, past = int(np.searchsorted(start, first_ns)), int(np.searchsorted(start, last_ns))
+        first, end = int(np.searchsorted(start, first_ns)), int(np.searchsorted(start, last_ns))
         if first and self._end(level, low + first - 1) > first_ns:
             first -= 1  # the one that is already open when the window begins
         if level == 0:
-            here = slice(low + first, low + past)
-            return Bars.of(line, self.start[here], self.length[here], self.colour[here], low + first)
-        columns = [self.column(f"level{level}.{name}")[low + first : low + past] for name in _BARS]
-        return Bars(np.full(past - first, line, np.int32), *columns)
+            chosen = slice(low + first, low + end)
+            return Bars.from_events(line, self.start[chosen], self.length[chosen], self.colour[chosen], low + first)
+        columns = [self.column(f"level{level}.{name}")[low + first : low + end] for name in _BARS]
+        return Bars(np.full(end - first, line, np.int32), *columns)
 
     def _end(self, level: int, place: int) -> int:
         if level == 0:

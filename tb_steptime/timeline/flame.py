@@ -65,9 +65,9 @@ def totals_of(page: FlamePage) -> dict[Measure, Int64]:
 
 def flame_choices(facts: OpsRecorded) -> list[tuple[FlameBy, Where]]:
     """The trees that a recording has."""
-    there: dict[FlameBy, bool] = {"stack": facts.stacks, "module": facts.modules, "op": facts.ops}
-    ways: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
-    return [(by, where) for where in ways for by, is_there in there.items() if is_there]
+    recorded_by: dict[FlameBy, bool] = {"stack": facts.stacks, "module": facts.modules, "op": facts.ops}
+    directions: tuple[Where, ...] = ("ran", "made") if facts.backward else ("ran",)
+    return [(by, where) for where in directions for by, is_there in recorded_by.items() if is_there]
 
 
 def write_flames(trace: Trace, columns: Columns, names: int) -> list[str]:

@@ -76,33 +76,36 @@ def write_memory(trace: Trace, columns: Columns, names: int) -> list[str]:
     if not places:
         return []
     for number, place in enumerate(places):
-        of = curve(trace, place)
-        columns.add(f"memory.{number}.ts", of.ts)
-        columns.add(f"memory.{number}.allocated", of.allocated)
-        columns.add(f"memory.{number}.reserved", np.empty(0, np.int64) if of.reserved is None else of.reserved)
-        columns.add(f"memory.{number}.facts", np.array([of.first_bytes, of.whole], np.int64))
-    found, born = allocations(trace), births(trace)
-    kind, device = trace.memory.device_type[found.born], trace.memory.device[found.born]
-    device_of = np.full(len(found), -1, np.int8)
+        device_curve = curve(trace, place)
+        columns.add(f"memory.{number}.ts", device_curve.ts)
+        columns.add(f"memory.{number}.allocated", device_curve.allocated)
+        columns.add(
+            f"memory.{number}.reserved",
+            np.empty(0, np.int64) if device_curve.reserved is None else device_curve.reserved,
+        )
+        columns.add(f"memory.{number}.facts", np.array([device_curve.first_bytes, device_curve.whole], np.int64))
+    blocks, made_by = allocations(trace), births(trace)
+    kind, device = trace.memory.device_type[blocks.born], trace.memory.device[blocks.born]
+    device_of = np.full(len(blocks), -1, np.int8)
     for number, place in enumerate(places):
         device_of[(kind == place.type) & (device == place.device)] = number
     columns.add("alive.device", device_of)
-    columns.add("alive.start", trace.memory.ts[found.born])
+    columns.add("alive.start", trace.memory.ts[blocks.born])
     columns.add("alive.end", ends_ns(trace))
     columns.add("alive.bytes", sizes(trace))
     columns.add("alive.category", categories(trace))
-    columns.add("alive.phase", born.phase)
-    columns.add("alive.step", born.step)
-    columns.add("alive.later", later_steps(trace, np.arange(len(found))))
-    for name, op in (("op", born.op), ("outer", born.outer_op)):
+    columns.add("alive.phase", made_by.phase)
+    columns.add("alive.step", made_by.step)
+    columns.add("alive.later", later_steps(trace, np.arange(len(blocks))))
+    for name, op in (("op", made_by.op), ("outer", made_by.outer_op)):
         columns.add(f"alive.{name}", np.append(trace.events.name, -1)[op].astype(np.int32))
     return _write_makers(trace, columns, names)
 
 
 def _write_makers(trace: Trace, columns: Columns, names: int) -> list[str]:
     """Write the modules and lines of the allocations, and the names of the steps."""
-    made, numbers = makers(trace, births(trace).op), dict[str, int]()
-    for name, texts in (("module", made.modules), ("line", made.lines)):
+    names_of_makers, numbers = makers(trace, births(trace).op), dict[str, int]()
+    for name, texts in (("module", names_of_makers.modules), ("line", names_of_makers.lines)):
         rows = [-1 if text is None else names + numbers.setdefault(text, len(numbers)) for text in texts]
         columns.add(f"alive.{name}", np.array(rows, np.int32))
     steps = [step.name for step in find_steps(trace).steps]
@@ -117,29 +120,29 @@ def memory_page(
 ) -> MemoryPage | None:
     """The page of a device, by its place in the view, exact in at most this many bins. None if there is no such
     device."""
-    of = _curve(events, device)
-    if of is None:
+    device_curve = _curve(events, device)
+    if device_curve is None:
         return None
-    curve_of = memory_bins(of, *window, max(1, min(bins, MAX_BINS)))
-    return MemoryPage(device, curve_of, None if at_ns is None else _alive_at(events, of, device, at_ns))
+    curve_of = memory_bins(device_curve, *window, max(1, min(bins, MAX_BINS)))
+    return MemoryPage(device, curve_of, None if at_ns is None else _alive_at(events, device_curve, device, at_ns))
 
 
-def _alive_at(events: EventFile, of: Curve, device: int, at_ns: int) -> AliveAt:
-    last = int(np.searchsorted(of.ts, at_ns, side="right")) - 1
-    allocated = int(of.allocated[last]) if last >= 0 else of.before
+def _alive_at(events: EventFile, device_curve: Curve, device: int, at_ns: int) -> AliveAt:
+    last = int(np.searchsorted(device_curve.ts, at_ns, side="right")) - 1
+    allocated = int(device_curve.allocated[last]) if last >= 0 else device_curve.before
     start, end = events.int64("alive.start"), events.int64("alive.end")
-    some = np.flatnonzero((events.column("alive.device") == device) & (start <= at_ns) & (end > at_ns))
-    size = events.int64("alive.bytes")[some]
-    parts = parts_of(events.column("alive.category")[some], size, allocated) if of.whole else None
+    alive = np.flatnonzero((events.column("alive.device") == device) & (start <= at_ns) & (end > at_ns))
+    size = events.int64("alive.bytes")[alive]
+    parts = parts_of(events.column("alive.category")[alive], size, allocated) if device_curve.whole else None
     order = np.argsort(-size, kind="stable")[:MOST_ROWS]
     return AliveAt(
         at_ns=at_ns,
         allocated_bytes=allocated,
-        reserved_bytes=None if of.reserved is None else int(of.reserved[max(last, 0)]),
+        reserved_bytes=None if device_curve.reserved is None else int(device_curve.reserved[max(last, 0)]),
         categories=parts,
-        why_unknown=None if parts is not None else INCONSISTENT if of.whole else NO_TOTALS,
-        rows=[_row(events, one) for one in some[order].tolist()],
-        more_rows=len(some) - len(order),
+        why_unknown=None if parts is not None else INCONSISTENT if device_curve.whole else NO_TOTALS,
+        rows=[_row(events, one) for one in alive[order].tolist()],
+        more_rows=len(alive) - len(order),
     )
 
 

@@ -53,31 +53,31 @@ def stack_rows(start_ns: Int64, dur_ns: Int64, rows: Int32) -> UInt8:
 
 def _fitting(start_ns: Int64, dur_ns: Int64, rows: Int32, rest: Int32) -> Bool:
     """Which of the rest fit on one line: each that begins when the last fitting one has ended."""
-    taken, free_from = np.zeros(len(rest), bool), np.iinfo(np.int64).min
+    result, free_from = np.zeros(len(rest), bool), np.iinfo(np.int64).min
     for first in range(0, len(rest), _AT_ONCE):
-        some = rows[rest[first : first + _AT_ONCE]]
-        start = start_ns[some]
+        chunk = rows[rest[first : first + _AT_ONCE]]
+        start = start_ns[chunk]
         skipped = int(np.searchsorted(start, free_from))
-        if skipped < len(some):
-            end = start[skipped:] + dur_ns[some[skipped:]]
-            here = _first_fit(start[skipped:], end)
-            taken[first + skipped : first + len(some)] = here
-            free_from = int(end[np.flatnonzero(here)[-1]])
-    return taken
+        if skipped < len(chunk):
+            end = start[skipped:] + dur_ns[chunk[skipped:]]
+            fits = _first_fit(start[skipped:], end)
+            result[first + skipped : first + len(chunk)] = fits
+            free_from = int(end[np.flatnonzero(fits)[-1]])
+    return result
 
 
 def _first_fit(start: Int64, end: Int64) -> Bool:
-    taken: Bool = np.ones(len(start), bool)  # those that overlap nothing before them
-    taken[1:] = start[1:] >= np.maximum.accumulate(end)[:-1]
-    first = np.flatnonzero(taken)
-    cluster = np.cumsum(taken) - 1
-    crossing = ~taken & (start >= end[first[cluster]])  # begins after the first of its cluster, which others outlast
+    fits: Bool = np.ones(len(start), bool)  # those that overlap nothing before them
+    fits[1:] = start[1:] >= np.maximum.accumulate(end)[:-1]
+    first = np.flatnonzero(fits)
+    cluster = np.cumsum(fits) - 1
+    crossing = ~fits & (start >= end[first[cluster]])  # begins after the first of its cluster, which others outlast
     if crossing.any():
         crossed = np.zeros(len(first), bool)
         crossed[cluster[crossing]] = True
-        here = np.flatnonzero(crossed[cluster])
-        taken[here] = _followed(start[here], end[here])
-    return taken
+        in_crossed = np.flatnonzero(crossed[cluster])
+        fits[in_crossed] = _followed(start[in_crossed], end[in_crossed])
+    return fits
 
 
 def _followed(start: Int64, end: Int64) -> Bool:

@@ -45,17 +45,17 @@ class Search:
     folded: bool = False
 
 
-def search_page(events: EventFile, wanted: Search) -> SearchPage:
+def search_page(events: EventFile, search: Search) -> SearchPage:
     """The result with a page of hits. An empty search text finds nothing."""
-    places = _found(events, wanted.words[:MAX_WORDS].strip().lower())
+    places = _matches(events, search.words[:MAX_WORDS].strip().lower())
     line = np.searchsorted(events.column("level0.bounds"), places, side="right") - 1
     of_track = np.array(events.head.line_track, np.int64)[line]
     tracks = _by_track(events, places, of_track)
-    places = places if wanted.track is None else places[of_track == wanted.track]
+    places = places if search.track is None else places[of_track == search.track]
     starts = events.start[places]
     order = np.argsort(starts, kind="stable")  # of equals the one on the upper track first
     places, starts = places[order], starts[order]
-    following = int(np.searchsorted(starts, wanted.from_ns)) if wanted.first is None else wanted.first
+    following = int(np.searchsorted(starts, search.from_ns)) if search.first is None else search.first
     shown = max(0, min(following - _BEFORE, len(places) - PAGE_HITS))
     return SearchPage(
         count=len(places),
@@ -63,23 +63,23 @@ def search_page(events: EventFile, wanted: Search) -> SearchPage:
         tracks=tracks,
         next=min(max(following, 0), len(places)),
         first=shown,
-        hits=_hits(events, places[shown : shown + PAGE_HITS], wanted.folded),
+        hits=_hits(events, places[shown : shown + PAGE_HITS], search.folded),
         bins_from_ns=events.head.first_ns,
         bins_to_ns=max(events.head.last_ns, events.head.first_ns + 1),
         bins=_bins(events, starts),
     )
 
 
-def _found(events: EventFile, words: str) -> Int64:
+def _matches(events: EventFile, text: str) -> Int64:
     """Places of the events whose name holds these words."""
-    if not words:
+    if not text:
         return np.arange(0)
-    return np.flatnonzero(_names_with(events, words)[events.name[: events.event_count]])
+    return np.flatnonzero(_names_with(events, text)[events.name[: events.event_count]])
 
 
-def _names_with(events: EventFile, words: str) -> Bool:
+def _names_with(events: EventFile, text: str) -> Bool:
     """For each string of the file: does it contain these words as a name, or as the shown form of one?"""
-    matches = np.array([words in each for each in events.lower_strings], bool)
+    matches = np.array([text in each for each in events.lower_strings], bool)
     shown = events.column("shown")
     matches[: len(shown)] |= (shown >= 0) & matches[shown]
     return matches

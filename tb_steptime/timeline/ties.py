@@ -51,11 +51,11 @@ class _Strings:
     def number(self, string: str | None) -> int:
         return -1 if string is None else self.numbers.setdefault(string, self.first + len(self.numbers))
 
-    def of(self, place: npt.NDArray[Any], texts: Iterable[str]) -> Int32:
+    def numbers_of(self, place: npt.NDArray[Any], texts: Iterable[str]) -> Int32:
         """Numbers of texts that are given by their place, -1 for none."""
         numbers = np.array([*(self.number(text) for text in texts), -1], np.int32)
-        found: Int32 = numbers[place]
-        return found
+        result: Int32 = numbers[place]
+        return result
 
 
 def _write_launches(trace: Trace, columns: Columns) -> None:
@@ -76,7 +76,7 @@ def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
     kernels, filled, answers = trace.kernels, filling(trace), kernel_answers(trace)
     columns.add("kernel.event", kernels.event.astype(np.int32))
     reasons = [f"{answer.answer.capitalize()}: {answer.reason}" for answer in answers.distinct]
-    columns.add("kernel.tensor_cores", strings.of(answers.place, reasons))
+    columns.add("kernel.tensor_cores", strings.numbers_of(answers.place, reasons))
     columns.add("kernel.occupancy", filled.occupancy)
     columns.add("kernel.waves", filled.waves)
     columns.add("kernel.blocks_per_sm", blocks_per_sm(trace))
@@ -89,12 +89,12 @@ def _write_kernels(trace: Trace, columns: Columns, strings: _Strings) -> None:
 def _write_annotations(trace: Trace, columns: Columns, strings: _Strings) -> None:
     """Write the annotations of activities, and for an activity that is shown on another lane the stream on which it
     ran; -1 for others."""
-    of, texts = trace.annotations, trace.annotation_texts.strings
-    if len(of):
-        columns.add("noted.event", of.event.astype(np.int32))
-        columns.add("noted.stream", np.where(of.lane >= 0, trace.events.stream[of.event], -1).astype(np.int32))
+    table, texts = trace.annotations, trace.annotation_texts.strings
+    if len(table):
+        columns.add("noted.event", table.event.astype(np.int32))
+        columns.add("noted.stream", np.where(table.lane >= 0, trace.events.stream[table.event], -1).astype(np.int32))
         for name in ("module", "name", "phase", "text"):
-            columns.add(f"noted.{name}", strings.of(getattr(of, name), texts))
+            columns.add(f"noted.{name}", strings.numbers_of(getattr(table, name), texts))
 
 
 def _write_inputs(trace: Trace, columns: Columns, strings: _Strings) -> None:
@@ -103,8 +103,8 @@ def _write_inputs(trace: Trace, columns: Columns, strings: _Strings) -> None:
         return
     rows = np.flatnonzero(shapes >= 0).astype(np.int32)
     columns.add("input.event", rows)
-    columns.add("input.shapes", strings.of(shapes[rows], trace.inputs.strings))
-    columns.add("input.dtypes", strings.of(dtypes[rows], trace.inputs.strings))
+    columns.add("input.shapes", strings.numbers_of(shapes[rows], trace.inputs.strings))
+    columns.add("input.dtypes", strings.numbers_of(dtypes[rows], trace.inputs.strings))
 
 
 def _write_stacks(trace: Trace, columns: Columns, strings: _Strings) -> None:
@@ -113,8 +113,8 @@ def _write_stacks(trace: Trace, columns: Columns, strings: _Strings) -> None:
     if not len(rows):
         return
     columns.add("stack.event", rows)
-    for name, words in (("source", sources(trace, rows)), ("module", modules(trace, rows))):
-        columns.add(f"stack.{name}", strings.of(words.number, words.texts))
+    for name, row_texts in (("source", sources(trace, rows)), ("module", modules(trace, rows))):
+        columns.add(f"stack.{name}", strings.numbers_of(row_texts.number, row_texts.texts))
 
 
 def row_of(events: EventFile, column: str, number: int) -> int | None:

@@ -160,13 +160,13 @@ def _phases(trace: Trace) -> TrackEvents:
 
 def _excess(trace: Trace) -> Iterator[TrackEvents]:
     """Work that takes longer than usual for its site, on the host and on devices, with its kind and its op."""
-    found = longest_excess(trace)
-    if not len(found):
+    excess = longest_excess(trace)
+    if not len(excess):
         return
-    names = tuple(f"{_EXCESS[kind]}: {name}" if name else _EXCESS[kind] for kind, name in excess_names(trace, found))
-    order = np.lexsort((-found.dur_ns, found.start_ns)).astype(np.int32)
+    names = tuple(f"{_EXCESS[kind]}: {name}" if name else _EXCESS[kind] for kind, name in excess_names(trace, excess))
+    order = np.lexsort((-excess.dur_ns, excess.start_ns)).astype(np.int32)
     place, colours = np.arange(len(names)), np.full(len(names), PLACE["excess"])
-    table = _own_table(found.start_ns, found.end_ns, place, colours, _first_of_excess(trace))
+    table = _own_table(excess.start_ns, excess.end_ns, place, colours, _first_of_excess(trace))
     yield TrackEvents("excess", STEPS_GROUP, "Does not repeat", table, order, names, pinned=True)
 
 
@@ -250,17 +250,17 @@ def _counters(trace: Trace, device: int, number: int) -> Iterator[TrackEvents]:
     value. Equal adjacent samples are merged. number: of the first."""
     group = f"{trace.job.accelerator} {device}"
     for id in sampled_ids(trace, device):
-        of, metric = samples(trace, device, id), COUNTERS[id].metric
-        assert of is not None
+        sampled, metric = samples(trace, device, id), COUNTERS[id].metric
+        assert sampled is not None
         scale = 100 if metric.unit is Unit.FRACTION else 1
-        value = np.rint(of.value * scale).astype(np.int64)
-        new = np.insert((value[1:] != value[:-1]) | (of.start[1:] > of.end[:-1]), 0, True)
+        value = np.rint(sampled.value * scale).astype(np.int64)
+        new = np.insert((value[1:] != value[:-1]) | (sampled.start[1:] > sampled.end[:-1]), 0, True)
         first = np.flatnonzero(new)
         last = np.append(first[1:], len(value)) - 1
         distinct, name = np.unique(value[first], return_inverse=True)
         names = tuple(f"{each} %" if scale == 100 else f"{each}" for each in distinct.tolist())
         colours = np.full(len(first), PLACE[metric.colour])
-        shown = _own_table(of.start[first], of.end[last], name.reshape(-1), colours, number)
+        shown = _own_table(sampled.start[first], sampled.end[last], name.reshape(-1), colours, number)
         number += len(first)
         yield TrackEvents("ranges", group, metric.label, shown, np.arange(len(first), dtype=np.int32), names)
 
@@ -269,9 +269,9 @@ def _lanes(trace: Trace, rows: Int32) -> Int32:
     """The lane on which the file shows each row: its stream, or the lane to which the profiler moved it."""
     lanes, moved = trace.events.stream[rows].astype(np.int32), trace.annotations.lane >= 0
     place = np.searchsorted(rows, trace.annotations.event[moved])
-    here = place < len(rows)
-    here[here] = rows[place[here]] == trace.annotations.event[moved][here]
-    lanes[place[here]] = trace.annotations.lane[moved][here]
+    matches = place < len(rows)
+    matches[matches] = rows[place[matches]] == trace.annotations.event[moved][matches]
+    lanes[place[matches]] = trace.annotations.lane[moved][matches]
     return lanes
 
 
@@ -290,8 +290,8 @@ def _by_stream(lanes: Int32, rows: Int32) -> Iterator[tuple[int, Int32]]:
     order = np.argsort(lanes, kind="stable")
     rows = rows[order]
     streams, first = np.unique(lanes[order], return_index=True)
-    for stream, (low, past) in zip(streams.tolist(), pairwise([*first.tolist(), len(rows)]), strict=True):
-        yield stream, rows[low:past]
+    for stream, (low, high) in zip(streams.tolist(), pairwise([*first.tolist(), len(rows)]), strict=True):
+        yield stream, rows[low:high]
 
 
 def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, Int32]]:
@@ -300,10 +300,10 @@ def _by_thread(trace: Trace, roles: Mapping[int, str]) -> Iterator[tuple[int, In
     rows = trace.events.rows(*_ON_HOST, *CALL_KINDS).astype(np.int32)
     rows = rows[np.argsort(trace.events.thread[rows], kind="stable")]  # some jobs have a new thread in each step
     count = np.bincount(trace.events.thread[rows], minlength=len(trace.threads))
-    past, order = np.cumsum(count), ("training", "main", "autograd", "")
+    ends, order = np.cumsum(count), ("training", "main", "autograd", "")
     used = np.flatnonzero(count).tolist()
     for thread in sorted(used, key=lambda each: (order.index(roles.get(each, "")), -count[each])):
-        yield thread, rows[past[thread] - count[thread] : past[thread]]
+        yield thread, rows[ends[thread] - count[thread] : ends[thread]]
 
 
 def _roles(trace: Trace) -> dict[int, str]:

@@ -28,11 +28,11 @@ def give_back_large_blocks(text_bytes: int = LARGE_TEXT_BYTES) -> None:
     memory. glibc also trims the end of its heap as soon as 128 KB are free there, which is less than the text of one
     block: a tenth of the reading time would go into clearing those pages again and again.
     """
-    kept = _LARGE_BYTES if text_bytes >= LARGE_TEXT_BYTES else _ANY_BYTES
+    threshold = _LARGE_BYTES if text_bytes >= LARGE_TEXT_BYTES else _ANY_BYTES
     with contextlib.suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_MMAP_THRESHOLD, kept)
-        mallopt(_TRIM_THRESHOLD, 4 * kept)
+        mallopt(_MMAP_THRESHOLD, threshold)
+        mallopt(_TRIM_THRESHOLD, 4 * threshold)
 
 
 def give_back_freed() -> None:

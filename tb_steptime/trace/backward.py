@@ -45,8 +45,8 @@ def backward_nodes(trace: Trace) -> Nodes:
     table = trace.sequences
     numbered = np.flatnonzero(table.forward_thread > 0)
     forward = np.full(len(numbered), -1, np.int32)
-    known = _named_for_ops(trace, table.event[numbered])
-    forward[known] = _creators(trace, numbered[known])
+    has_op = _named_for_ops(trace, table.event[numbered])
+    forward[has_op] = _creators(trace, numbered[has_op])
     events = distinct_in(np.concatenate((rows_named(trace, (Kind.CPU_OP,), _is_node), table.event[numbered]))).astype(
         np.int32
     )
@@ -62,10 +62,10 @@ def _is_node(name: str) -> bool:
 def _named_for_ops(trace: Trace, rows: Int32) -> Bool:
     """Which of these rows have a name that names an op: all but the nodes that C++ code created."""
     names = trace.events.name[rows]
-    known = np.ones(len(trace.strings), bool)
+    by_name = np.ones(len(trace.strings), bool)
     for name in distinct_in(names).tolist():
-        known[name] = not trace.strings[name].removeprefix(NODE).startswith(_CREATED_IN_CPP)
-    result: Bool = known[names]
+        by_name[name] = not trace.strings[name].removeprefix(NODE).startswith(_CREATED_IN_CPP)
+    result: Bool = by_name[names]
     return result
 
 
@@ -77,15 +77,15 @@ def _creators(trace: Trace, nodes: Int64) -> Int32:
     if not 1 < len(threads) <= _MOST_THREADS:
         return _last_before(trace, ops, nodes)
     by_thread = [ops[thread[table.event[ops]] == one] for one in threads]
-    found = np.full(len(nodes), -1, np.int32)
+    creators = np.full(len(nodes), -1, np.int32)
     forward_of = table.forward_thread[nodes]
     for number in distinct_in(forward_of).tolist():
-        mine = np.flatnonzero(forward_of == number)
-        answers = [_last_before(trace, its_ops, nodes[mine]) for its_ops in by_thread]
-        votes = [_fitting(trace, nodes[mine], answer) for answer in answers]
+        of_thread = np.flatnonzero(forward_of == number)
+        answers = [_last_before(trace, its_ops, nodes[of_thread]) for its_ops in by_thread]
+        votes = [_fitting(trace, nodes[of_thread], answer) for answer in answers]
         best = [answer for answer, vote in zip(answers, votes, strict=True) if vote == max(votes)]
-        found[mine] = np.maximum.reduce(best)  # rows are in time order
-    return found
+        creators[of_thread] = np.maximum.reduce(best)  # rows are in time order
+    return creators
 
 
 def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
@@ -96,16 +96,16 @@ def _last_before(trace: Trace, ops: Int64, nodes: Int64) -> Int32:
     at_op = table.number[ops][order].astype(np.int64) * size + op
     at_node = table.number[nodes].astype(np.int64) * size + table.event[nodes]
     place = np.searchsorted(at_op, at_node) - 1
-    known = (place >= 0) & (table.number[ops][order][place] == table.number[nodes]) if len(op) else place >= 0
+    matches = (place >= 0) & (table.number[ops][order][place] == table.number[nodes]) if len(op) else place >= 0
     result = np.full(len(nodes), -1, np.int32)
-    result[known] = op[place[known]]
+    result[matches] = op[place[matches]]
     return result
 
 
 def _fitting(trace: Trace, nodes: Int64, answer: Int32) -> int:
     """How many of the nodes are named for the op that is assumed to have created them."""
-    name, known = trace.events.name, answer >= 0
-    pairs = np.stack((name[trace.sequences.event[nodes[known]]], name[answer[known]]), axis=1)
+    name, has_answer = trace.events.name, answer >= 0
+    pairs = np.stack((name[trace.sequences.event[nodes[has_answer]]], name[answer[has_answer]]), axis=1)
     distinct, count = np.unique(pairs, axis=0, return_counts=True)
     fits = [named_for(trace.strings[node], trace.strings[op]) for node, op in distinct.tolist()]
     return int(count[fits].sum())

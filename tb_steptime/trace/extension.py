@@ -48,9 +48,9 @@ def one_pass(name: str, fills: Sequence[type], *columns: _Column, for_each: int 
     rows = len(columns[0])
     if rows < LEAST_ROWS or not (built := extension()):
         return None
-    given = [np.ascontiguousarray(each) for each in columns]
-    filled: list[_Column] = [np.empty(rows * for_each, of) for of in fills]
-    count = getattr(built, name)(*(number for each in (*given, *filled) for number in _where(each)))
+    inputs = [np.ascontiguousarray(each) for each in columns]
+    filled: list[_Column] = [np.empty(rows * for_each, column_type) for column_type in fills]
+    count = getattr(built, name)(*(number for each in (*inputs, *filled) for number in _where(each)))
     return None if count is None else [each[:count] for each in filled]
 
 

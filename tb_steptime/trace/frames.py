@@ -58,7 +58,7 @@ def nested_modules(hierarchy: str) -> list[str]:
     >>> nested_modules("TOP(C)::forward.A0(A)::forward.SELF(A)::helper.")
     ['TOP(C)', 'A0(A)']
     """
-    return [found[0] for found in _SCRIPTED.finditer(hierarchy) if found["path"] != "SELF"]
+    return [match[0] for match in _SCRIPTED.finditer(hierarchy) if match["path"] != "SELF"]
 
 
 def innermost_module(hierarchy: str) -> str | None:

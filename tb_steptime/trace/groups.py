@@ -86,7 +86,7 @@ class Groups(msgspec.Struct, frozen=True, eq=False):
         return value[order][np.cumsum(count) - 1].tolist(), count.tolist()
 
 
-def known(value: float) -> float | None:
+def none_if_nan(value: float) -> float | None:
     """None for NaN."""
     return None if math.isnan(value) else value
 
@@ -127,8 +127,8 @@ def numbered(keys: Int32 | Int64 | UInt8) -> Int64:
 
 def _ranked(keys: Int32 | Int64 | UInt8) -> Int64:
     """As the inverse of np.unique, without numpy's masked arrays. There are usually few distinct keys."""
-    if found := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
-        place, different = found
+    if computed := one_pass("number_keys", (np.int64, np.int64), keys.astype(np.int64, copy=False)):
+        place, different = computed
         return _ranked_by_sorting(different[: int(place.max(initial=-1)) + 1]).take(place)
     return _ranked_by_sorting(keys)
 

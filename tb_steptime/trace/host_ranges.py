@@ -66,9 +66,9 @@ def named_ranges(trace: Trace) -> dict[str, Intervals]:
     events, rows = trace.events, user_ranges(trace)
     named: dict[str, Intervals] = {}
     for name in distinct_in(events.name[rows]).tolist():
-        mine = rows[events.name[rows] == name]
+        with_name = rows[events.name[rows] == name]
         if not trace.strings[name].startswith(_LOADER_MARKS):
-            named[trace.strings[name]] = Intervals.of_events(events, mine)
+            named[trace.strings[name]] = Intervals.of_events(events, with_name)
     return named
 
 

@@ -92,13 +92,13 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
         if len(self) > len(other):  # looking up few among many is faster than many among few
             return other & self
         first = np.searchsorted(other.end, self.start, side="right")
-        past = np.searchsorted(other.start, self.end, side="left")
-        count = np.maximum(past - first, 0)
-        mine = np.repeat(np.arange(len(self)), count)
-        theirs = np.arange(len(mine))
-        theirs += np.repeat(first - (np.cumsum(count) - count), count)
-        start = np.maximum(self.start.take(mine), other.start.take(theirs))
-        end = np.minimum(self.end.take(mine), other.end.take(theirs))
+        last = np.searchsorted(other.start, self.end, side="left")
+        count = np.maximum(last - first, 0)
+        own = np.repeat(np.arange(len(self)), count)
+        others = np.arange(len(own))
+        others += np.repeat(first - (np.cumsum(count) - count), count)
+        start = np.maximum(self.start.take(own), other.start.take(others))
+        end = np.minimum(self.end.take(own), other.end.take(others))
         return Intervals(start, end)
 
     def __sub__(self, other: Intervals) -> Intervals:
@@ -127,8 +127,8 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
 
     def overlap_ns(self, start: Int64, end: Int64) -> Int64:
         """Covered time within each window [start[i], end[i]); windows may overlap."""
-        if found := one_pass("overlaps", (np.int64,), start, end, self.start, self.end):
-            return found[0]
+        if computed := one_pass("overlaps", (np.int64,), start, end, self.start, self.end):
+            return computed[0]
         covered = np.cumsum(self.end - self.start)
         return self._before(end, covered) - self._before(start, covered)
 
@@ -242,8 +242,8 @@ class Segments(msgspec.Struct, frozen=True, eq=False):
         """Cut intervals where the label changes, keeping their order. Empty parts and everything before the first
         segment are left out."""
         first = np.searchsorted(self.start, start, side="right") - 1
-        past = np.searchsorted(self.start, end, side="left")
-        count = np.where(end > start, past - first, 0)
+        last = np.searchsorted(self.start, end, side="left")
+        count = np.where(end > start, last - first, 0)
         source = np.repeat(np.arange(len(start)), count)
         place = np.arange(len(source)) - np.repeat(np.cumsum(count) - count, count) + first[source]
         source, place = source[place >= 0], place[place >= 0]

@@ -23,7 +23,7 @@ def annotated(trace: Trace) -> KernelLabels | None:
     row = np.searchsorted(table.event, trace.kernels.event)
     row[row == len(table)] = -1
     row = np.where((row >= 0) & (table.event[row] == trace.kernels.event), row, -1) if len(table) else row
-    module, name, phase = (_taken(column, row) for column in (table.module, table.name, table.phase))
+    module, name, phase = (_take(column, row) for column in (table.module, table.name, table.phase))
     modules = np.where(module >= 0, module, name)
     if not ((modules >= 0) | (phase >= 0)).any():
         return None
@@ -50,7 +50,7 @@ def _path(name: str) -> str:
     return name.replace(".", MODULE_SEPARATOR)
 
 
-def _taken(column: Int32, rows: Int64) -> Int32:
+def _take(column: Int32, rows: Int64) -> Int32:
     return np.where(rows >= 0, np.append(column, -1)[rows], -1).astype(np.int32)
 
 

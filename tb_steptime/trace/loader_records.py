@@ -41,11 +41,11 @@ class Columns(msgspec.Struct, frozen=True, eq=False):
     def columns(self) -> tuple[Int64, ...]:
         return msgspec.structs.astuple(self)
 
-    def of(self: _Rows, rows: Int64 | Bool) -> _Rows:
+    def take(self: _Rows, rows: Int64 | Bool) -> _Rows:
         return type(self)(*(column[rows] for column in self.columns))
 
     def by(self: _Rows, column: str) -> _Rows:
-        return self.of(np.argsort(getattr(self, column), kind="stable"))
+        return self.take(np.argsort(getattr(self, column), kind="stable"))
 
 
 class BatchRows(Columns, frozen=True, eq=False):
@@ -92,7 +92,7 @@ class ReceivedBatches(BatchRows, frozen=True, eq=False):
     """Batches returned to the training loop, in that order. Times as above, UNKNOWN_TIME if missing; see
     `record.file.format`."""
 
-    asked_ns: Int64
+    next_called_ns: Int64
     arrived_ns: Int64
     unpickled_ns: Int64
     pinned_ns: Int64

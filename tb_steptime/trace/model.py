@@ -193,9 +193,9 @@ class CounterTable(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.ts)
 
-    def where(self, kept: Bool | Int64) -> CounterTable:
+    def where(self, included: Bool | Int64) -> CounterTable:
         """Only the rows chosen by a mask or by row numbers."""
-        return CounterTable(*(column[kept] for column in msgspec.structs.astuple(self)))
+        return CounterTable(*(column[included] for column in msgspec.structs.astuple(self)))
 
 
 def no_graph_nodes() -> GraphNodeTable:
@@ -295,8 +295,8 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
 
     def device_name(self, device: int) -> str:
         """The device's name in the trace, or else its kind and number."""
-        known = self.devices.get(device)
-        return (known.name if known else "") or f"{self.job.accelerator} {device}"
+        listed = self.devices.get(device)
+        return (listed.name if listed else "") or f"{self.job.accelerator} {device}"
 
 
 #: Notes of the reader which say that the file ends before the trace does.
@@ -323,9 +323,9 @@ def shared(measure: Callable[Concatenate[Trace, P], T]) -> Callable[Concatenate[
         result = trace.memo.get(key, _ABSENT)
         if isinstance(result, _Promised):
             given = result.take()
-            result = trace.memo[key] = _ABSENT if given is None else _kept(trace, given[0])
+            result = trace.memo[key] = _ABSENT if given is None else _stored(trace, given[0])
         if result is _ABSENT:
-            result = trace.memo[key] = _kept(trace, measure(trace, *args, **kwargs))
+            result = trace.memo[key] = _stored(trace, measure(trace, *args, **kwargs))
         return cast(T, result)
 
     return measured
@@ -360,20 +360,20 @@ def promised(trace: Trace, measure: Callable[[Trace], T], take: Callable[[], tup
             del trace.memo[key]
 
 
-def _kept(trace: Trace, result: T) -> T:
+def _stored(trace: Trace, result: T) -> T:
     """The result, on disk if the trace is large. What was read to compute it is then dropped from memory."""
     if trace.on_disk is None:
         return result
-    kept = trace.on_disk.keep(result)
+    on_disk = trace.on_disk.keep(result)
     trace.let_go()
-    return kept
+    return on_disk
 
 
 def rows_named(trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]) -> Int64:
     """Rows of these kinds whose name passes `wanted`, in time order. wanted: returns something true for such a name, as
     the match of an expression is."""
-    there = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
-    result = _wanted(trace, there, wanted)
+    names = np.flatnonzero(trace.events.names_by_kind[list(kinds)].any(axis=0))
+    result = _wanted(trace, names, wanted)
     if not result.any():  # most names that are searched for occur in few traces
         return np.empty(0, np.int64)
     rows = trace.events.rows(*kinds)
@@ -424,10 +424,10 @@ def find_launches(trace: Trace) -> Launches:
     ids, first = np.unique(events.correlation_id[calls], return_index=True)
     if not len(ids):
         return Launches(activity.astype(np.int32), np.full(len(activity), -1, np.int32))
-    wanted = events.correlation_id[activity]
-    place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-    found = ids[place] == wanted
-    call = np.where(found, calls[first[place]], -1)
+    ids_of_activity = events.correlation_id[activity]
+    place = np.minimum(np.searchsorted(ids, ids_of_activity), len(ids) - 1)
+    matches = ids[place] == ids_of_activity
+    call = np.where(matches, calls[first[place]], -1)
     return Launches(activity.astype(np.int32), call.astype(np.int32))  # row numbers, in half the memory
 
 
@@ -436,6 +436,6 @@ def launched_before(trace: Trace, activity: Int64) -> Bool:
     in order, so an activity with a greater number than the first recorded launch belongs to the recording and has
     merely lost its call. Without any recorded launch, nothing shows that one was launched before."""
     launches, number = find_launches(trace), trace.events.correlation_id
-    known = number[launches.activity[launches.call >= 0]]
-    before: Bool = number[activity] < known.min(initial=np.iinfo(number.dtype).max) if len(known) else activity < 0
+    linked = number[launches.activity[launches.call >= 0]]
+    before: Bool = number[activity] < linked.min(initial=np.iinfo(number.dtype).max) if len(linked) else activity < 0
     return before

@@ -40,16 +40,16 @@ def parents(start_ns: Int64, end_ns: Int64) -> Int32:
 
 def nesting(start_ns: Int64, end_ns: Int64) -> Nesting:
     """How rows nest that are sorted by (start, longer first)."""
-    if found := one_pass("nest", (np.int32, np.int32), start_ns, end_ns):
-        return Nesting(*found)
+    if computed := one_pass("nest", (np.int32, np.int32), start_ns, end_ns):
+        return Nesting(*computed)
     depth = _depth(start_ns, end_ns)
     parent = np.full(len(depth), -1, np.int32)
     deepest = int(depth.max(initial=0))
     levels = _rows_by_sorting(depth) if deepest > _MANY_LEVELS else _rows_by_looking(depth, deepest)
     above = next(levels)
-    for here in levels:
-        parent[here] = above[np.searchsorted(above, here) - 1]
-        above = here
+    for level in levels:
+        parent[level] = above[np.searchsorted(above, level) - 1]
+        above = level
     return Nesting(depth, parent)
 
 
@@ -105,11 +105,11 @@ def depth_first(parent: Int64, order: Int64) -> list[int]:
     inside: dict[int, list[int]] = {}
     for place in order.tolist():
         inside.setdefault(int(parent[place]), []).append(place)
-    found, waiting = list[int](), inside.get(-1, [])[::-1]
+    visited, waiting = list[int](), inside.get(-1, [])[::-1]
     while waiting:
-        found.append(waiting.pop())
-        waiting += inside.get(found[-1], [])[::-1]
-    return found
+        visited.append(waiting.pop())
+        waiting += inside.get(visited[-1], [])[::-1]
+    return visited
 
 
 def self_times(trace: Trace, rows: Int64) -> Int64:
@@ -117,8 +117,8 @@ def self_times(trace: Trace, rows: Int64) -> Int64:
     its thread."""
     on, own = trace.events.thread[rows], np.empty(len(rows), np.int64)
     for thread in distinct_in(on).tolist():
-        mine = np.flatnonzero(on == thread)
-        own[mine] = self_time_ns(trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine]))
+        on_thread = np.flatnonzero(on == thread)
+        own[on_thread] = self_time_ns(trace.events.start_ns[rows[on_thread]], trace.events.ends(rows[on_thread]))
     return own
 
 
@@ -127,11 +127,11 @@ def parent_places(trace: Trace, rows: Int32 | Int64) -> Int32:
     thread; -1 for none."""
     on, place = trace.events.thread[rows], np.full(len(rows), -1, np.int32)
     for thread in distinct_in(on).tolist():
-        mine = np.flatnonzero(on == thread).astype(np.int32)
-        start, end = trace.events.start_ns[rows[mine]], trace.events.ends(rows[mine])
+        on_thread = np.flatnonzero(on == thread).astype(np.int32)
+        start, end = trace.events.start_ns[rows[on_thread]], trace.events.ends(rows[on_thread])
         trace.let_go()
         parent = parents(start, end)
-        place[mine] = np.where(parent >= 0, mine[parent], -1)
+        place[on_thread] = np.where(parent >= 0, on_thread[parent], -1)
     return place
 
 
@@ -143,8 +143,8 @@ def _depth(start_ns: Int64, end_ns: Int64) -> Int32:
     """How many rows are open when a row starts. An empty row counts as open for rows that start at the same time."""
     ends, depth = _sorted_ends(start_ns, end_ns), np.arange(len(start_ns), dtype=np.int32)
     for first in range(0, len(depth), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        depth[some] -= np.searchsorted(ends, start_ns[some], side="right")
+        chunk = slice(first, first + _AT_ONCE)
+        depth[chunk] -= np.searchsorted(ends, start_ns[chunk], side="right")
     return depth
 
 
@@ -193,9 +193,9 @@ def innermost(trace: Trace, around: Around, inside: Int64) -> Int64:
     All are rows of the event table; -1 in `inside` stays -1.
     """
     result = np.full(len(inside), -1, np.int64)
-    known = np.flatnonzero(inside >= 0)
-    rows = inside[known]
-    result[known] = innermost_at(trace, around, trace.events.thread.take(rows), trace.events.start_ns.take(rows))
+    has_row = np.flatnonzero(inside >= 0)
+    rows = inside[has_row]
+    result[has_row] = innermost_at(trace, around, trace.events.thread.take(rows), trace.events.start_ns.take(rows))
     return result
 
 
@@ -205,24 +205,24 @@ def innermost_at(trace: Trace, around: Around, thread: Int32, instants: Int64) -
     rows = np.empty(0, np.int64) if callable(around) else around
     on = trace.events.thread.take(rows)
     for number in distinct_in(thread).tolist():
-        here = np.flatnonzero(thread == number)
+        on_thread = np.flatnonzero(thread == number)
         if callable(around):
-            mine = lane(trace, around, number)
-            place = _last_begun(mine.start, instants[here])
-            _climb(place, mine.end, instants[here], partial(_lane_parents, trace, around, number))
+            thread_lane = lane(trace, around, number)
+            place = _last_begun(thread_lane.start, instants[on_thread])
+            _climb(place, thread_lane.end, instants[on_thread], partial(_lane_parents, trace, around, number))
         else:
-            mine = lane_of(trace, rows[on == number])
+            thread_lane = lane_of(trace, rows[on == number])
             trace.let_go()
-            place = open_at(mine.start, mine.end, instants[here])
-        found = np.flatnonzero(place >= 0)
-        result[here[found]] = mine.rows.take(place[found])
+            place = open_at(thread_lane.start, thread_lane.end, instants[on_thread])
+        inside = np.flatnonzero(place >= 0)
+        result[on_thread[inside]] = thread_lane.rows.take(place[inside])
     return result
 
 
 @shared
 def _lane_parents(trace: Trace, rows_of: RowsOf, thread: int) -> Int32:
-    of = lane(trace, rows_of, thread)
-    return parents(of.start, of.end)
+    thread_lane = lane(trace, rows_of, thread)
+    return parents(thread_lane.start, thread_lane.end)
 
 
 #: Instants count as few if there are at least this many intervals per instant.
@@ -282,22 +282,26 @@ def outermost(trace: Trace, around: Around, rows: Int64) -> Int64:
     """For each of `rows`, which are among `around`, the outermost row of `around` that encloses it."""
     events = trace.events
     result = np.full(len(rows), -1, np.int64)
-    known = np.flatnonzero(rows >= 0)
-    at = events.thread.take(rows[known])
+    has_row = np.flatnonzero(rows >= 0)
+    at = events.thread.take(rows[has_row])
     every = np.empty(0, np.int64) if callable(around) else around
     on = events.thread.take(every)
     for thread in distinct_in(at).tolist():
-        here = known[at == thread]
+        on_thread = has_row[at == thread]
         if callable(around):
-            of, parent = lane(trace, around, thread), _lane_parents(trace, around, thread)
-            result[here] = of.rows.take(_top(parent, np.searchsorted(of.rows, rows[here].astype(np.int32))))
+            thread_lane, parent = lane(trace, around, thread), _lane_parents(trace, around, thread)
+            result[on_thread] = thread_lane.rows.take(
+                _top(parent, np.searchsorted(thread_lane.rows, rows[on_thread].astype(np.int32)))
+            )
             continue
-        mine = every[on == thread]
-        if len(here) * _FEW <= len(mine):
-            near = mine[_near(events.start_ns[mine], events.ends(mine), events.start_ns[rows[here]])]
-            mine = distinct_in(np.concatenate((near, rows[here])))  # an empty one is never open
-        root = roots(parents(events.start_ns[mine], events.ends(mine)))
-        result[here] = mine[root[np.searchsorted(mine, rows[here])]]
+        candidates = every[on == thread]
+        if len(on_thread) * _FEW <= len(candidates):
+            nearby = candidates[
+                _near(events.start_ns[candidates], events.ends(candidates), events.start_ns[rows[on_thread]])
+            ]
+            candidates = distinct_in(np.concatenate((nearby, rows[on_thread])))  # an empty one is never open
+        root = roots(parents(events.start_ns[candidates], events.ends(candidates)))
+        result[on_thread] = candidates[root[np.searchsorted(candidates, rows[on_thread])]]
     return result
 
 

@@ -52,8 +52,8 @@ class ColumnsOnDisk:
     def keep(self, result: T) -> T:
         """The same value with large columns on disk: those in structs, tuples, lists and dicts, or the
         value itself. Everything else is unchanged."""
-        kept: T = self._kept(result)
-        return kept
+        stored: T = self._stored(result)
+        return stored
 
     def let_go(self) -> None:
         """Drop the pages of the files from memory, if there are many. May be called at any time."""
@@ -81,22 +81,22 @@ class ColumnsOnDisk:
             for each in tuple(self._maps):
                 each.madvise(mmap.MADV_DONTNEED)
 
-    def _kept(self, value: Any) -> Any:
+    def _stored(self, value: Any) -> Any:
         if isinstance(value, np.ndarray):
             return self._column(value) if value.nbytes >= _SMALL_BYTES and value.dtype != object else value
         if isinstance(value, tuple | list) and len(value) < _FEW:
-            return _again(value, [self._kept(each) for each in value])
+            return _again(value, [self._stored(each) for each in value])
         if isinstance(value, Mapping) and len(value) < _FEW and type(value) is dict:
-            return {key: self._kept(each) for key, each in value.items()}
+            return {key: self._stored(each) for key, each in value.items()}
         if isinstance(value, msgspec.Struct):
             return self._record(value)
         return value
 
     def _record(self, value: msgspec.Struct) -> msgspec.Struct:
-        kept = copy.copy(value)
+        stored = copy.copy(value)
         for name in value.__struct_fields__:
-            msgspec.structs.force_setattr(kept, name, self._kept(getattr(value, name)))
-        return kept
+            msgspec.structs.force_setattr(stored, name, self._stored(getattr(value, name)))
+        return stored
 
     def _column(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if isinstance(_owner(values), mmap.mmap):
@@ -123,10 +123,10 @@ def _owner(values: Any) -> object:
     return values.obj if isinstance(values, memoryview) else values
 
 
-def _again(value: Any, kept: list[Any]) -> Any:
+def _again(value: Any, items: list[Any]) -> Any:
     if isinstance(value, list):
-        return kept
-    return type(value)(*kept) if hasattr(value, "_fields") else tuple(kept)
+        return items
+    return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
 
 
 def _mapped_bytes() -> int:

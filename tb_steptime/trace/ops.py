@@ -137,8 +137,8 @@ def op_at(trace: Trace, rows: Int64) -> Int64:
     others = np.flatnonzero((rows >= 0) & (trace.events.kind[rows] != Kind.CPU_OP))
     if len(others):
         calls = rows[others]
-        found = op_by_id(trace, op_rows(trace), calls, calls)
-        op[others] = np.where(found >= 0, found, innermost(trace, op_rows, np.where(found >= 0, -1, calls)))
+        by_id = op_by_id(trace, op_rows(trace), calls, calls)
+        op[others] = np.where(by_id >= 0, by_id, innermost(trace, op_rows, np.where(by_id >= 0, -1, calls)))
     return op
 
 
@@ -212,8 +212,8 @@ def op_by_id(trace: Trace, ops: Int64, rows: Rows, call: Rows) -> Int64:
 def _numbered(trace: Trace, ops: Int64, ids: Int32 | Int64) -> Int64:
     """The row of the op with each external id; -1 for none."""
     numbers = trace.events.external_id.take(ops)
-    wanted = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
-    ops, numbers = ops[wanted], numbers[wanted]
+    with_id = np.flatnonzero((numbers >= 0) & is_in(numbers, ids))
+    ops, numbers = ops[with_id], numbers[with_id]
     if not len(ops):
         return np.full(len(ids), -1, np.int64)
     distinct, first = np.unique(numbers, return_index=True)

@@ -263,29 +263,29 @@ class _Walk:
         return int.from_bytes(memo[1:], "little") if len(memo) > 1 else len(self._memo)
 
     def _references(self, run: bytes, marks: list[list[Any]]) -> References:
-        found = self._runs.get(run)
-        if found is None:
+        references = self._runs.get(run)
+        if references is None:
             numbers = (int.from_bytes(each[1] or each[2], "little") for each in _REFERENCE.finditer(run))
-            found = self._runs[run] = References(self._shared(number, marks) for number in numbers)
-        return found
+            references = self._runs[run] = References(self._shared(number, marks) for number in numbers)
+        return references
 
     def _set(self, stack: list[Any], items: list[Any]) -> None:
         record = stack[-1]
         if type(record) is not Record or len(items) % 2:
             raise TypeError
         record.update(zip(items[::2], items[1::2], strict=True))
-        taken = self._take(record)
-        if taken is not record:
-            stack[-1] = taken
+        plain = self._take(record)
+        if plain is not record:
+            stack[-1] = plain
             if record.slot >= 0:
-                self._memo[record.slot] = taken
+                self._memo[record.slot] = plain
 
     @staticmethod
     def _list(stack: list[Any]) -> list[Any]:
         if type(stack[-1]) is not list:
             raise TypeError
-        found: list[Any] = stack[-1]
-        return found
+        top: list[Any] = stack[-1]
+        return top
 
     def _bytes(self, start: int, length: int) -> bytes:
         if start + length > len(self._data):

@@ -37,8 +37,7 @@ class Words(msgspec.Struct, frozen=True, eq=False):
         texts = list(dict.fromkeys((*others.texts, *self.texts)))
         number_of = {text: number for number, text in enumerate(texts)}
         own, theirs = (
-            np.array([*(number_of[text] for text in words.texts), -1], np.int32)[words.number]
-            for words in (self, others)
+            np.array([*(number_of[text] for text in each.texts), -1], np.int32)[each.number] for each in (self, others)
         )
         return Words(np.where(own >= 0, own, theirs), texts)
 
@@ -64,8 +63,8 @@ def hierarchies(trace: Trace, rows: Rows) -> Words:
 
 
 def _of_frames(trace: Trace, frames: RowsOf, rows: Rows, shown: Callable[[str], str]) -> Words:
-    found = innermost(trace, frames, rows.astype(np.int64))
-    name = values_at(trace.events.name, found).astype(np.int32)
+    frame = innermost(trace, frames, rows.astype(np.int64))
+    name = values_at(trace.events.name, frame).astype(np.int32)
     return words_of(name, trace.strings.strings, shown)
 
 
@@ -81,9 +80,9 @@ def _from_op_texts(
     number = np.full(len(rows), -1, np.int32)
     if len(table):
         op = op_at(trace, rows.astype(np.int64))
-        known = np.flatnonzero(op >= 0)
+        has_op = np.flatnonzero(op >= 0)
         of_ops = _stacks_of_ops(trace) if table is trace.stacks else _hierarchies_of_ops(trace)
-        number[known] = of_ops[np.searchsorted(op_rows(trace), op[known])]
+        number[has_op] = of_ops[np.searchsorted(op_rows(trace), op[has_op])]
     return words_of(number, texts.strings, shown)
 
 
@@ -104,19 +103,19 @@ def _texts_of_ops(trace: Trace, table: StackTable) -> Int32:
     has_text = is_in(ops, table.event)
     holder = ops.copy()
     holder[~has_text] = innermost(trace, table.event.astype(np.int64), ops[~has_text])
-    found = np.full(len(ops), -1, np.int32)
-    found[holder >= 0] = table.stack[np.searchsorted(table.event, holder[holder >= 0])]
-    return found
+    text = np.full(len(ops), -1, np.int32)
+    text[holder >= 0] = table.stack[np.searchsorted(table.event, holder[holder >= 0])]
+    return text
 
 
 def words_of(number: Int32, texts: Sequence[str], shown: Callable[[str], str | None]) -> Words:
     """A text for each number. Each distinct text is processed once."""
     distinct_numbers = distinct_in(number[number >= 0]).tolist()
-    words = {text: shown(texts[text]) for text in distinct_numbers}
-    distinct = list(dict.fromkeys(word for word in words.values() if word is not None))
+    shown_by_text = {text: shown(texts[text]) for text in distinct_numbers}
+    distinct = list(dict.fromkeys(word for word in shown_by_text.values() if word is not None))
     place = {word: index for index, word in enumerate(distinct)}
     new = np.full(len(texts) + 1, -1, np.int32)  # the last means none
-    for text, word in words.items():
+    for text, word in shown_by_text.items():
         new[text] = -1 if word is None else place[word]
     return Words(new[number], distinct)
 

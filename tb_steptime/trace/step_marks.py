@@ -68,9 +68,9 @@ def _hold_launches(trace: Trace, marks: Int64, call: Int32) -> bool:
     """Whether half of the marks contain a launch, as in nearly all traces. Decided by row numbers, of which few have to
     be looked up."""
     launching = np.sort(call)
-    past = np.searchsorted(trace.events.start_ns, trace.events.ends(marks))
-    held = np.searchsorted(launching, past) > np.searchsorted(launching, marks)
-    return 2 * int(held.sum()) >= len(marks)
+    end = np.searchsorted(trace.events.start_ns, trace.events.ends(marks))
+    hold_launch = np.searchsorted(launching, end) > np.searchsorted(launching, marks)
+    return 2 * int(hold_launch.sum()) >= len(marks)
 
 
 def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
@@ -84,9 +84,9 @@ def _one_at_a_time(trace: Trace, marks: Int64) -> Int64:
         return marks
     thread = trace.events.thread[marks]
     number, events = np.bincount(thread), np.bincount(trace.events.thread)
-    kept = max(distinct_in(thread).tolist(), key=lambda each: (number[each], events[each]))
-    mine: Int64 = marks[thread == kept]
-    return mine
+    main = max(distinct_in(thread).tolist(), key=lambda each: (number[each], events[each]))
+    on_main: Int64 = marks[thread == main]
+    return on_main
 
 
 def mark_number(trace: Trace, row: int) -> int:

@@ -83,11 +83,11 @@ def distinct_in(numbers: npt.NDArray[np.integer]) -> Int64:
     >>> distinct_in(np.array([3, 1, 3])).tolist()
     [1, 3]
     """
-    there = np.zeros(int(numbers.max()) + 1 if len(numbers) else 0, bool)
+    present = np.zeros(int(numbers.max()) + 1 if len(numbers) else 0, bool)
     for first in range(0, len(numbers), _AT_ONCE):
         # numpy takes five times as long with narrow numbers as places
-        there[numbers[first : first + _AT_ONCE].astype(np.int64, copy=False)] = True
-    return np.flatnonzero(there)
+        present[numbers[first : first + _AT_ONCE].astype(np.int64, copy=False)] = True
+    return np.flatnonzero(present)
 
 
 def distinct(values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
@@ -113,24 +113,24 @@ def is_in(values: npt.NDArray[np.integer], among: npt.ArrayLike, *, invert: bool
     """
     numbers = np.asarray(among).ravel()
     if len(numbers) <= _FEW:
-        found = np.zeros(values.shape, bool)
+        result = np.zeros(values.shape, bool)
         for number in numbers:
-            found |= values == number
+            result |= values == number
     elif (span := int(numbers.max()) - int(numbers.min())) <= _SCATTERED * (len(numbers) + values.size):
         low = int(numbers.min())
-        there = np.zeros(span + 2, bool)  # the last entry stands for all values outside the range
-        there[np.subtract(numbers, low, dtype=np.int64)] = True
+        present = np.zeros(span + 2, bool)  # the last entry stands for all values outside the range
+        present[np.subtract(numbers, low, dtype=np.int64)] = True
         place = np.subtract(values, low, dtype=np.int64).view(np.uint64)  # values below the range become the largest
-        found = there.take(np.minimum(place, np.uint64(span + 1), out=place).view(np.int64))
+        result = present.take(np.minimum(place, np.uint64(span + 1), out=place).view(np.int64))
     else:
         ordered = np.sort(numbers)
-        found = ordered.take(np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)) == values
-    return ~found if invert else found
+        result = ordered.take(np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)) == values
+    return ~result if invert else result
 
 
-def places_in(rows: Int64, wanted: Int64) -> Int64:
+def places_in(rows: Int64, searched: Int64) -> Int64:
     """Where each wanted row is among ascending ones, which hold it; -1 for a negative one."""
-    return np.where(wanted >= 0, np.searchsorted(rows, wanted), -1)
+    return np.where(searched >= 0, np.searchsorted(rows, searched), -1)
 
 
 def values_at(column: npt.NDArray[np.integer], places: npt.NDArray[np.integer]) -> Int64:
@@ -223,47 +223,47 @@ class EventTable(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def rows(self, *kinds: Kind) -> Int64:
         """Row numbers of the events of these kinds, in time order. Not to be changed."""
-        found = [self._kept_rows[kind] for kind in kinds]
-        kept = [rows for rows in found if rows is not None]
-        if len(kept) == len(found):
-            return kept[0] if len(kept) == 1 else _merged(kept)
-        wanted = self.kind == kinds[0]  # comparing bytes is many times faster than np.isin, and than a look-up
+        by_kind = [self._cached_rows[kind] for kind in kinds]
+        cached = [rows for rows in by_kind if rows is not None]
+        if len(cached) == len(by_kind):
+            return cached[0] if len(cached) == 1 else _merged(cached)
+        selected = self.kind == kinds[0]  # comparing bytes is many times faster than np.isin, and than a look-up
         for kind in kinds[1:]:
-            wanted |= self.kind == kind
-        return np.flatnonzero(wanted)
+            selected |= self.kind == kind
+        return np.flatnonzero(selected)
 
     @cached_property
     def _kept_ends(self) -> Int64:
         return self.end_ns
 
     @cached_property
-    def _kept_rows(self) -> list[Int64 | None]:
+    def _cached_rows(self) -> list[Int64 | None]:
         """By kind; None for those that are not kept."""
         blocks = range(0, len(self), _AT_ONCE)
         count = np.zeros(len(Kind), np.int64)
         for first in blocks:
             count += np.bincount(self.kind[first : first + _AT_ONCE], minlength=len(Kind))
-        kept = count <= (len(self) if len(self) < KEPT_ROWS else len(self) // _KEPT_PART)
+        is_cached = count <= (len(self) if len(self) < KEPT_ROWS else len(self) // _KEPT_PART)
         rows = np.concatenate(
             [
                 np.empty(0, np.int64),
-                *(first + np.flatnonzero(kept[self.kind[first : first + _AT_ONCE]]) for first in blocks),
+                *(first + np.flatnonzero(is_cached[self.kind[first : first + _AT_ONCE]]) for first in blocks),
             ]
         )
         rows = rows[np.argsort(self.kind[rows], kind="stable")]  # for bytes this takes as long as a few comparisons
         rows.flags.writeable = False
-        of_kinds = np.split(rows, np.cumsum(np.where(kept, count, 0))[:-1])
-        return [mine if is_kept else None for mine, is_kept in zip(of_kinds, kept.tolist(), strict=True)]
+        of_kinds = np.split(rows, np.cumsum(np.where(is_cached, count, 0))[:-1])
+        return [of_kind if is_kept else None for of_kind, is_kept in zip(of_kinds, is_cached.tolist(), strict=True)]
 
     @cached_property
     def names_by_kind(self) -> Bool:
         """Has some event of this kind (row) this name (column)?"""
         count = int(self.name.max(initial=-1)) + 1
-        there = np.zeros(len(Kind) * count, bool)
+        present = np.zeros(len(Kind) * count, bool)
         for first in range(0, len(self), _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            there[self.kind[some].astype(np.int64) * count + self.name[some]] = True
-        return there.reshape(len(Kind), count)
+            chunk = slice(first, first + _AT_ONCE)
+            present[self.kind[chunk].astype(np.int64) * count + self.name[chunk]] = True
+        return present.reshape(len(Kind), count)
 
 
 def _merged(pieces: list[Int64]) -> Int64:
@@ -367,9 +367,9 @@ class MemoryTable(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.ts)
 
-    def where(self, kept: Bool | Int64) -> MemoryTable:
+    def where(self, included: Bool | Int64) -> MemoryTable:
         """Only the rows chosen by a mask or by row numbers."""
-        return MemoryTable(*(column[kept] for column in msgspec.structs.astuple(self)))
+        return MemoryTable(*(column[included] for column in msgspec.structs.astuple(self)))
 
 
 def no_memory() -> MemoryTable:

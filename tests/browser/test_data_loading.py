@@ -160,8 +160,8 @@ def test_a_burst_is_a_sentence_with_the_workers_that_end_it(
     needed = answer(server, BURST)["needed_workers"]
     expect(view.get_by_role("heading", name=re.compile("^Every third step waits .* ms$"))).to_be_visible()
     picture = view.locator(".picture:has(svg.wait-columns)")
-    said = re.compile(rf"^3 workers need .* per batch, .*; {needed} workers would end it\. ")
-    expect(picture.get_by_role("note", name="Details")).to_have_attribute("data-hint", said)
+    sentence = re.compile(rf"^3 workers need .* per batch, .*; {needed} workers would end it\. ")
+    expect(picture.get_by_role("note", name="Details")).to_have_attribute("data-hint", sentence)
     waits = view.locator("svg.wait-columns")
     expect(waits.locator("path.mark")).to_have_count(2)  # long waits, and the other waits
     expect(view.locator(".series-keys").filter(has_text="long wait")).to_contain_text("usual wait")

@@ -77,12 +77,12 @@ def demo(browser: Browser, clone: Path) -> Iterator[Demo]:
 
 def printed_address(made: subprocess.Popen[str]) -> str:
     assert made.stdout is not None
-    said = []
+    lines = []
     for line in made.stdout:
-        said.append(line)
+        lines.append(line)
         if found := re.search(r"http://\S+#tb_steptime\S*", line):
             return found[0]
-    pytest.fail(f"`make demo` ended without an address:\n{''.join(said)}")
+    pytest.fail(f"`make demo` ended without an address:\n{''.join(lines)}")
 
 
 @pytest.fixture

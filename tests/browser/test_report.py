@@ -105,8 +105,8 @@ def test_runs_are_compared_and_what_is_not_held_says_so(
     few = request.node.callspec.params["report"] == "few runs"
     # In a report of many runs, the newest twelve are compared with the first of them.
     run, other = ("baseline", "num_dataloaders") if few else ("autocast", "baseline")
-    held = state(view="compare", run=f"{run}_simulated", span="1", **{"with": f"{other}_simulated/gpu/1"})
-    opened.goto(f"{base}#tb_steptime{held}")
+    address = state(view="compare", run=f"{run}_simulated", span="1", **{"with": f"{other}_simulated/gpu/1"})
+    opened.goto(f"{base}#tb_steptime{address}")
     view(opened, "compare")
     expect(opened.locator("h1")).to_contain_text(other)
     expect(opened.get_by_role("region", name="Comparison")).to_contain_text(

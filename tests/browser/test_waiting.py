@@ -24,14 +24,14 @@ def test_a_late_view_says_what_is_read(tensorboard: StartTensorBoard, recording:
     server = tensorboard(recording)
     one = tab(server)
     one.view("overview")
-    held: list[Route] = []
-    one.page.route(f"{ROUTES}view?*view=host*", lambda route: held.append(route))
+    routes: list[Route] = []
+    one.page.route(f"{ROUTES}view?*view=host*", lambda route: routes.append(route))
     one.go_to("Host")
     expect(one.frame.locator("h1")).to_contain_text("Opening Host of")
     expect(one.frame.get_by_role("progressbar")).to_be_visible()
     expect(one.frame.get_by_text("Reading the summary of a trace of")).to_contain_text("B.")
     one.picture("waiting-host")
-    held[0].continue_()
+    routes[0].continue_()
     one.view("host")
     expect(one.frame.get_by_role("progressbar")).to_have_count(0)
 
@@ -78,8 +78,8 @@ def test_a_view_that_is_left_is_not_waited_for(tensorboard: StartTensorBoard, re
     one.view("overview")
     failed: list[str] = []
     one.page.on("requestfailed", lambda request: failed.append(f"{request.url} {request.failure}"))
-    held: list[Route] = []
-    one.page.route(f"{ROUTES}view?*view=host*", lambda route: held.append(route))
+    routes: list[Route] = []
+    one.page.route(f"{ROUTES}view?*view=host*", lambda route: routes.append(route))
     one.go_to("Host")
     expect(one.frame.locator("h1")).to_contain_text("Opening Host of")
     one.go_to("Data loading")
@@ -93,18 +93,18 @@ def test_behind_another_plugin_or_in_a_background_page_nothing_is_asked(
 ) -> None:
     server = tensorboard(recording)
     one, behind = tab(server), tab(server)
-    asked: list[str] = []
+    urls: list[str] = []
     for page in (one, behind):
         page.view("overview")
-        page.page.on("request", lambda request: asked.append(request.url))
+        page.page.on("request", lambda request: urls.append(request.url))
     behind.frame.evaluate(IN_BACKGROUND)
     ours = one.frame
     ours.page.evaluate("location.hash = '#timeseries'")
     expect(one.page.locator("iframe >> visible=true")).to_have_count(0)
-    asked.clear()
+    urls.clear()
     one.page.wait_for_timeout(7_000)
     # Parts of the tab that are loaded ahead of their view are files, not data requests.
-    assert [url for url in asked if "tb_steptime/" in url and "/parts/" not in url] == []
+    assert [url for url in urls if "tb_steptime/" in url and "/parts/" not in url] == []
     with one.page.expect_request("**/tb_steptime/index", timeout=AT_ONCE_MS):
         one.page.evaluate("location.hash = '#tb_steptime'")
     with behind.page.expect_request("**/tb_steptime/index", timeout=AT_ONCE_MS):

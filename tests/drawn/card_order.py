@@ -18,8 +18,8 @@ def contradictions(insights: Sequence[Insight]) -> list[str]:
     """The contradictions of each card with itself, and with the next one."""
     pairs = itertools.pairwise(insights)
     return [
-        *(said for each in insights for said in _of_one(each)),
-        *(said for pair in pairs for said in _of_two(*pair)),
+        *(contradiction for each in insights for contradiction in _of_one(each)),
+        *(contradiction for pair in pairs for contradiction in _of_two(*pair)),
     ]
 
 

@@ -30,7 +30,7 @@ def sure(trace: Trace, id: str) -> Insight:
     return insight
 
 
-def said(insight: Insight) -> str:
+def card_sentence(insight: Insight) -> str:
     text = plain(insight.why).replace("\xa0", " ")
     assert len(text) <= 160
     return text

@@ -56,10 +56,11 @@ def trace_of(
     strings = list(dict.fromkeys(event.name for event in events))
     threads = list(dict.fromkeys(event.thread for event in events))
     sizes = [nbytes.get(event.char, -1) if event.kind in (Kind.MEMCPY, Kind.MEMSET) else -1 for event in events]
-    texts = list(dict.fromkeys(text for given in inputs.values() for text in given if text))
-    given = [inputs.get(event.char, ()) if event.kind == Kind.CPU_OP else () for event in events]
+    texts = list(dict.fromkeys(text for inputs_of_events in inputs.values() for text in inputs_of_events if text))
+    inputs_of_events = [inputs.get(event.char, ()) if event.kind == Kind.CPU_OP else () for event in events]
     shapes, dtypes, settings = (
-        [texts.index(one[place]) if len(one) > place and one[place] else -1 for one in given] for place in range(3)
+        [texts.index(one[place]) if len(one) > place and one[place] else -1 for one in inputs_of_events]
+        for place in range(3)
     )
     table = EventTable(
         start_ns=_column([event.start_ns for event in events], np.int64),
@@ -138,28 +139,28 @@ def with_collectives(trace: Trace, events: list[Drawn], given: Mapping[str, tupl
     """given: for the ops and kernels of a character, an `Exchange` or its first five fields."""
     kinds = (Kind.CPU_OP, Kind.KERNEL)
     rows = [row for row, event in enumerate(events) if event.kind in kinds and event.char in given]
-    known = {char: Exchange(*one) for char, one in given.items()}
+    exchanges = {char: Exchange(*one) for char, one in given.items()}
     fields = ("name", "dtype", "group", "members", "description", "rows_sent", "rows_received")
-    words = (getattr(one, field) for one in known.values() for field in fields)
-    texts = list(dict.fromkeys(text for text in words if text is not None))
-    told = [known[events[row].char] for row in rows]
+    texts_of_fields = (getattr(one, field) for one in exchanges.values() for field in fields)
+    texts = list(dict.fromkeys(text for text in texts_of_fields if text is not None))
+    of_rows = [exchanges[events[row].char] for row in rows]
 
     def number(text: str | None) -> int:
         return -1 if text is None else texts.index(text)
 
     table = CollectiveTable(
         event=_column(rows, np.int32),
-        name=_column([number(one.name) for one in told], np.int32),
-        dtype=_column([number(one.dtype) for one in told], np.int32),
-        group=_column([number(one.group) for one in told], np.int32),
-        members=_column([number(one.members) for one in told], np.int32),
-        description=_column([number(one.description) for one in told], np.int32),
-        rows_sent=_column([number(one.rows_sent) for one in told], np.int32),
-        rows_received=_column([number(one.rows_received) for one in told], np.int32),
-        elements=_column([one.elements for one in told], np.int64),
-        group_size=_column([one.group_size for one in told], np.int32),
-        sequence=_column([one.sequence for one in told], np.int64),
-        peer=_column([one.peer for one in told], np.int32),
+        name=_column([number(one.name) for one in of_rows], np.int32),
+        dtype=_column([number(one.dtype) for one in of_rows], np.int32),
+        group=_column([number(one.group) for one in of_rows], np.int32),
+        members=_column([number(one.members) for one in of_rows], np.int32),
+        description=_column([number(one.description) for one in of_rows], np.int32),
+        rows_sent=_column([number(one.rows_sent) for one in of_rows], np.int32),
+        rows_received=_column([number(one.rows_received) for one in of_rows], np.int32),
+        elements=_column([one.elements for one in of_rows], np.int64),
+        group_size=_column([one.group_size for one in of_rows], np.int32),
+        sequence=_column([one.sequence for one in of_rows], np.int64),
+        peer=_column([one.peer for one in of_rows], np.int32),
     )
     return replace(trace, collectives=table, collective_texts=StringTable(texts))
 

@@ -13,10 +13,10 @@ def inputs_of(trace: Trace) -> list[tuple[str, ...]]:
     events, texts = trace.events, trace.inputs.strings
     none = np.full(len(events), -1)
     columns = [none if column is None else column for column in (events.shapes, events.dtypes, events.settings)]
-    told = np.flatnonzero(np.logical_or.reduce([column >= 0 for column in columns]))
+    rows_with_texts = np.flatnonzero(np.logical_or.reduce([column >= 0 for column in columns]))
     return [
         (trace.strings[events.name[row]], *("" if column[row] < 0 else texts[column[row]] for column in columns))
-        for row in told.tolist()
+        for row in rows_with_texts.tolist()
     ]
 
 
@@ -30,9 +30,11 @@ def sequences_of(trace: Trace) -> list[tuple[str, int, int]]:
 def collectives_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | None, int, int]]:
     """Name of the op or kernel; collective, type and group as in the file, None where missing; elements, ranks."""
     table, texts = trace.collectives, [*trace.collective_texts.strings, None]
-    told = ([texts[number] for number in column.tolist()] for column in (table.name, table.dtype, table.group))
+    columns_of_texts = (
+        [texts[number] for number in column.tolist()] for column in (table.name, table.dtype, table.group)
+    )
     names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
-    return list(zip(names, *told, table.elements.tolist(), table.group_size.tolist(), strict=True))
+    return list(zip(names, *columns_of_texts, table.elements.tolist(), table.group_size.tolist(), strict=True))
 
 
 def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | None, str | None, int, int]]:
@@ -40,9 +42,9 @@ def groups_of(trace: Trace) -> list[tuple[str, str | None, str | None, str | Non
     missing; Seq, the peer."""
     table, texts = trace.collectives, [*trace.collective_texts.strings, None]
     columns = (table.members, table.description, table.rows_sent, table.rows_received)
-    told = ([texts[number] for number in column.tolist()] for column in columns)
+    columns_of_texts = ([texts[number] for number in column.tolist()] for column in columns)
     names = [trace.strings[name] for name in trace.events.name[table.event].tolist()]
-    return list(zip(names, *told, table.sequence.tolist(), table.peer.tolist(), strict=True))
+    return list(zip(names, *columns_of_texts, table.sequence.tolist(), table.peer.tolist(), strict=True))
 
 
 def stacks_of(trace: Trace) -> list[tuple[str, str]]:
@@ -67,18 +69,18 @@ def drawn(trace: Trace) -> list[str]:
 
 
 def _line(trace: Trace, row: int) -> str:
-    of = trace.events
-    thread = trace.threads[of.thread[row]]
+    table = trace.events
+    thread = trace.threads[table.thread[row]]
     more = {
-        "gpu": of.device[row],
-        "stream": of.stream[row],
-        "corr": of.correlation_id[row],
-        "id": of.external_id[row],
-        "bytes": -1 if of.bytes is None else of.bytes[row],
+        "gpu": table.device[row],
+        "stream": table.stream[row],
+        "corr": table.correlation_id[row],
+        "id": table.external_id[row],
+        "bytes": -1 if table.bytes is None else table.bytes[row],
     }
-    known = "".join(f" {key} {value}" for key, value in more.items() if value != -1)
-    kind, name = Kind(of.kind[row]).name, trace.strings[of.name[row]]
-    return f"{of.start_ns[row]} +{of.dur_ns[row]} {kind} {name} |{thread.pid}/{thread.tid}{known}"
+    further = "".join(f" {key} {value}" for key, value in more.items() if value != -1)
+    kind, name = Kind(table.kind[row]).name, trace.strings[table.name[row]]
+    return f"{table.start_ns[row]} +{table.dur_ns[row]} {kind} {name} |{thread.pid}/{thread.tid}{further}"
 
 
 def noted(trace: Trace) -> dict[str, int | None]:

@@ -35,16 +35,16 @@ def rank(
     """Letters of a step begin 1 us apart. lengths: ns by letter, 100 for others; exposed: of each letter, -1 for all of
     it; first_number: Seq of the first letter or dot, None where no Seq is recorded.
     """
-    known = dict(classes or {"a": A, "b": B})
+    by_letter = dict(classes or {"a": A, "b": B})
     places = [(step, letter) for step, word in enumerate(drawn.split()) for letter in word]
     letters = [(step, letter) for step, letter in places if letter != "."]
     numbers = [(first_number or 0) + number for number, (_, letter) in enumerate(places) if letter != "."]
     steps = len(drawn.split())
     length = [(lengths or {}).get(letter, 100) for _, letter in letters]
-    kept = Exchanges(
+    exchanges = Exchanges(
         groups=list(groups),
-        classes=list(known.values()),
-        of=packed(np.array([list(known).index(letter) for _, letter in letters], np.int64)),
+        classes=list(by_letter.values()),
+        of=packed(np.array([list(by_letter).index(letter) for _, letter in letters], np.int64)),
         step=packed(np.array([step for step, _ in letters], np.int64)),
         start=packed(np.array([step * 1000 + place for place, (step, _) in enumerate(letters)], np.int64)),
         length=packed(np.array(length, np.int64)),
@@ -56,5 +56,5 @@ def rank(
         key=str(number), worker=f"rank{number}", host=None, rank=number, world_size=None, cut_short=False, gap=False,
         origin_ns=0,
         step_names=tuple(str(first_step + step) for step in range(steps)), step_start_ns=np.cumsum(step_ns) - step_ns,
-        step_ns=step_ns, figures={"step_time": step_ns.astype(np.float64)}, results={"ranks": RanksResult(kept)},
+        step_ns=step_ns, figures={"step_time": step_ns.astype(np.float64)}, results={"ranks": RanksResult(exchanges)},
     )  # fmt: skip

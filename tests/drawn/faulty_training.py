@@ -34,7 +34,7 @@ STEPS: list[Callable[[], object]] = []
 Watch = Callable[[Any], Any]
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """fault: one of FAULTS. recorded: one of RECORDED. folder: for recordings and output."""
 
     fault: str
@@ -58,20 +58,20 @@ class Trainings:
         command = [sys.executable, "-m", "tests.drawn.faulty_training"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def run(self, asked: Asked) -> Ended:
+    def run(self, requested: Request) -> Ended:
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.write(json.dumps(requested) + "\n")
         self._process.stdin.flush()
-        assert select.select([self._process.stdout], [], [], 2 * PATIENCE_SECONDS)[0], f"{asked} does not end"
+        assert select.select([self._process.stdout], [], [], 2 * PATIENCE_SECONDS)[0], f"{requested} does not end"
         code = int(self._process.stdout.readline())
-        printed, words = (_said(Path(asked.folder) / name) for name in ("out", "err"))
-        return Ended(code, printed, words[-1] if words and code else "")
+        printed, errors = (_lines_of(Path(requested.folder) / name) for name in ("out", "err"))
+        return Ended(code, printed, errors[-1] if errors and code else "")
 
     def close(self) -> None:
         self._process.communicate()
 
 
-def _said(file: Path) -> list[str]:
+def _lines_of(file: Path) -> list[str]:
     """The lines without process numbers and addresses, which differ, and without the output of torch's profiler."""
     text = re.sub(r"pid(\(s\))? [\d, ]+|0x[0-9a-f]+", "", file.read_text())
     return [line for line in text.strip().splitlines() if not re.search("ActivityProfiler|DeviceProperties", line)]
@@ -176,8 +176,8 @@ def half_read(watch: Watch, workers: int, **settings: Any) -> None:
         break
     left = (batch.tolist() for batch in watched)
     print(next(left), next(left))
-    kept = iter(watched)
-    print(next(kept).tolist())
+    batches = iter(watched)
+    print(next(batches).tolist())
     left.close()
     train(watched)
 
@@ -364,30 +364,30 @@ RECORDED: dict[str, Callable[[Path], contextlib.AbstractContextManager[Watch]]] 
 }
 
 
-def _next() -> Asked | None:
+def _next() -> Request | None:
     """In a fork: returns the training that it has to run. None: there are no more."""
     for line in sys.stdin:
-        asked = Asked(*json.loads(line))
+        request = Request(*json.loads(line))
         pid = os.fork()
         if pid == 0:
-            return asked
+            return request
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
     return None
 
 
-def _run(asked: Asked) -> None:
+def _run(requested: Request) -> None:
     import torch
     from torch.utils import data
 
-    folder = Path(asked.folder)
+    folder = Path(requested.folder)
     signal.alarm(PATIENCE_SECONDS)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     os.chdir(folder)
     data._utils.MP_STATUS_CHECK_INTERVAL = 0.2  # how long torch waits for a worker that does not end
     torch.manual_seed(0)
-    with RECORDED[asked.recorded](folder) as watch:
-        FAULTS[asked.fault](watch, asked.workers)
+    with RECORDED[requested.recorded](folder) as watch:
+        FAULTS[requested.fault](watch, requested.workers)
 
 
 if __name__ == "__main__":

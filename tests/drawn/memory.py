@@ -30,9 +30,9 @@ def with_memory(
     """before: bytes allocated before the first event. reserved: constant, 0 for a device without a caching allocator.
     totals: whether addresses and totals are recorded, as since PyTorch 1.11. Events are added to those of the trace.
     """
-    said = [_SAID.fullmatch(each.strip()) for each in drawing.split(",")]
-    rows = [each for each in said if each]
-    assert len(rows) == len(said), drawing
+    matches = [_SAID.fullmatch(each.strip()) for each in drawing.split(",")]
+    rows = [each for each in matches if each]
+    assert len(rows) == len(matches), drawing
     rows.sort(key=lambda row: float(row["us"]))
     addresses = {row["address"]: 4096 * place for place, row in enumerate(rows, 1)}
     size = np.array([int(row["bytes"]) for row in rows], np.int64)

@@ -304,11 +304,11 @@ def _stage(event: Event, interned: _Interned, architecture: str, *, links: bool)
 
 
 def _launch(args: Event) -> bytes:
-    said = {1: args.get("registers per thread"), 2: args.get("shared memory")}
+    values = {1: args.get("registers per thread"), 2: args.get("shared memory")}
     return message(
         f1=_triple(args["grid"]),
         f2=_triple(args["block"]) if "block" in args else None,
-        f3=[message(f1=iid, f4=int(value)) for iid, value in said.items() if value],
+        f3=[message(f1=iid, f4=int(value)) for iid, value in values.items() if value],
     )
 
 

@@ -172,7 +172,7 @@ class DrawnPipeline:
             for step in range(self.steps)
             for begin, length, sends, peer in kept
         )
-        step, start, of, length = np.array(rows, np.int64).reshape(-1, 4).T
+        step, start, number, length = np.array(rows, np.int64).reshape(-1, 4).T
         return Exchanges(
             groups=[ExchangeGroup("0", len(self.orders), "default_pg")],
             classes=[
@@ -180,9 +180,9 @@ class DrawnPipeline:
                               sends=sends)
                 for peer, sends in classes
             ],
-            of=packed(of),
+            of=packed(number),
             step=packed(step),
             start=packed(start // 1000),
             length=packed(length),
-            exposed=packed(np.where(np.array([sends for _, sends in classes])[of], 0, -1)),
+            exposed=packed(np.where(np.array([sends for _, sends in classes])[number], 0, -1)),
         )  # fmt: skip

@@ -67,9 +67,9 @@ class Copy:
     def npm_calls(self) -> list[str]:
         """The calls of npm since the last query, without the options."""
         calls = self.root / "calls"
-        said = calls.read_text().splitlines() if calls.exists() else []
+        lines = calls.read_text().splitlines() if calls.exists() else []
         calls.unlink(missing_ok=True)
-        return [" ".join(word for word in call.split() if not word.startswith("--")) for call in said]
+        return [" ".join(word for word in call.split() if not word.startswith("--")) for call in lines]
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run this Python in the copy, with the copy's PATH and without any package index."""
@@ -81,9 +81,9 @@ class Copy:
 
     def hook(self, call: str) -> str:
         """Call a hook of the backend as pip does; returns its result, or raises SystemExit with its output."""
-        return self.said(f"hooks.{call}")
+        return self.output_of(f"hooks.{call}")
 
-    def said(self, expression: str) -> str:
+    def output_of(self, expression: str) -> str:
         """The value of an expression in `hooks`, as `hook` returns it."""
         done = self.run("-c", f"from build_backend import hooks; said = {expression}; print(); print({SAID})")
         if done.returncode != 0:

@@ -158,5 +158,5 @@ def how_to_get(reasons: Iterable[str]) -> str | None:
         ways.append(f"looked for in {_FOLDER}")
     if fetched:
         ways.append(("without that folder " if ways else "") + f"`make traces` brings what {whose}")
-    told = "test waits for real traces and was" if one else "tests wait for real traces and were"
-    return f"{len(waiting)} {told} skipped: {'; '.join(ways) or 'their files are not public'}"
+    phrase = "test waits for real traces and was" if one else "tests wait for real traces and were"
+    return f"{len(waiting)} {phrase} skipped: {'; '.join(ways) or 'their files are not public'}"

@@ -106,7 +106,7 @@ def assert_rows_are_true(folder: Path, passes: list[list[Any]], slack_ms: float 
         assert times["bytes"] in (-1, stamps.nbytes)
         assert times["requested_ns"] <= times["start_ns"] <= times["collate_ns"] <= times["end_ns"]
         assert times["end_ns"] <= taken["returned_ns"] + slack_ms * MS
-        assert max(taken["asked_ns"], taken["unpickled_ns"]) <= taken["returned_ns"]
+        assert max(taken["next_called_ns"], taken["unpickled_ns"]) <= taken["returned_ns"]
         assert taken["arrived_ns"] <= taken["unpickled_ns"]
     assert_measurements_are_whole(list(produced.values()))
 

@@ -55,10 +55,15 @@ class File:
     ):
         self.path = folder / f"{host}_{pid}.{start}.l{loader}.{process}.loader"
         worker = None if process == "main" else int(process[1:])
-        known = {"num_workers": 2, "pin_memory": True, "persistent_workers": False, "prefetch_factor": 2} | settings
+        options = {
+            "num_workers": 2,
+            "pin_memory": True,
+            "persistent_workers": False,
+            "prefetch_factor": 2,
+        } | settings
         self.header = {
             "process": "main" if worker is None else "worker", "worker": worker, "main_pid": pid, "loader": loader,
-            "usable_cores": 4, "settings": known, "recorder_start_ns": start, "host": host,
+            "usable_cores": 4, "settings": options, "recorder_start_ns": start, "host": host,
         }  # fmt: skip
         self.worker = -1 if worker is None else worker
         self.pid = pid if worker is None else 100 + worker
@@ -77,20 +82,20 @@ class File:
     def met(self, at: int, line: str, times: int) -> File:
         """The worker was found on that line this many times in a burst."""
         text = (line.encode() + b"\0").ljust(64, b"\0")
-        words = tuple(int.from_bytes(text[each : each + 8], "little", signed=True) for each in range(0, 64, 8))
+        numbers = tuple(int.from_bytes(text[each : each + 8], "little", signed=True) for each in range(0, 64, 8))
         number = len(self.rows)
-        self._row(NAMED, 0, 0, (number, *words), times=0)
+        self._row(NAMED, 0, 0, (number, *numbers), times=0)
         return self._row(LINES, 0, NO_BATCH, (at, number, times), times=1)
 
-    def received(self, batch: int, asked: int, there: int, returned: int, ready: int = 0) -> File:
+    def received(self, batch: int, requested: int, there: int, returned: int, ready: int = 0) -> File:
         """`there`: when the thread that pins memory has it."""
-        times = (asked - 5, asked, there - 1, there - 1, there, returned)
+        times = (requested - 5, requested, there - 1, there - 1, there, returned)
         return self._row(RECEIVED, 0, batch, (*times, ready), times=6)
 
-    def unpickled(self, batch: int, asked: int, arrived: int, there: int, returned: int) -> File:
+    def unpickled(self, batch: int, requested: int, arrived: int, there: int, returned: int) -> File:
         """The training loop itself unpickles the message, which it reads when it has arrived."""
         unpinned, returned_ns = 0, ORIGIN - BEHIND + returned * US
-        times = (asked - 5, asked, arrived, there)
+        times = (requested - 5, requested, arrived, there)
         return self._row(RECEIVED, 0, batch, (*times, unpinned, returned_ns, 0), times=4)
 
     def began(self, at: int, ready: int | None = None) -> File:
@@ -127,7 +132,7 @@ def drawn(folder: Path) -> Trace:
 def write_two_workers(folder: Path, **settings: Any) -> None:
     main = File(folder, "main", **settings).began(-40)
     for batch in range(5):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     for worker in (0, 1):
         file = File(folder, f"w{worker}", **settings).began(-40)

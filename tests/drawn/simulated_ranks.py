@@ -44,7 +44,7 @@ def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
     ]
     sizes = list(dict.fromkeys(ran.declared.bucket_bytes))
     starts = np.array([meeting.start[rank] for meeting in ran.meetings])
-    kept = Exchanges(
+    exchanges = Exchanges(
         groups=[ExchangeGroup("0", world, "default_pg", list(range(world)))],
         classes=[ExchangeClass("all_reduce", 0, size, "Float", "backward.hooks") for size in sizes],
         of=packed(np.array([sizes.index(meeting.bytes) for meeting in ran.meetings])),
@@ -54,7 +54,7 @@ def span_of(ran: Ran, rank: int, clock_jumps: Ns | int = 0) -> RankSpan:
         exposed=packed(np.full(len(starts), -1)),
     )
     trends = TrendsResult(EPOCH_NS + int(ran.clock[rank]), marks, series, [], [])
-    results = {"trends": trends, "ranks": RanksResult(kept), "compare": CompareResult()}
+    results = {"trends": trends, "ranks": RanksResult(exchanges), "compare": CompareResult()}
     return rank_span(RankFacts(str(rank), f"rank{rank}", rank, None, world), results)
 
 

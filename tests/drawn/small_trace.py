@@ -37,13 +37,13 @@ def write_trace(
 def with_allocations(trace: dict[str, Any]) -> dict[str, Any]:
     """In each step the product allocates 1000 bytes of the GPU, which are freed 45 us later; 500 were there before."""
     starts = [event["ts"] for event in trace["traceEvents"] if event["name"].startswith("ProfilerStep")]
-    said = [each for start in starts for each in ((start + 36, 1000, 1500), (start + 81, -1000, 500))]
+    allocations = [each for start in starts for each in ((start + 36, 1000, 1500), (start + 81, -1000, 500))]
     memory = [
         {"ph": "i", "s": "t", "name": "[memory]", "pid": 10, "tid": 10, "ts": us, "args": {
             "Addr": 4096, "Bytes": size, "Device Type": 1, "Device Id": 0,
             "Total Allocated": total, "Total Reserved": 2000,
         }}
-        for us, size, total in said
+        for us, size, total in allocations
     ]  # fmt: skip
     return trace | {"traceEvents": trace["traceEvents"] + memory, "profile_memory": 1}
 

@@ -80,8 +80,8 @@ class Allocator:
         block.state, block.frames = "inactive", []
         self._say("free_completed", block.address, block.requested, frames)
 
-    def out_of_memory(self, asked: int, device_free: int, file: str = "train.py", line: int = 9) -> None:
-        self._say("oom", device_free, asked, self.frames(file, line))
+    def out_of_memory(self, requested: int, device_free: int, file: str = "train.py", line: int = 9) -> None:
+        self._say("oom", device_free, requested, self.frames(file, line))
 
     def _reserve(self, size: int, frames: list[dict[str, Any]]) -> None:
         self.segments.append(Segment(self._address, size, [Block(self._address, size)]))
@@ -100,10 +100,10 @@ class Allocator:
 
     def state(self, keep: int | None = None, *, expandable: bool = False) -> dict[str, Any]:
         """What torch pickles. keep: this many of the last entries; None: all."""
-        kept = self.entries if keep is None else self.entries[len(self.entries) - keep :]
+        entries = self.entries if keep is None else self.entries[len(self.entries) - keep :]
         return {
             "segments": [self._segment(each) for each in self.segments],
-            "device_traces": [[], kept] if self.device else [kept],
+            "device_traces": [[], entries] if self.device else [entries],
             "allocator_settings": {"expandable_segments": expandable},
             "external_annotations": [
                 {"stage": stage, "name": "ProfilerStep#1", "device": self.device, "time_us": time}

@@ -142,10 +142,10 @@ def _runs(cells: str) -> list[tuple[str, int, int]]:
     return runs
 
 
-def _event_maker(words: Sequence[str]) -> Callable[[str, int, int, int], Drawn]:
-    if not words or words[0] not in _KINDS:
-        raise ValueError(f"unknown label {' '.join(words)!r}; known: {', '.join(_KINDS)}")
-    label, rest, kind = words[0], list(words[1:]), _KINDS[words[0]]
+def _event_maker(parts: Sequence[str]) -> Callable[[str, int, int, int], Drawn]:
+    if not parts or parts[0] not in _KINDS:
+        raise ValueError(f"unknown label {' '.join(parts)!r}; known: {', '.join(_KINDS)}")
+    label, rest, kind = parts[0], list(parts[1:]), _KINDS[parts[0]]
     if kind in _ON_DEVICE:
         return _on_device(label, rest)
     thread = MAIN

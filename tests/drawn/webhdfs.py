@@ -46,26 +46,26 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     files: dict[str, tuple[bytes, int]]
 
     def do_GET(self) -> None:
-        asked, path = self._asked(), self._path()
-        if asked["op"] == "OPEN" and path in self.files:
-            start = int(asked.get("offset", 0))
+        query, path = self._query(), self._path()
+        if query["op"] == "OPEN" and path in self.files:
+            start = int(query.get("offset", 0))
             content = self.files[path][0]
-            self._answer(content[start : start + int(asked.get("length", len(content)))])
-        elif asked["op"] == "GETFILESTATUS" and (status := self._status(path)):
+            self._answer(content[start : start + int(query.get("length", len(content)))])
+        elif query["op"] == "GETFILESTATUS" and (status := self._status(path)):
             self._answer({"FileStatus": status})
-        elif asked["op"] == "LISTSTATUS" and self._status(path):
+        elif query["op"] == "LISTSTATUS" and self._status(path):
             self._answer({"FileStatuses": {"FileStatus": self._within(path)}})
         else:
             self._answer({"RemoteException": {"exception": "FileNotFoundException", "message": path}}, 404)
 
     def do_PUT(self) -> None:
-        asked, path = self._asked(), self._path()
-        if asked["op"] == "CREATE" and "datanode" not in asked:
+        query, path = self._query(), self._path()
+        if query["op"] == "CREATE" and "datanode" not in query:
             self._lead_on()
-        elif asked["op"] == "CREATE":
+        elif query["op"] == "CREATE":
             self._write(b"")
-        elif asked["op"] == "RENAME":
-            new = asked["destination"]
+        elif query["op"] == "RENAME":
+            new = query["destination"]
             moved = path in self.files and new not in self.files
             if moved:
                 self.files[new] = self.files.pop(path)
@@ -75,7 +75,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """APPEND: the bytes of a file that was created, all at once or in parts."""
-        if "datanode" in self._asked():
+        if "datanode" in self._query():
             self._write(self.files[self._path()][0])
         else:
             self._lead_on()
@@ -104,7 +104,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         names = {file.removeprefix(start).partition("/")[0] for file in self.files if file.startswith(start)}
         return [{**(self._status(start + name) or {}), "pathSuffix": name} for name in sorted(names)]
 
-    def _asked(self) -> dict[str, str]:
+    def _query(self) -> dict[str, str]:
         return {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
 
     def _path(self) -> str:

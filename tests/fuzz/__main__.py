@@ -23,23 +23,23 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     parser.add_argument("--case", nargs=2, metavar=("N", "FILE"), help="write the file of one case")
     parser.add_argument("--pftrace", action="store_true", help="Perfetto traces, which have numbers of their own")
-    asked = parser.parse_args()
-    drawn = pftraces if asked.pftrace else jsons
-    if asked.case:
-        drawn.write_case(int(asked.case[0]), Path(asked.case[1]))
+    options = parser.parse_args()
+    drawn = pftraces if options.pftrace else jsons
+    if options.case:
+        drawn.write_case(int(options.case[0]), Path(options.case[1]))
         return
     began = time.monotonic()
     causes: Counter[str] = Counter()
     example: dict[str, int] = {}
-    with multiprocessing.Pool(asked.jobs) as pool:
-        cases = range(asked.first, asked.first + asked.cases)
+    with multiprocessing.Pool(options.jobs) as pool:
+        cases = range(options.first, options.first + options.cases)
         for case, cause in zip(cases, pool.imap(drawn.outcome, cases, chunksize=50), strict=True):
             if cause:
                 causes[cause] += 1
                 example.setdefault(cause, case)
     wrong = causes.total()
     seconds = time.monotonic() - began
-    lines = [f"{asked.cases} cases in {seconds:.0f} s: {wrong} wrong, {len(causes)} causes", ""]
+    lines = [f"{options.cases} cases in {seconds:.0f} s: {wrong} wrong, {len(causes)} causes", ""]
     lines += ["| cause | count | a case |", "|---|---:|---:|"]
     lines += [f"| {cause} | {count} | {example[cause]} |" for cause, count in causes.most_common()]
     sys.stdout.write("".join(f"{line}\n" for line in lines))

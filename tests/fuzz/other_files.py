@@ -18,7 +18,7 @@ from typing import Any
 
 from tb_steptime.analyses import ANALYSES
 from tb_steptime.ingest.names import Place
-from tb_steptime.ingest.recorder_files.reading import batches_between, begun_between, read_all, read_line_samples
+from tb_steptime.ingest.recorder_files.reading import batches_between, passes_between, read_all, read_line_samples
 from tb_steptime.ingest.summaries.layout import member
 from tb_steptime.serve.served import SpanFailed, UnknownSpan
 from tb_steptime.serve.store import SpanNames, Store
@@ -37,10 +37,10 @@ def damaged_summary(case: int, summary: bytes) -> bytes:
         return draw.choice((turned, _cut))(draw, summary)
     texts = list(_members(summary))
     at = draw.randrange(len(texts))
-    said = json.loads(texts[at])
+    content = json.loads(texts[at])
     for _ in range(draw.choice((1, 1, 3))):
-        _lie(draw, said)
-    views = [text if n != at else _line(said) for n, text in enumerate(texts)]
+        _lie(draw, content)
+    views = [text if n != at else _line(content) for n, text in enumerate(texts)]
     packed = [member(view) for view in views[1:]]
     head = json.loads(views[0])
     if at:  # the head of a lie within a view is as it should be
@@ -52,8 +52,8 @@ def _cut(draw: random.Random, content: bytes) -> bytes:
     return content[: draw.randrange(len(content))]
 
 
-def _line(said: Any) -> bytes:
-    return json.dumps(said).encode("utf-8", "surrogatepass")
+def _line(content: Any) -> bytes:
+    return json.dumps(content).encode("utf-8", "surrogatepass")
 
 
 def _members(packed: bytes) -> Iterator[bytes]:
@@ -63,9 +63,9 @@ def _members(packed: bytes) -> Iterator[bytes]:
         packed = inflate.unused_data
 
 
-def _lie(draw: random.Random, said: Any) -> None:
+def _lie(draw: random.Random, content: Any) -> None:
     """Something else in the place of one value, however deep."""
-    holder = said
+    holder = content
     while True:
         keys = list(holder) if isinstance(holder, dict) else range(len(holder))
         if not keys:
@@ -113,7 +113,7 @@ def recorded(case: int) -> str | None:
         try:
             read, _ = read_all(Path(folder), [source.name])
             batches_between(read, 0, 2**62)
-            begun_between(read, 0, 2**62)
+            passes_between(read, 0, 2**62)
             read_line_samples(read)
         except Exception as error:  # noqa: BLE001 - any of them is a finding
             return place(error)

@@ -40,8 +40,8 @@ def answers(checkout: Path, runs: tuple[str, ...]) -> Any:
             shutil.copytree(DEMO / run, Path(folder) / "logs" / run, ignore=shutil.ignore_patterns("*.steptime"))
         environment = os.environ | {"PYTHONPATH": str(checkout.resolve()), "XDG_CACHE_HOME": folder}
         command = [sys.executable, str(ANSWERS), f"{folder}/logs"]
-        said = subprocess.run(command, env=environment, cwd=folder, stdout=subprocess.PIPE, check=True).stdout
-    return json.loads(said)
+        output = subprocess.run(command, env=environment, cwd=folder, stdout=subprocess.PIPE, check=True).stdout
+    return json.loads(output)
 
 
 def differences(run: str, theirs: Any, ours: Any) -> Iterator[str]:

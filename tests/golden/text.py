@@ -34,8 +34,10 @@ def index_text(index: Any) -> str:
     lines = [_line(each for each in index.items() if each[0] not in left_out)]
     for run in index["runs"]:
         for worker in run["workers"]:
-            of = [*run.items(), *worker.items()]
-            lines += [_line(each for each in (*of, *span.items()) if each[1] is not None) for span in worker["spans"]]
+            fields = [*run.items(), *worker.items()]
+            lines += [
+                _line(each for each in (*fields, *span.items()) if each[1] is not None) for span in worker["spans"]
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -99,8 +101,8 @@ class Writer:
 
     def notes(self, notes: Iterable[Any]) -> Iterator[str]:
         for note in notes:
-            said = (note["cause"], note["effect"], *([note["more"]] if note["more"] else []))
-            yield from folded("note  ", " ".join(filter(None, map(self.sentence, said))))
+            phrases = (note["cause"], note["effect"], *([note["more"]] if note["more"] else []))
+            yield from folded("note  ", " ".join(filter(None, map(self.sentence, phrases))))
 
     def card(self, number: int, card: Any) -> Iterator[str]:
         lowered = f" (of {card['lowered_from']})" if card["lowered_from"] else ""

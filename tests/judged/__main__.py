@@ -31,17 +31,17 @@ def main() -> None:
     parser.add_argument("--save", type=Path, metavar="FILE")
     parser.add_argument("--changes", type=Path, metavar="FILE")
     parser.add_argument("--variants", nargs="?", const="", metavar="WORD")
-    asked = parser.parse_args()
-    if asked.save:
-        conclusions.save(asked.save)
-    elif asked.changes:
-        show(conclusions.changes(asked.changes))
-    elif asked.variants is not None:
-        show(stability.report(asked.variants))
-    elif asked.world:
+    options = parser.parse_args()
+    if options.save:
+        conclusions.save(options.save)
+    elif options.changes:
+        show(conclusions.changes(options.changes))
+    elif options.variants is not None:
+        show(stability.report(options.variants))
+    elif options.world:
         show(world.report())
-    elif asked.page:
-        write(asked.page)
+    elif options.page:
+        write(options.page)
     else:
         show(report())
 
@@ -54,10 +54,10 @@ def show(lines: Iterable[str]) -> None:
 def write(page: Path) -> None:
     """Replaces the text below each heading, up to the next heading."""
     text = page.read_text()
-    for heading, of in RESULTS.items():
+    for heading, result in RESULTS.items():
         above, _, below = text.partition(heading)
         _, following, rest = below.partition("\n## ")
-        text = f"{above}{heading}\n" + "".join(f"{line}\n" for line in of()) + following + rest
+        text = f"{above}{heading}\n" + "".join(f"{line}\n" for line in result()) + following + rest
     page.write_text(text)
 
 

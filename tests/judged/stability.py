@@ -56,8 +56,8 @@ def report(word: str = "") -> Iterator[str]:
     yield f"| variant | {' | '.join(columns)} |"
     yield f"|---|{'---:|' * len(columns)}"
     counts["**all**"] = sum(counts.values(), Counter[str]())
-    for variant, of in counts.items():
-        yield f"| {variant} | {' | '.join(str(of[column]) for column in columns)} |"
+    for variant, counts_here in counts.items():
+        yield f"| {variant} | {' | '.join(str(counts_here[column]) for column in columns)} |"
     yield ""
     yield from lines
 
@@ -91,17 +91,21 @@ def moved(before: Judgement, after: Judgement) -> Iterator[Moved]:
         yield Moved(weaker if said_less else "other cause", f"verdict {was.value} -> {now.value}")
     old, new = _by_id(before), _by_id(after)
     for id, card in new.items():
-        known = old.get(id)
-        if _counts(card) and not _counts(known) and card.gain_fraction > LITTLE + (known.gain_fraction if known else 0):
-            yield Moved("new card", f"{id} {_told(known)} -> {_told(card)}")
+        earlier = old.get(id)
+        if (
+            _counts(card)
+            and not _counts(earlier)
+            and card.gain_fraction > LITTLE + (earlier.gain_fraction if earlier else 0)
+        ):
+            yield Moved("new card", f"{id} {_card_text(earlier)} -> {_card_text(card)}")
     first = next((card for card in before.insights if _counts(card)), None)
     if first is None:
         return
     left = new.get(first.id)
     if left is None or _order(left) > _order(first):
-        yield Moved(weaker, f"{first.id} {_told(first)} -> {_told(left)}")
+        yield Moved(weaker, f"{first.id} {_card_text(first)} -> {_card_text(left)}")
     elif abs(left.gain_fraction - first.gain_fraction) > MOVED * first.gain_fraction:
-        yield Moved("gain moved", f"{first.id} {_told(first)} -> {_told(left)}")
+        yield Moved("gain moved", f"{first.id} {_card_text(first)} -> {_card_text(left)}")
 
 
 def _reasons(judgement: Judgement) -> set[str]:
@@ -122,5 +126,5 @@ def _order(card: Insight) -> int:
     return tuple(Severity).index(card.severity)
 
 
-def _told(card: Insight | None) -> str:
+def _card_text(card: Insight | None) -> str:
     return f"{card.severity.value} {card.gain_fraction:.1%}" if card else "none"

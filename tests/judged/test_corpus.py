@@ -47,4 +47,4 @@ def test_no_card_is_there_that_nobody_would_sign(job: Job):
 
 @pytest.mark.parametrize("job", [pytest.param(job, id=job.label.job) for job in corpus()])
 def test_the_order_of_cards_severity_and_gain_agree(job: Job):
-    assert [said for found in found_in(job) for said in contradictions(found.insights)] == []
+    assert [contradiction for found in found_in(job) for contradiction in contradictions(found.insights)] == []

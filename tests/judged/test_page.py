@@ -16,7 +16,7 @@ def test_the_page_shows_what_the_command_prints():
     if missing:
         pytest.skip(missing[0])
     page = (PROJECT / "docs/judgement.md").read_text()
-    for heading, of in RESULTS.items():
+    for heading, result in RESULTS.items():
         _, _, below = page.partition(f"{heading}\n")
         results, _, _ = below.partition("\n\n## ")
-        assert results.splitlines() == list(of())
+        assert results.splitlines() == list(result())

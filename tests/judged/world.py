@@ -62,19 +62,19 @@ def judged(name: str) -> tuple[Judged, ...]:
 def _must(name: str, found: Judgement, pattern: str, gain: float, why: str) -> Judged:
     cards = _matching(found, pattern)
     right = any(card.gain_fraction >= gain for card in cards) if gain else bool(cards or _elsewhere(found, pattern))
-    asked = f"must say {pattern}" + (f" with at least {gain:.0%}" if gain else "")
-    return Judged(name, asked, right, _told(cards) or "no card", why)
+    requirement = f"must say {pattern}" + (f" with at least {gain:.0%}" if gain else "")
+    return Judged(name, requirement, right, _card_texts(cards) or "no card", why)
 
 
 def _must_not(name: str, found: Judgement, pattern: str, tolerated: float, why: str) -> Judged:
     cards = _matching(found, pattern)
     if tolerated >= NEVER:
         elsewhere = _elsewhere(found, pattern)
-        said = ", ".join(filter(None, [_told(cards), *elsewhere]))
-        return Judged(name, f"must not say {pattern}", not said, said or "nothing", why)
+        answer = ", ".join(filter(None, [_card_texts(cards), *elsewhere]))
+        return Judged(name, f"must not say {pattern}", not answer, answer or "nothing", why)
     wrong = [card for card in cards if card.gain_fraction > tolerated]
-    asked = f"must not promise more than {tolerated:.1%} by {pattern}"
-    return Judged(name, asked, not wrong, _told(wrong) or "no card", why)
+    requirement = f"must not promise more than {tolerated:.1%} by {pattern}"
+    return Judged(name, requirement, not wrong, _card_texts(wrong) or "no card", why)
 
 
 def _matching(found: Judgement, pattern: str) -> list[Insight]:
@@ -103,7 +103,7 @@ def _sentences(found: Judgement) -> Iterator[str]:
         yield f"{finding.id}: {plain(finding.cause)} {plain(finding.effect)}"
 
 
-def _told(cards: list[Insight]) -> str:
+def _card_texts(cards: list[Insight]) -> str:
     return ", ".join(f"{card.id} {card.gain_fraction:.1%}" for card in cards)
 
 

@@ -130,22 +130,22 @@ def test_two_processes_find_what_one_finds(
 ) -> None:
     together = measuring("", left_out)
     assert together.second()[1] == apart
-    found, words = together.process.communicate(timeout=PATIENCE_SECONDS)
+    found, errors = together.process.communicate(timeout=PATIENCE_SECONDS)
     assert json.loads(found) == by_one(path, left_out)
-    assert words == b""
+    assert errors == b""
 
 
 def test_the_thread_that_waits_for_the_end_of_a_server_is_no_hindrance(path: Path, measuring: Callable[..., Measuring]):
     together = measuring("beside a thread that only waits")
     assert together.second()[1] == "operators,gpu"
-    found, words = together.process.communicate(timeout=PATIENCE_SECONDS)
-    assert (json.loads(found), words) == (by_one(path), b"")
+    found, errors = together.process.communicate(timeout=PATIENCE_SECONDS)
+    assert (json.loads(found), errors) == (by_one(path), b"")
 
 
 def test_beside_any_other_thread_one_process_measures_all(path: Path, measuring: Callable[..., Measuring]) -> None:
     alone = measuring("beside a thread")
-    found, words = alone.process.communicate(timeout=PATIENCE_SECONDS)
-    assert (json.loads(found), words) == (by_one(path), b"")
+    found, errors = alone.process.communicate(timeout=PATIENCE_SECONDS)
+    assert (json.loads(found), errors) == (by_one(path), b"")
     assert not (path.parent / "told").exists()
 
 
@@ -155,16 +155,16 @@ def test_what_the_second_process_does_not_say_is_measured_by_the_first(
 ) -> None:
     together = measuring(deed)
     pid, _ = together.second()
-    found, words = together.process.communicate(timeout=PATIENCE_SECONDS)
+    found, errors = together.process.communicate(timeout=PATIENCE_SECONDS)
     assert json.loads(found) == by_one(path)
-    assert words == b""
+    assert errors == b""
     assert not runs(pid)
 
 
 def test_a_view_that_fails_in_either_process_is_told_once(measuring: Callable[..., Measuring]) -> None:
-    found, words = measuring("fails").process.communicate(timeout=PATIENCE_SECONDS)
+    found, errors = measuring("fails").process.communicate(timeout=PATIENCE_SECONDS)
     assert json.loads(found)[0]["gaps"] == {"host": "OverflowError", "compare": "OverflowError"}
-    assert [words.decode().count(f"the view {view} of") for view in ("host", "compare")] == [1, 1]
+    assert [errors.decode().count(f"the view {view} of") for view in ("host", "compare")] == [1, 1]
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -51,8 +51,8 @@ def cache(tmp_path, monkeypatch):
 def run(capsys, *arguments):
     """Exit code, what stdout holds as JSON or text, lines of stderr."""
     code = cli.main(["summarize", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, json.loads(said.out) if "json" in arguments else said.out, said.err.splitlines()
+    output = capsys.readouterr()
+    return code, json.loads(output.out) if "json" in arguments else output.out, output.err.splitlines()
 
 
 def step(name, start_ns, slow=False, idle_ns=IDLE_NS):
@@ -322,11 +322,11 @@ def waiting_trace(path):
 def test_calls_beside_a_larger_one_are_told_with_their_direction(tmp_path, capsys):
     """Each copy blocks for less than a hundredth of the step; the calls together take more."""
     trace = waiting_trace(tmp_path / "waiting.json")
-    told = json.loads(trace.read_text())
-    told["traceEvents"][0]["dur"], told["traceEvents"][-1]["dur"] = 6_000, 5_280
+    document = json.loads(trace.read_text())
+    document["traceEvents"][0]["dur"], document["traceEvents"][-1]["dur"] = 6_000, 5_280
     ways = ("HtoD (Pageable -> Device)", 540), ("DtoH (Device -> Pageable)", 600)
     for number, (direction, start_us) in enumerate(ways, 10):
-        told["traceEvents"] += [
+        document["traceEvents"] += [
             {"ph": "X", "cat": "cpu_op", "name": "aten::copy_", "pid": 1, "tid": 1, "ts": start_us, "dur": 50},
             {"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpyAsync", "pid": 1, "tid": 1, "ts": start_us + 1,
              "dur": 8, "args": {"correlation": number}},
@@ -335,7 +335,7 @@ def test_calls_beside_a_larger_one_are_told_with_their_direction(tmp_path, capsy
             {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 1, "tid": 1,
              "ts": start_us + 9, "dur": 40, "args": {"correlation": number + 10}},
         ]  # fmt: skip
-    trace.write_text(json.dumps(told))
+    trace.write_text(json.dumps(document))
     table = run(capsys, trace)[1].split("\nBlocking calls")[1].split("\n\n")[0]
     rows = [line.split()[:2] for line in table.splitlines()[2:]]
     assert rows == [["aten::_local_scalar_dense", "model"], ["aten::copy_", "HtoD"], ["aten::copy_", "DtoH"]]
@@ -455,8 +455,8 @@ def test_help_needs_no_package_that_is_slow_to_import(arguments):
         f"import sys; from tb_steptime.cli import main\ntry: main({arguments})\n"
         f"except SystemExit: print(*sorted({slow} & set(sys.modules)))"
     )
-    said = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True).stdout
-    assert said.splitlines()[-1] == "", said
+    output = subprocess.run([sys.executable, "-c", source], check=True, capture_output=True, text=True).stdout
+    assert output.splitlines()[-1] == "", output
 
 
 def test_it_starts_without_tensorboard(tmp_path):

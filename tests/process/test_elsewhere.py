@@ -88,8 +88,8 @@ def test_a_trace_that_is_large_enough_for_several_processes(taken_away: str, tmp
     benchmark_trace(trace, size_of("20MB"), 1)
     smaller = "\nfrom tb_steptime.trace.kineto.parts import whole as parts\nparts.LEAST_BYTES = 2**20\n"
     arguments = ("summarize", "--format", "json", str(trace))
-    said = run(taken_away + smaller, *arguments, cache=tmp_path)
-    assert json.loads(said) == json.loads(run("", *arguments, cache=tmp_path))
+    output = run(taken_away + smaller, *arguments, cache=tmp_path)
+    assert json.loads(output) == json.loads(run("", *arguments, cache=tmp_path))
 
 
 def test_the_keyboard_interrupts_tensorboard_alone() -> None:

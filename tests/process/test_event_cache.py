@@ -74,7 +74,7 @@ def test_events_are_named_again_when_the_recording_that_names_them_changes(logs,
     assert page(opened, id)
     before = opened.directory.get(id)
     assert before.measured.names.file
-    known = set(opened.reader.events.files)
+    files_before = set(opened.reader.events.files)
     write_eager(eager, op_us=7)
 
     def named_again():
@@ -84,7 +84,7 @@ def test_events_are_named_again_when_the_recording_that_names_them_changes(logs,
 
     until(named_again)
     assert page(opened, id)
-    assert set(opened.reader.events.files) - known != set()
+    assert set(opened.reader.events.files) - files_before != set()
 
 
 @pytest.mark.parametrize(
@@ -162,15 +162,15 @@ def test_the_longest_unused_makes_room():
     for key in "ab":
         add(files, key)
     files.max_bytes = 2 * files.sizes["a"]
-    kept = files.get("a")
+    events = files.get("a")
     add(files, "c")
-    assert files.get("a") is kept
+    assert files.get("a") is events
     assert (files.get("b"), sorted(files.files)) == (None, ["a", "c"])
     assert sum(files.sizes.values()) <= files.max_bytes
     folder = files.folder.path
     files.close()
     assert (files.get("a"), files.folder, folder.exists()) == (None, None, False)
-    assert kept.string(0)  # a reader that still holds it may continue
+    assert events.string(0)  # a reader that still holds it may continue
 
 
 def test_a_killed_process_leaves_nothing_behind():

@@ -19,8 +19,8 @@ def trace(tmp_path):
 
 def explain(capsys, *arguments):
     code = cli.main(["explain", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def test_the_card_of_the_loader(capsys, trace):

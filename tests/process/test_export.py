@@ -51,9 +51,9 @@ def provider(logs):
 
 def scalars(logs, run, tag):
     """The (step, wall time, value) tuples of a tag as TensorBoard serves them."""
-    asked = RunTagFilter(runs=[run], tags=[tag])
+    run_tag_filter = RunTagFilter(runs=[run], tags=[tag])
     found = provider(logs).read_scalars(
-        RequestContext(), experiment_id="", plugin_name="scalars", downsample=1000, run_tag_filter=asked
+        RequestContext(), experiment_id="", plugin_name="scalars", downsample=1000, run_tag_filter=run_tag_filter
     )
     return [(point.step, point.wall_time, point.value) for point in found[run][tag]]
 
@@ -78,8 +78,8 @@ def test_tensorboard_reads_the_figures_of_each_step(logs):
     # one point for each recording
     assert [step for step, _, _ in scalars(logs, run, "step_insights/needed_workers")] == [7, 22]
     assert "step_insights/bubble_time_ms" in tags
-    known = {tag_of(metric) for metric in METRICS}
-    assert set(tags) < known  # a metric that cannot be measured has no point
+    tags_of_metrics = {tag_of(metric) for metric in METRICS}
+    assert set(tags) < tags_of_metrics  # a metric that cannot be measured has no point
 
 
 def test_a_second_export_replaces_the_first(logs):
@@ -115,7 +115,7 @@ def test_neither_our_own_search_nor_the_scalars_of_the_job_see_it(logs):
     before = Discovery([Place("", logs, "logs")]).scan().spans
     export(logs, "--scalars")
     assert Discovery([Place("", logs, "logs")]).scan().spans == before
-    assert JobScalars(provider(logs), {}).of("a", ["a"], None).tags == ["loss"]
+    assert JobScalars(provider(logs), {}).read("a", ["a"], None).tags == ["loss"]
 
 
 def test_steps_that_begin_again_are_a_run_of_their_own(logs, capsys):
@@ -181,8 +181,8 @@ def test_tables_hold_what_was_measured(logs, tmp_path):
         assert [list(row) for row in rows] == [exported.column_names] * len(rows)
         assert read == [{name: _as_csv(value) for name, value in row.items()} for row in rows]
         # neither modules nor source lines are recorded
-        said = set() if name in ("modules", "source_lines") else {("a", "worker_4711")}
-        assert {(row["run"], row["worker"]) for row in rows} == said
+        expected = set() if name in ("modules", "source_lines") else {("a", "worker_4711")}
+        assert {(row["run"], row["worker"]) for row in rows} == expected
     steps = [json.loads(line) for line in (tmp_path / "jsonl" / "steps.jsonl").read_text().splitlines()]
     assert [row["duration_ns"] for row in steps[:3]] == [row.duration_ns for row in measured.results["overview"].steps]
     assert all(sum(row[name] for name in _part_columns()) == row["duration_ns"] for row in steps)
@@ -234,5 +234,5 @@ def test_a_worker_keeps_its_own_name_where_that_is_asked_for(logs, tmp_path):
 def test_the_help_names_every_table(capsys):
     with pytest.raises(SystemExit):
         cli.main(["export", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert f"tables as CSV: {', '.join(each.table.id for each in TABLES)}" in said
+    help_text = " ".join(capsys.readouterr().out.split())
+    assert f"tables as CSV: {', '.join(each.table.id for each in TABLES)}" in help_text

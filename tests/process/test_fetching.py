@@ -54,16 +54,16 @@ class Host:
         self.address = f"http://127.0.0.1:{self.server.server_port}"
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
-        asked = request.headers.get("Range")
-        self.asked.append((request.path, asked))
+        range_header = request.headers.get("Range")
+        self.asked.append((request.path, range_header))
         content, status = self.files.get(request.path), 200
         if self.answers.get(request.path):
             status = self.answers[request.path].pop(0)
         if content is None or status != 200:
             request.send_error(status if content is not None else 404)
             return
-        if asked and self.knows_ranges:
-            begin = int(asked.removeprefix("bytes=").removesuffix("-"))
+        if range_header and self.knows_ranges:
+            begin = int(range_header.removeprefix("bytes=").removesuffix("-"))
             if begin >= len(content):
                 request.send_error(416)
                 return
@@ -160,9 +160,9 @@ def test_the_next_run_goes_on_too(host: Host, tmp_path: Path, capsys: pytest.Cap
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{PLAIN.name}: {host.address}{B} breaks off at 0.1 MB of ")
     assert left(tmp_path) == [f"{PLAIN.name}.part"]
-    asked = len(host.asked)
+    count = len(host.asked)
     assert fetched(host, tmp_path, PLAIN) == 0
-    assert host.asked[asked:] == [(B, "bytes=100000-")]
+    assert host.asked[count:] == [(B, "bytes=100000-")]
     assert gzip.decompress((tmp_path / "to" / PLAIN.name).read_bytes()) == TEXT
 
 

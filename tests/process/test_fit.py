@@ -38,8 +38,8 @@ def test_the_largest_batch_and_the_peaks_as_text():
 
 
 def test_what_fills_the_peak_and_the_settings_as_text():
-    said = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_modules())), code=True).splitlines()
-    assert said[10:] == [
+    lines = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(with_modules())), code=True).splitlines()
+    assert lines[10:] == [
         "At the peak, made in  bytes  constant  per sample",
         "Net › Block           10\u00a0kB       0\u00a0B        2\u00a0kB",
         "before the recording   1\u00a0kB      1\u00a0kB         0\u00a0B",
@@ -67,8 +67,8 @@ def test_what_fills_the_peak_and_the_settings_as_text():
 def test_what_the_allocator_had_reserved_besides_is_part_of_the_margin():
     trace = with_memory(device=GPU, reserved=2000)
     assert [each.unused_bytes for each in fits(trace)] == [2000 - 1416]
-    said = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(trace)))
-    assert "At the recorded peak 584\u00a0B more were reserved and not used." in said
+    output = fit_text(SpanFit("run", "host_1", 1, "x.json", fits(trace)))
+    assert "At the recorded peak 584\u00a0B more were reserved and not used." in output
 
 
 def test_no_limit_and_no_batch_that_fits():
@@ -90,8 +90,8 @@ def test_without_recorded_memory(capsys, trace):
     assert cli.main(["fit", str(trace)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == NOT_RECORDED
     assert cli.main(["fit", str(trace), "--format", "json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["margin"], said["errors"], [span["devices"] for span in said["spans"]]) == (0.05, [], [[]])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["margin"], report["errors"], [span["devices"] for span in report["spans"]]) == (0.05, [], [[]])
 
 
 @pytest.mark.parametrize(("option", "value", "why"), [

@@ -120,11 +120,11 @@ def test_commands_say_what_is_missing_and_print_the_rest(view, path, damaged, ca
 @pytest.mark.parametrize("view", VIEWS)
 def test_notebooks_and_agents_say_what_is_missing_and_have_the_rest(view, path, undamaged, damaged):
     keep(path, damaged[view])
-    said = f"The view {title_of(view)} could not be computed: its analysis failed on this file (OverflowError)."
+    problem = f"The view {title_of(view)} could not be computed: its analysis failed on this file (OverflowError)."
     (span,) = tb_steptime.open(path.parent)
-    assert [note for note in span.notes if note.startswith(said)]
+    assert [note for note in span.notes if note.startswith(problem)]
     answer = answers.summary(Logs(path.parent), SpanChoice())
-    assert [note for note in answer.notes if note.startswith(said)]
+    assert [note for note in answer.notes if note.startswith(problem)]
     if view != "overview":
         assert span.steps["duration_ns"].mean() == undamaged.facts.mean_step_ns
         assert answer.step_ms == undamaged.facts.mean_step_ns / 1e6
@@ -136,8 +136,8 @@ def test_a_report_holds_what_is_missing_and_the_rest(path, damaged, monkeypatch,
     (tmp_path / "static" / "report.js").write_bytes(b"// the program")
     keep(path, damaged["gpu"])
     assert cli.main(["report", str(path.parent.parent), "-o", str(tmp_path / "report.html")]) == 0
-    held = re.search(r'id="answers">([A-Za-z0-9+/=]*)<', (tmp_path / "report.html").read_text())
-    answers_held = gzip.decompress(base64.b64decode(held[1])).decode()
+    match = re.search(r'id="answers">([A-Za-z0-9+/=]*)<', (tmp_path / "report.html").read_text())
+    answers_held = gzip.decompress(base64.b64decode(match[1])).decode()
     assert "The view {view} could not be computed: its analysis failed on this file ({error})." in answers_held
     assert "secret" not in answers_held + capsys.readouterr().err
 
@@ -154,8 +154,8 @@ def test_what_needs_a_missing_result_is_not_said(view, undamaged, damaged, caplo
     judged = judge(measured.results, measured.facts.gaps)
     assert caplog.records == []
     assert {card.id for card in judged.insights} <= {card.id for card in before.insights}
-    kept = {card.id: card for card in before.insights}
-    assert [card for card in judged.insights if card != kept[card.id]] == []
+    cards = {card.id: card for card in before.insights}
+    assert [card for card in judged.insights if card != cards[card.id]] == []
     assert judged.headlines.keys() == before.headlines.keys() | {view}
     needed = {"overview", "host"} | ({"trends"} if before.verdict.bound.value != "cpu" else set())
     assert judged.verdict == before.verdict or view in needed
@@ -177,8 +177,8 @@ def test_a_rule_that_fails_takes_its_own_card(broken, undamaged, monkeypatch, ca
         {gone.id} if gone else set()
     )
     assert (judged.verdict, judged.titles, judged.sidebar) == (before.verdict, before.titles, before.sidebar)
-    (said,) = judged.notes["overview"]
-    assert plain(said.cause) == f"1 rule failed on this file ({broken.__name__})."
+    (note,) = judged.notes["overview"]
+    assert plain(note.cause) == f"1 rule failed on this file ({broken.__name__})."
     assert broken.__name__ in caplog.text
 
 

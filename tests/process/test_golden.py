@@ -60,8 +60,8 @@ def test_run(answers: Answers, catalogue: Any, run: str) -> None:
 
 @pytest.mark.parametrize("run", demo_runs())
 def test_titles_have_ids_that_the_tab_knows(answers: Answers, run: str) -> None:
-    said = {re.sub(r"\.\d+$", ".<number>", title) for page in answers.pages(run).values() for title in page["titles"]}
-    assert said <= set(SPAN_TITLES)
+    ids = {re.sub(r"\.\d+$", ".<number>", title) for page in answers.pages(run).values() for title in page["titles"]}
+    assert ids <= set(SPAN_TITLES)
 
 
 @pytest.mark.parametrize("run", ("baseline_simulated", "cpu_baseline"))

@@ -73,13 +73,13 @@ def test_a_summary_does_not_keep_the_user_from_naming_a_place(logs, captured, ap
 
 
 @pytest.mark.parametrize(
-    ("place", "said"), [("nowhere", "is no file or folder"), ("s3://bucket/eager", "is not on this machine")]
+    ("place", "message"), [("nowhere", "is no file or folder"), ("s3://bucket/eager", "is not on this machine")]
 )
-def test_a_place_that_is_not_there_is_a_wrong_call(logs, captured, capsys, place, said):
+def test_a_place_that_is_not_there_is_a_wrong_call(logs, captured, capsys, place, message):
     with pytest.raises(SystemExit) as end:
         cli.main(["operators", str(logs), "--names-from", place])
     assert end.value.code == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_index_reads_again_what_a_new_recording_may_name(logs, captured, capsys):

@@ -27,8 +27,8 @@ def cache(tmp_path, monkeypatch):
 def index(capsys, *arguments):
     """Exit code, lines of stdout, lines of stderr."""
     code = cli.main(["index", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out.splitlines(), said.err.splitlines()
+    output = capsys.readouterr()
+    return code, output.out.splitlines(), output.err.splitlines()
 
 
 def files(folder):
@@ -38,8 +38,8 @@ def files(folder):
 def test_it_writes_what_is_missing_or_stale_where_the_tab_looks_for_it(logs, capsys):
     first = write_trace(logs / "a" / "host.1.pt.trace.json")
     second = write_trace(logs / "b" / "host.1.pt.trace.json.gz")
-    code, said, lines = index(capsys, logs, logs)
-    assert (code, said) == (0, ["2 summary files written, 0 up to date, 0 failed"])
+    code, output, lines = index(capsys, logs, logs)
+    assert (code, output) == (0, ["2 summary files written, 0 up to date, 0 failed"])
     assert {line.partition("  ")[0] for line in lines} == {"1 of 2", "2 of 2"}
     assert {line.partition("  ")[2] for line in lines} == {f"{first}{SUFFIX}", f"{second}{SUFFIX}"}
     assert index(capsys, logs) == (0, ["0 summary files written, 2 up to date, 0 failed"], [])
@@ -58,8 +58,8 @@ def test_what_fails_is_a_line_with_the_file_the_fact_and_the_way_out(logs, capsy
     alone.parent.mkdir()
     alone.write_bytes(b"damaged")
     missing = logs / "none.json"
-    code, said, lines = index(capsys, logs, missing)
-    assert (code, said) == (1, ["1 summary file written, 0 up to date, 3 failed"])
+    code, output, lines = index(capsys, logs, missing)
+    assert (code, output) == (1, ["1 summary file written, 0 up to date, 3 failed"])
     assert lines[1:] == [
         f"{alone}: The summary file is damaged. Put the trace next to it, or copy the summary file again.",
         f"{missing}: There is no such file. Check the path.",
@@ -82,13 +82,13 @@ def test_a_folder_that_takes_no_file(logs, cache, capsys, places):
     if places == "none":
         cache.parent.mkdir()
         cache.write_bytes(b"")
-    code, said, lines = index(capsys, trace)
+    code, output, lines = index(capsys, trace)
     if places == "cache":
         assert (code, len(list(cache.iterdir()))) == (0, 1)
-        assert said[1:] == ["1 of them in the cache directory, because the trace's folder is read-only."]
+        assert output[1:] == ["1 of them in the cache directory, because the trace's folder is read-only."]
         assert index(capsys, trace)[1] == ["0 summary files written, 1 up to date, 0 failed"]
     else:
-        assert (code, said) == (1, ["0 summary files written, 0 up to date, 1 failed"])
+        assert (code, output) == (1, ["0 summary files written, 0 up to date, 1 failed"])
         assert lines[-1].startswith(f"{trace}: Neither its folder nor the cache directory can be written to. Make one")
 
 

@@ -103,22 +103,22 @@ def asked(logs, monkeypatch, at_once):
     return lambda file: ask(f"source?span={span['id']}&file={file}")
 
 
-def test_the_tab_gets_the_text_of_files_that_lines_name_and_of_no_other(asked, logs):
-    assert json.loads(asked("train.py").get_data()) == {
+def test_the_tab_gets_the_text_of_files_that_lines_name_and_of_no_other(requested, logs):
+    assert json.loads(requested("train.py").get_data()) == {
         "file": "train.py",
         "origin": "recorded",
         "lines": TRAIN.split("\n"),
         "path": None,
         "marks": [{"source": "train.py(1): step", "meaning": "function", "first": 1, "last": 2}],
     }
-    net = json.loads(asked("net.py").get_data())
+    net = json.loads(requested("net.py").get_data())
     assert (net["origin"], net["lines"], net["path"]) == ("folder", NET.split("\n"), str(logs.parent / "job/net.py"))
     for name in ("secret.py", "../job/secret.py", "%2e%2e/secret.py", str(logs.parent / "job/secret.py"), "", "nets"):
-        assert asked(name).status_code == 404
+        assert requested(name).status_code == 404
 
 
-def test_where_no_text_is_at_hand_there_is_none(asked, logs, monkeypatch):
+def test_where_no_text_is_at_hand_there_is_none(requested, logs, monkeypatch):
     monkeypatch.delenv(VARIABLE)
-    assert json.loads(asked("net.py").get_data()) == {
+    assert json.loads(requested("net.py").get_data()) == {
         "file": "net.py", "origin": None, "lines": [], "path": None, "marks": [],
     }  # fmt: skip

@@ -101,8 +101,8 @@ def asked(client):
 
     # Use a thread of its own: if a browser test ran before, this thread already has an event loop.
     with ThreadPoolExecutor(1) as alone:
-        told = alone.submit(asyncio.run, ask()).result()
-    return [(each.is_error, each.content[0].text) for each in told]
+        answer = alone.submit(asyncio.run, ask()).result()
+    return [(each.is_error, each.content[0].text) for each in answer]
 
 
 @pytest.mark.live

@@ -64,12 +64,12 @@ def check_routes(client: Any, chosen: settings) -> None:
     @chosen
     @given(st.sampled_from(ROUTES), spans, QUERIES, st.sampled_from([WORK, {}]))
     def answered(route: str, span: list[tuple[str, str]], query: list[tuple[str, str]], headers: dict[str, str]):
-        asked = f"{PREFIX}{route}?{urlencode(span + query, errors='replace')}"
-        answer = client.get(asked, headers=headers)
-        assert answer.status_code in (200, 202, 400, 403, 404, 422), (asked, answer.get_data(as_text=True))
+        address = f"{PREFIX}{route}?{urlencode(span + query, errors='replace')}"
+        answer = client.get(address, headers=headers)
+        assert answer.status_code in (200, 202, 400, 403, 404, 422), (address, answer.get_data(as_text=True))
         if answer.headers["Content-Type"].startswith("application/json"):
-            said = json.loads(answer.get_data(), parse_constant=pytest.fail)
-            assert answer.status_code < 400 or "Traceback" not in said["problem"]
+            content = json.loads(answer.get_data(), parse_constant=pytest.fail)
+            assert answer.status_code < 400 or "Traceback" not in content["problem"]
 
     answered()
 
@@ -137,7 +137,7 @@ def test_thousands_of_odd_questions_of_an_agent_are_answered(logs):
 
 @FEW
 @given(st.sampled_from(["kernels_by", "operators_by", "getitem", "open"]), ODD)
-def test_odd_arguments_of_the_python_api_are_refused_in_words(logs, asked: str, value: Any):
+def test_odd_arguments_of_the_python_api_are_refused_in_words(logs, requested: str, value: Any):
     spans = tb_steptime.open(logs)
     calls = {
         "kernels_by": lambda: spans[0].kernels_by(value),
@@ -146,7 +146,7 @@ def test_odd_arguments_of_the_python_api_are_refused_in_words(logs, asked: str, 
         "open": lambda: tb_steptime.open(value) if isinstance(value, str) else None,
     }
     try:
-        calls[asked]()
+        calls[requested]()
     except (TraceError, ValueError, KeyError, IndexError, TypeError) as error:
         assert str(error)
 

@@ -108,23 +108,23 @@ def test_kernel_time(recording: Recording, capsys: pytest.CaptureFixture[str]):
     assert int(recording.span.kernels["total_ns"].sum()) == kernels
     (printed,) = recording.json(capsys, "kernels")["spans"]
     assert sum(row["total_ns"] for row in printed["kernels"]) == kernels
-    told = answers.kernels(recording.logs, SpanChoice(), ALL)
-    assert [row["total_ms"] for row in told.kernels] == [ms(ns) for ns in recording.span.kernels["total_ns"].tolist()]
+    answer = answers.kernels(recording.logs, SpanChoice(), ALL)
+    assert [row["total_ms"] for row in answer.kernels] == [ms(ns) for ns in recording.span.kernels["total_ns"].tolist()]
 
 
 def test_what_lines_launch(recording: Recording, capsys: pytest.CaptureFixture[str]):
     """The work of the backward pass counts where its forward op was called. Ops launch copies and memsets, too."""
     tables = [table for device in recording.span.result("gpu", GpuResult).devices for table in device.tables]
-    kept = {row.name: row.total_ns for table in tables if table.by == "line" for row in table.rows}
-    assert recording.span.kernels_by("line")["total_ns"].tolist() == list(kept.values())
-    if kept:
+    by_name = {row.name: row.total_ns for table in tables if table.by == "line" for row in table.rows}
+    assert recording.span.kernels_by("line")["total_ns"].tolist() == list(by_name.values())
+    if by_name:
         (printed,) = recording.json(capsys, "kernels", "--by", "line")["spans"]
-        assert {row["name"]: row["total_ns"] for row in printed["kernels"]} == kept
+        assert {row["name"]: row["total_ns"] for row in printed["kernels"]} == by_name
         of_ops = recording.json(capsys, "operators", "--by", "line", "--backward", "made")["spans"][0]["operators"]
         launched = Counter[str]()
         for row in of_ops:
             launched[row["line"]] += row["device_self_ns"]
-        assert {line for line, ns in kept.items() if launched[line] != ns} == {WITH_A_COPY}
+        assert {line for line, ns in by_name.items() if launched[line] != ns} == {WITH_A_COPY}
 
 
 def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[str]):
@@ -135,12 +135,12 @@ def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[s
     printed = recording.json(capsys, "operators")["spans"][0]
     assert printed["outside_ops"]["device_ns"] == result.outside.device_ns
     by_name = {row.name: row.device_self_ns for row in table.rows}
-    told = answers.operators(recording.logs, SpanChoice(), "name", ALL).operators
-    assert {row["op"]: row.get("gpu_self_ms") for row in told} == {
+    answer = answers.operators(recording.logs, SpanChoice(), "name", ALL).operators
+    assert {row["op"]: row.get("gpu_self_ms") for row in answer} == {
         name: None if ns is None else ms(ns) for name, ns in by_name.items()
     }
     allocated = {row.name: row.allocated_self_bytes for row in table.rows}
-    assert {row["op"]: row.get("allocated_self_mb") for row in told} == {
+    assert {row["op"]: row.get("allocated_self_mb") for row in answer} == {
         name: None if count is None else mb(count) for name, count in allocated.items()
     }
 
@@ -148,15 +148,15 @@ def test_what_ops_launched(recording: Recording, capsys: pytest.CaptureFixture[s
 def test_the_mean_step(recording: Recording, capsys: pytest.CaptureFixture[str]):
     overview = recording.span.result("overview", OverviewResult)
     (printed,) = recording.json(capsys, "summarize")["spans"]
-    told = answers.summary(recording.logs, SpanChoice())
+    answer = answers.summary(recording.logs, SpanChoice())
     assert printed["mean"]["duration_ns"] == overview.mean_duration_ns
-    assert told.step_ms == ms(overview.mean_duration_ns)
+    assert answer.step_ms == ms(overview.mean_duration_ns)
     lengths = [row.duration_ns for row in overview.steps]
     assert recording.span.steps["duration_ns"].tolist() == lengths
     assert [int(row["duration_ns"]) for row in recording.csv["steps"]] == lengths
     assert [row["duration_ns"] for row in printed["steps"]] == lengths
     assert recording.span.figures["step_time"].value == pytest.approx(sum(lengths) / len(lengths), abs=1)
-    assert told.parts_ms == {part: ms(ns) for part, ns in printed["mean"]["parts_ns"].items() if ns}
+    assert answer.parts_ms == {part: ms(ns) for part, ns in printed["mean"]["parts_ns"].items() if ns}
 
 
 def test_figures(recording: Recording):
@@ -169,8 +169,8 @@ def test_figures(recording: Recording):
 def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: pytest.CaptureFixture[str]):
     host, span = recording.span.result("host", HostResult), recording.span
     assert span.blocking_calls["bubble_ns"].tolist() == [row.bubble_ns for row in host.blocking]
-    told = answers.blocking_calls(recording.logs, SpanChoice(), ALL).blocking_calls
-    assert [(row["call"], row["bubble_ms"], row["blocked_ms"]) for row in told] == [
+    answer = answers.blocking_calls(recording.logs, SpanChoice(), ALL).blocking_calls
+    assert [(row["call"], row["bubble_ms"], row["blocked_ms"]) for row in answer] == [
         (row.call, ms(row.bubble_ns), ms(row.blocked_ns)) for row in host.blocking
     ]
     assert span.copies["total_ns"].tolist() == [row.total_ns for row in host.copies]
@@ -187,8 +187,8 @@ def test_idle_time_and_blocking_calls_and_copies(recording: Recording, capsys: p
 
 def test_the_peak_of_memory(recording: Recording):
     memory, figure = recording.span.result("memory", MemoryResult), recording.span.figures["peak_allocated"]
-    told = answers.memory(recording.logs, SpanChoice(), ALL).devices
-    assert [device.peak_mb for device in told] == [mb(device.peak.allocated_bytes) for device in memory.devices]
+    answer = answers.memory(recording.logs, SpanChoice(), ALL).devices
+    assert [device.peak_mb for device in answer] == [mb(device.peak.allocated_bytes) for device in memory.devices]
     whole = [device.peak.allocated_bytes for device in memory.devices if device.whole][:1]
     assert ([] if figure.value is None else [figure.value]) == whole
     for device in memory.devices:

@@ -387,10 +387,10 @@ def test_the_script_brings_what_it_would_ask_for_first_once_all_is_read(tmp_path
     program, _, brought = script.get_data(as_text=True).partition("\nglobalThis.stepInsightsOpening = ")
     assert program == "export function render() {}"
     opening = json.loads(json.loads(brought.removesuffix(";\n")))
-    asked = get(client, "opening?view=overview")
+    answer = get(client, "opening?view=overview")
     assert opening["index"]["runs"]
-    assert [opening[part] for part in ("catalogue", "page")] == [asked[part] for part in ("catalogue", "page")]
-    assert opening["index"] | {"scanned_at_ms": 0} == asked["index"] | {"scanned_at_ms": 0}
+    assert [opening[part] for part in ("catalogue", "page")] == [answer[part] for part in ("catalogue", "page")]
+    assert opening["index"] | {"scanned_at_ms": 0} == answer["index"] | {"scanned_at_ms": 0}
     again = client.get(PREFIX + "index.js", headers={"If-None-Match": script.headers["ETag"]})
     assert (again.status_code, again.get_data()) == (304, b"")
 

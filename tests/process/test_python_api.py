@@ -228,9 +228,9 @@ class Read(HTMLParser):
 def test_a_notebook_shows_the_step_and_the_cards(measured_demo):
     span = tb_steptime.open(measured_demo / "num_dataloaders_simulated")[0]
     page = Read(span._repr_html_())
-    for said in ("instead of 5.8 ms", "Mean step 5.8 ms", "Data loading 62.7 %", "Use 8 workers", "num_workers=8",
+    for text in ("instead of 5.8 ms", "Mean step 5.8 ms", "Data loading 62.7 %", "Use 8 workers", "num_workers=8",
                  "Simulated"):  # fmt: skip
-        assert said in page.text
+        assert text in page.text
     assert page.seen & {"script", "src", "href", "onclick", "onload", "link", "iframe"} == set()
 
 
@@ -259,10 +259,10 @@ def test_names_out_of_a_trace_are_escaped(tmp_path):
 def test_importing_the_package_imports_nothing_else():
     """Training scripts import the package to use the recorder."""
     source = "import sys, tb_steptime; print([name for name in sys.modules if name.startswith('tb_steptime.')])"
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", source + "; print('numpy' in sys.modules)"], check=True, capture_output=True, text=True
     )
-    assert said.stdout.split("\n")[:2] == ["[]", "False"]
+    assert output.stdout.split("\n")[:2] == ["[]", "False"]
 
 
 def test_compare_is_called_whether_or_not_its_room_is_imported():
@@ -276,6 +276,6 @@ def test_the_examples_of_the_documentation_are_true(page, measured_demo, monkeyp
     monkeypatch.chdir(measured_demo.parent)
     examples = "\n".join(re.findall(r"^```pycon\n(.*?)^```", (PROJECT / page).read_text(), re.MULTILINE | re.DOTALL))
     test = doctest.DocTestParser().get_doctest(examples, {}, page, page, 0)
-    said: list[str] = []
+    output: list[str] = []
     assert test.examples
-    assert doctest.DocTestRunner(verbose=False).run(test, out=said.append).failed == 0, "".join(said)
+    assert doctest.DocTestRunner(verbose=False).run(test, out=output.append).failed == 0, "".join(output)

@@ -107,7 +107,7 @@ def test_of_many_ranks_one_metric_comes_at_once_and_the_others_are_there_soon_af
     made = Store(parse_places(str(logs), ""))
     spans_of(made, "job")
     assert made.ranks.map(span, "kernel_time") == expected["kernel_time"]
-    until(lambda: made.ranks.figures._kept.bytes)
+    until(lambda: made.ranks.figures._cache.bytes)
     monkeypatch.setattr(ranks, "job_figures", None)  # from here on nothing can be computed
     assert {metric: made.ranks.map(span, metric) for metric in expected} == expected
     made.close()
@@ -135,7 +135,9 @@ def test_who_asks_for_another_metric_while_all_are_read_waits_for_them(logs, sto
 
 
 def test_waits_are_known_where_collectives_are_matched(store):
-    caused, waits = (matrix(store.ranks.map(spans_of(store, "job")[0], f"rank_{of}_ns")) for of in ("caused", "wait"))
+    caused, waits = (
+        matrix(store.ranks.map(spans_of(store, "job")[0], f"rank_{kind}_ns")) for kind in ("caused", "wait")
+    )
     assert np.isnan(caused[:, 0]).all(), "ranks wait for each other's profiler in the first step"
     assert caused[:, 1:].tolist() == [pytest.approx(row, rel=0.02) for row in ([0] * 3, [6 * MS] * 3, [0] * 3)]
     assert waits[:, 1:].tolist() == [pytest.approx(row, rel=0.02) for row in ([6 * MS] * 3, [0] * 3, [6 * MS] * 3)]
@@ -184,9 +186,9 @@ def test_a_process_alone_has_nothing_to_be_held_against(tmp_path):
 def test_two_runs_are_compared_over_all_their_ranks(store, logs, capsys):
     """The job with a late rank is compared with a run that has one of its two
     ranks, so that one's waits are unknown."""
-    said = store.compare(spans_of(store, "part")[0], spans_of(store, "job")[0], work=False).scaling
-    assert said.template.startswith("{base} to {ranks} ranks:")
-    assert (said.values["base"].value, said.values["ranks"].value) == (2, 3)
+    scaling = store.compare(spans_of(store, "part")[0], spans_of(store, "job")[0], work=False).scaling
+    assert scaling.template.startswith("{base} to {ranks} ranks:")
+    assert (scaling.values["base"].value, scaling.values["ranks"].value) == (2, 3)
     folders = [str(logs / name) for name in ("part", "job")]
     assert cli.main(["compare", *folders, "--ranks"]) == 0
     assert capsys.readouterr().out.splitlines()[-1].startswith("2 to 3 ranks: ")
@@ -204,9 +206,9 @@ def test_ranks_that_are_not_read_yet_are_counted(logs, tmp_path):
 
 
 def test_a_report_holds_each_job_once_and_its_waits(store):
-    held = included_answers(store)
-    assert [page.spans for page in held.jobs] == [spans_of(store, "job"), spans_of(store, "part")]
-    assert [page.metric for page in held.waits] == ["rank_wait_ns", "rank_caused_ns"]
+    answers_in_page = included_answers(store)
+    assert [page.spans for page in answers_in_page.jobs] == [spans_of(store, "job"), spans_of(store, "part")]
+    assert [page.metric for page in answers_in_page.waits] == ["rank_wait_ns", "rank_caused_ns"]
 
 
 def test_the_command_prints_the_late_rank_first(logs, capsys):

@@ -100,8 +100,8 @@ def test_whoever_is_ended_takes_its_children_along(
     for child in paused:
         send(child, signal.SIGCONT)
     until(lambda: not any(map(runs, paused)))
-    words = process.stderr.read() if process.stderr else ""
-    assert [line for line in words.splitlines() if "Error" in line or "resource_tracker" in line] == []
+    errors = process.stderr.read() if process.stderr else ""
+    assert [line for line in errors.splitlines() if "Error" in line or "resource_tracker" in line] == []
     assert os.listdir(own_tmp) == []
 
 

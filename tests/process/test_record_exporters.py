@@ -38,7 +38,7 @@ def record(path: Path, python: bool) -> dict[str, list[str]]:
     phases: dict[str, set[str]] = {}
     for event in json.loads(content_of(path))["traceEvents"]:
         phases.setdefault(str(event.get("cat")), set()).add(event["ph"])
-    return {category: sorted(of) for category, of in phases.items()}
+    return {category: sorted(phase) for category, phase in phases.items()}
 
 
 @pytest.fixture(scope="module")

@@ -189,12 +189,12 @@ def test_what_a_killed_worker_wrote_is_read(tmp_path, when):
     # If the error is raised in the loop's own code, no request for a batch has
     # failed. Of two errors only one is kept here.
     assert raised is not None
-    asked = any(Path(frame.filename).name == "iterators.py" for frame in traceback.extract_tb(raised.__traceback__))
+    was_asked = any(Path(frame.filename).name == "iterators.py" for frame in traceback.extract_tb(raised.__traceback__))
     del iterator, raised
     signal.signal(signal.SIGCHLD, handler)
     gc.collect()
     assert before <= made(tmp_path)
-    assert [row.flags for row in rows(tmp_path, ENDED, "main")] in ([[FAILED]] if asked else [[], [FAILED]])
+    assert [row.flags for row in rows(tmp_path, ENDED, "main")] in ([[FAILED]] if was_asked else [[], [FAILED]])
     assert [row.worker for row in rows(tmp_path, ENDED, "worker")] in ([1], [])
     assert all(file.lost_bytes == 0 for file in recordings(tmp_path))
 

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is needed only to record; it is not installed")
 
 from tb_steptime.record.file.format import PRODUCED  # noqa: E402
-from tests.drawn.faulty_training import FAULTS, Asked, Ended, Trainings  # noqa: E402
+from tests.drawn.faulty_training import FAULTS, Ended, Request, Trainings  # noqa: E402
 from tests.drawn.recorded import rows  # noqa: E402
 
 pytestmark = pytest.mark.live
@@ -44,7 +44,7 @@ def ended(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> Cal
 
     def run(*asked: object) -> Ended:
         if asked not in known:
-            known[asked] = trainings.run(Asked(*asked, str(tmp_path_factory.mktemp("training"))))
+            known[asked] = trainings.run(Request(*asked, str(tmp_path_factory.mktemp("training"))))
         return known[asked]
 
     return run
@@ -52,7 +52,7 @@ def ended(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> Cal
 
 @pytest.mark.parametrize(("workers", "recorded"), CELLS)
 def test_what_is_compared_was_recorded(trainings, tmp_path, workers, recorded):
-    trainings.run(Asked("none", workers, recorded, str(tmp_path)))
+    trainings.run(Request("none", workers, recorded, str(tmp_path)))
     batches = {(row.pass_number, row.batch) for folder in tmp_path.glob("logs*") for row in rows(folder, PRODUCED)}
     assert batches == {(number, batch) for number in range(2) for batch in range(6)}
 

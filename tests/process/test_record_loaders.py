@@ -407,7 +407,7 @@ def test_every_arrival_is_timed(recorder):
     list(recorder.watch(DataLoader(Stamped(24), 4, num_workers=1)))
     received = [(row.batch, row.named()) for row in rows(recorder.directory, RECEIVED)]
     assert {batch for batch, row in received if row["unpickled_ns"] >= row["arrived_ns"] > 0} == {0, 1, 2, 3, 4, 5}
-    assert [row["asked_ns"] < row["returned_ns"] for _, row in received] == [True] * 6
+    assert [row["next_called_ns"] < row["returned_ns"] for _, row in received] == [True] * 6
 
 
 def pin_to(core: int, worker_id: int) -> None:

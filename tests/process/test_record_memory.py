@@ -24,21 +24,21 @@ SHORT = {"skip_first": 0, "wait": 0, "warmup": 1, "active": 2, "repeat": 2}
 def cuda(monkeypatch):
     """calls: those that switch the memory history on or off; observers: those of out-of-memory errors; fails: the
     exception that writing a snapshot raises."""
-    said = SimpleNamespace(calls=[], observers=[], fails=None)
+    fake = SimpleNamespace(calls=[], observers=[], fails=None)
 
     def dump(path):
         with open(path, "wb") as file:
             file.write(pickle.dumps(Allocator().state()))
-        if said.fails:
-            raise said.fails
+        if fake.fails:
+            raise fake.fails
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda **told: said.calls.append(told))
+    monkeypatch.setattr(torch.cuda.memory, "_record_memory_history", lambda **told: fake.calls.append(told))
     monkeypatch.setattr(torch.cuda.memory, "_dump_snapshot", dump)
     attach = "_cuda_attach_out_of_memory_observer"
-    monkeypatch.setattr(torch._C, attach, said.observers.append, raising=False)
+    monkeypatch.setattr(torch._C, attach, fake.observers.append, raising=False)
     monkeypatch.setenv("RANK", "3")
-    return said
+    return fake
 
 
 def train(folder, when, steps=6, act=lambda step: None):

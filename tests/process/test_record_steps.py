@@ -181,8 +181,8 @@ def test_a_signal_begins_a_span(tmp_path):
                 os.kill(os.getpid(), signal.SIGUSR1)
             prof.step()
     assert spans(tmp_path)[0] == [3, 4, 5]
-    (asked,) = spans(tmp_path)[1:]
-    assert asked == list(range(asked[0], asked[0] + 3))
+    (requested,) = spans(tmp_path)[1:]
+    assert requested == list(range(requested[0], requested[0] + 3))
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
@@ -214,8 +214,10 @@ def test_a_deleted_folder_is_one_warning(tmp_path, caplog):
             prof.step()
             if step == 10:
                 shutil.rmtree(tmp_path / "logs")
-    said = [record.message for record in caplog.records if "not timed" in record.message]
-    assert said == [f"Steps are not timed in {tmp_path / 'logs'}: its files were deleted or moved. Training continues."]
+    messages = [record.message for record in caplog.records if "not timed" in record.message]
+    assert messages == [
+        f"Steps are not timed in {tmp_path / 'logs'}: its files were deleted or moved. Training continues."
+    ]
 
 
 def run(script: str) -> Any:
@@ -269,11 +271,11 @@ def test_stacks_that_cost_too_much_end(tmp_path, caplog, monkeypatch, clock):
             recording = prof.profiler is not None and prof.profiler.current_action.name.startswith("RECORD")
             clock.work(0.4 if recording and prof.profiler.with_stack else 0.001)
             prof.step()
-    said = [record.message for record in caplog.records]
-    assert [line.split(",")[0].split(" has")[0].split(" takes")[0] for line in said] == [
+    messages = [record.message for record in caplog.records]
+    assert [line.split(",")[0].split(" has")[0].split(" takes")[0] for line in messages] == [
         "A recorded step", "Recording stacks",
     ]  # fmt: skip
-    assert said[0].endswith("as stacks are recorded.")
+    assert messages[0].endswith("as stacks are recorded.")
     first, second = sorted(tmp_path.glob("*.pt.trace.json.gz"), key=lambda path: path.stat().st_mtime_ns)
     assert [read_trace(path).job.with_stack for path in (first, second)] == [True, False]
     assert spans(tmp_path) == [[25, 26], [31, 32, 33]]
@@ -285,6 +287,6 @@ def test_a_long_stop_for_writing_is_said(tmp_path, caplog, monkeypatch):
         for _ in range(SPAN + 3):
             work()
             prof.step()
-    (said,) = [record.message for record in caplog.records]
-    assert said.startswith("Writing a span of ")
-    assert "0 events" not in said
+    (message,) = [record.message for record in caplog.records]
+    assert message.startswith("Writing a span of ")
+    assert "0 events" not in message

@@ -63,10 +63,10 @@ class Cut(http.server.BaseHTTPRequestHandler):
         self._head(200, len(self.content))
 
     def do_GET(self):
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")
-        start, end = (int(asked[1]), int(asked[2]) + 1) if asked else (0, len(self.content))
+        range_header = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"] or "")
+        start, end = (int(range_header[1]), int(range_header[2]) + 1) if range_header else (0, len(self.content))
         part = self.content[start:end]
-        self._head(206 if asked else 200, len(part))
+        self._head(206 if range_header else 200, len(part))
         self.wfile.write(part if end <= self.whole else part[: len(part) // 2])
 
     def _head(self, status, length):
@@ -126,8 +126,8 @@ def test_other_stores_are_read_and_written_as_folders_are(kind, tmp_path, capsys
         assert cli.main(["index", str(logs)]) == 0
         assert capsys.readouterr().out == "0 summary files written, 1 up to date, 0 failed\n"
         assert cli.main(["summarize", str(local.parent.parent)]) == cli.main(["summarize", str(logs)]) == 0
-        said = capsys.readouterr().out.splitlines()
-        assert said[: len(said) // 2] == said[len(said) // 2 :]
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[: len(lines) // 2] == lines[len(lines) // 2 :]
         opened_by_tensorboard(logs)
     assert not [file for file in (tmp_path / "cache").rglob("*") if local.stat().st_size <= file.stat().st_size]
 
@@ -194,8 +194,8 @@ def test_an_index_that_was_interrupted_goes_on(tmp_path, monkeypatch):
     with subprocess.Popen([*command, "1"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as index:
         assert "1 of 6" in index.stderr.readline()
         index.send_signal(2)
-        said, _ = index.communicate(timeout=PATIENCE_SECONDS)
-    assert (index.returncode, said.splitlines()[1:]) == (130, ["Interrupted. Run it again for the rest."])
+        output, _ = index.communicate(timeout=PATIENCE_SECONDS)
+    assert (index.returncode, output.splitlines()[1:]) == (130, ["Interrupted. Run it again for the rest."])
     written = sum(bool(fresh_summary(trace)) for trace in traces)
     assert 1 <= written < 6
     again = subprocess.run([*command, "1"], capture_output=True, text=True, check=True).stdout

@@ -50,8 +50,8 @@ def measured(logs):
 def report(capsys, *arguments):
     """Exit code, lines of stdout, lines of stderr."""
     code = cli.main(["report", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out.replace("\u00a0", " ").splitlines(), said.err.splitlines()
+    output = capsys.readouterr()
+    return code, output.out.replace("\u00a0", " ").splitlines(), output.err.splitlines()
 
 
 def block(page, id):
@@ -69,9 +69,9 @@ def test_a_page_holds_the_answers_under_a_policy_that_lets_nothing_else_in(logs,
         trace.write_text(trace.read_text().replace('"volta_sgemm_64x64_nt"', json.dumps(hostile)))
     page_file = tmp_path / "out" / "page.html"
     page_file.parent.mkdir()
-    code, said, lines = report(capsys, logs, "-o", page_file)
+    code, output, lines = report(capsys, logs, "-o", page_file)
     assert (code, lines) == (0, [])
-    assert re.fullmatch(rf"{page_file}: 2 runs, 2 spans, \d+ kB", said[0])
+    assert re.fullmatch(rf"{page_file}: 2 runs, 2 spans, \d+ kB", output[0])
     page = page_file.read_text()
     assert hostile not in page
     assert page.count("<script") == page.count("</script>") == 3
@@ -123,8 +123,8 @@ def test_metadata_of_the_machine_and_the_user_is_in_no_summary_and_no_page(logs,
 def test_what_cannot_be_read_is_a_line_and_the_rest_is_written(logs, capsys, tmp_path):
     write_trace(logs / "a" / "gpu.1.pt.trace.json.gz")
     (logs / "a" / "gpu.2.pt.trace.json").write_text("no trace")
-    code, said, lines = report(capsys, logs, "-o", tmp_path / "page.html")
-    assert (code, len(said), len(lines)) == (1, 1, 1)
+    code, output, lines = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert (code, len(output), len(lines)) == (1, 1, 1)
     assert lines[0].startswith(f"{logs}/a/gpu.2.pt.trace.json: ")
     answers = answers_in((tmp_path / "page.html").read_text())
     states = [span["state"] for span in answers["index"]["runs"][0]["workers"][0]["spans"]]
@@ -148,21 +148,26 @@ def test_a_timeline_is_that_of_the_headlines_step_or_of_the_steps_asked_for(logs
     code, _, (line,) = report(capsys, logs, "-o", page, "--timeline", "--steps", "900-910")
     assert (code, line) == (2, f"{logs}: No span has the steps 900 to 910.")
     assert not page.exists()
-    code, (said,), lines = report(capsys, logs, "-o", page, "--timeline")
+    code, (sentence,), lines = report(capsys, logs, "-o", page, "--timeline")
     assert (code, lines) == (0, [])
-    assert re.search(r": 1 run, 1 span, events of 1 step, \d+ kB", said)
+    assert re.search(r": 1 run, 1 span, events of 1 step, \d+ kB", sentence)
     answers, events = answers_in(page.read_text()), events_in(page.read_text())
-    ((id, held),) = events.items()
+    ((id, events_of_span),) = events.items()
     assert "/home/me" not in json.dumps(events)
     timeline = answers["pages"][id]["timeline"]
     steps = {step["name"]: step for step in timeline["result"]["steps"]}
-    (name,) = held["held"]["steps"]
+    (name,) = events_of_span["held"]["steps"]
     assert name == timeline["shown_step"] or timeline["shown_step"] is None
-    assert held["held"]["start_ns"] <= steps[name]["start_ns"] < steps[name]["end_ns"] <= held["held"]["end_ns"]
-    boxes = held["folded"]["boxes"]
-    assert held["held"]["joined"] == sum(boxes["count"]) - len(boxes["count"])
-    assert {each["event"] for each in held["described"]} == set(boxes["event"])
-    assert any(each["name"] == "train.py(5): gemm" for each in held["described"])
+    assert (
+        events_of_span["held"]["start_ns"]
+        <= steps[name]["start_ns"]
+        < steps[name]["end_ns"]
+        <= events_of_span["held"]["end_ns"]
+    )
+    boxes = events_of_span["folded"]["boxes"]
+    assert events_of_span["held"]["joined"] == sum(boxes["count"]) - len(boxes["count"])
+    assert {each["event"] for each in events_of_span["described"]} == set(boxes["event"])
+    assert any(each["name"] == "train.py(5): gemm" for each in events_of_span["described"])
     monkeypatch.setattr(extras, "MOST_BOXES", 12)
     numbers = sorted(map(int, steps))
     assert report(capsys, logs, "-o", page, "--timeline", "--steps", f"{numbers[0]}-{numbers[-1]}")[0] == 0
@@ -177,21 +182,21 @@ def test_flame_graphs_are_held_with_fewer_frames_and_none_is_left_out(logs, caps
     trace = write_trace(logs / "a" / "host_4711.1.pt.trace.json")
     trace.write_text(trace.read_text().replace('"aten::mm"', '"/home/me/job/train.py(5): mm"'))
     page = tmp_path / "page.html"
-    code, (said,), lines = report(capsys, logs, "-o", page, "--flame")
+    code, (sentence,), lines = report(capsys, logs, "-o", page, "--flame")
     assert (code, lines) == (0, [])
-    assert re.search(r": 1 run, 1 span, flame graphs of 1 span, \d+ kB", said)
+    assert re.search(r": 1 run, 1 span, flame graphs of 1 span, \d+ kB", sentence)
     (span,) = answers_in(page.read_text())["pages"]
-    held = in_rows(json.loads(gzip.decompress(block(page.read_text(), f"flame-{span}"))))
-    assert {(each["by"], each["where"]) for each in held["pages"]} >= {("op", "ran")}
-    for each in held["pages"]:
+    flames = in_rows(json.loads(gzip.decompress(block(page.read_text(), f"flame-{span}"))))
+    assert {(each["by"], each["where"]) for each in flames["pages"]} >= {("op", "ran")}
+    for each in flames["pages"]:
         assert each["smallest"] == 500
         parent, device_ns = (numbers_of(each[column]).tolist() for column in ("parent", "device_ns"))
         assert sum(own(parent, device_ns)) == device_ns[0] > 0
-    assert "train.py(5): mm" in held["pages"][0]["names"]
-    assert "/home/me" not in json.dumps(held)
+    assert "train.py(5): mm" in flames["pages"][0]["names"]
+    assert "/home/me" not in json.dumps(flames)
     monkeypatch.setattr(extras, "_MOST_JSON_BYTES", 10)
-    code, (said,), lines = report(capsys, logs, "-o", page, "--flame")
-    assert (code, lines, "flame graphs" in said, "flame-" in page.read_text()) == (0, [], False, False)
+    code, (sentence,), lines = report(capsys, logs, "-o", page, "--flame")
+    assert (code, lines, "flame graphs" in sentence, "flame-" in page.read_text()) == (0, [], False, False)
 
 
 def own(parents, totals):
@@ -236,8 +241,8 @@ def test_points_are_thinned_evenly_with_both_ends():
 
 def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):
     logs.mkdir(exist_ok=True)
-    code, said, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
-    assert (code, said) == (1, [])
+    code, output, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert (code, output) == (1, [])
     assert line.startswith(f"{logs}: There are no traces in this folder. ")
     assert not (tmp_path / "page.html").exists()
 
@@ -245,8 +250,8 @@ def test_an_empty_folder_writes_nothing(logs, capsys, tmp_path):
 def test_a_report_is_written_over_and_no_other_file(measured, logs, capsys, tmp_path):
     page = tmp_path / "page.html"
     page.write_text("<!DOCTYPE html> my own")
-    code, said, (line,) = report(capsys, logs, "-o", page)
-    assert (code, said, page.read_text()) == (2, [], "<!DOCTYPE html> my own")
+    code, output, (line,) = report(capsys, logs, "-o", page)
+    assert (code, output, page.read_text()) == (2, [], "<!DOCTYPE html> my own")
     assert line == f"{page}: The file is there, and is no report. Name another one, or write over it with --force."
     assert report(capsys, logs, "-o", page, "--force")[0] == 0
     assert report(capsys, logs, "-o", page)[0] == 0
@@ -256,8 +261,8 @@ def test_a_place_that_cannot_be_written_to_is_one_line(measured, logs, capsys, t
     for place, code in ((tmp_path, 2), (tmp_path / "none" / "page.html", 2)):
         assert report(capsys, logs, "-o", place)[:2] == (code, [])
     monkeypatch.setattr("os.replace", refuse)
-    code, said, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
-    assert (code, said) == (1, [])
+    code, output, (line,) = report(capsys, logs, "-o", tmp_path / "page.html")
+    assert (code, output) == (1, [])
     assert line == f"{tmp_path / 'page.html'}: It cannot be written: No space left on device. Name another place."
 
 
@@ -266,8 +271,8 @@ def refuse(_, place):
 
 
 def test_what_is_no_folder_is_refused(capsys, tmp_path):
-    code, said, (line,) = report(capsys, tmp_path / "none")
-    assert (code, said, line) == (2, [], f"{tmp_path / 'none'}: This is no folder. Name a log directory.")
+    code, output, (line,) = report(capsys, tmp_path / "none")
+    assert (code, output, line) == (2, [], f"{tmp_path / 'none'}: This is no folder. Name a log directory.")
 
 
 def test_without_the_front_end_it_says_what_to_do(measured, logs, capsys, tmp_path):
@@ -315,7 +320,7 @@ def test_the_first_cards_are_ticked_or_those_that_are_asked_for(behind_a_loader,
     assert ticked_in(page) == ["input_bound", "launch_graphs"]
     assert report(capsys, behind_a_loader, "-o", page, "--try", "launch_graphs")[0] == 0
     assert ticked_in(page) == ["launch_graphs"]
-    code, _, said = report(capsys, behind_a_loader, "-o", tmp_path / "none.html", "--try", "more_gpus")
+    code, _, errors = report(capsys, behind_a_loader, "-o", tmp_path / "none.html", "--try", "more_gpus")
     assert (code, (tmp_path / "none.html").exists()) == (2, False)
     these = "input_bound, launch_graphs, tensor_cores_unused"
-    assert said == [f"{behind_a_loader}: No card more_gpus can be ticked. These can: {these}."]
+    assert errors == [f"{behind_a_loader}: No card more_gpus can be ticked. These can: {these}."]

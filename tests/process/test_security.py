@@ -27,12 +27,12 @@ def test_no_answer_is_for_another_origin(client, headers):
 
 
 def test_a_browser_that_asks_for_another_origin_whether_it_may_send_the_header_is_refused(client):
-    asked = {
+    headers = {
         "Origin": "http://elsewhere",
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": "X-Tb-Steptime",
     }
-    answer = client.options(PREFIX + "index", headers=asked)
+    answer = client.options(PREFIX + "index", headers=headers)
     assert answer.status_code == 405
     assert [name for name, _ in answer.headers if name.startswith("Access-Control")] == []
 

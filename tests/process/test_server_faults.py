@@ -52,8 +52,8 @@ def start(tmp_path, monkeypatch) -> Iterator[Callable[[Path], TensorBoard]]:
 
 
 def get(server: TensorBoard, route: str, **query: Any) -> Any:
-    asked = "&".join(f"{key}={value}" for key, value in query.items())
-    address = f"{server.url}data/plugin/tb_steptime/{route}?{asked}"
+    query_string = "&".join(f"{key}={value}" for key, value in query.items())
+    address = f"{server.url}data/plugin/tb_steptime/{route}?{query_string}"
     request = urllib.request.Request(address, headers={"X-Tb-Steptime": "1"})
     with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
         return json.load(answer)
@@ -280,8 +280,8 @@ def test_a_disk_that_is_full_is_said_and_works_when_it_has_room(small_disk, tmp_
             pass
     store = Store([Place("", small_disk / "logs", "logs")])
     (entry,) = until(lambda: entries(store)).values()
-    told = until(lambda: failure_of(lambda: store.timeline(entry.id, (0, 1000), 1, work=True)))
-    assert "No space left" in told.problem
+    problem = until(lambda: failure_of(lambda: store.timeline(entry.id, (0, 1000), 1, work=True)))
+    assert "No space left" in problem.problem
     fill.unlink()
     store.retry(entry.id)
     page = until(lambda: isinstance(page := store.timeline(entry.id, (0, 1000), 1, work=True), TimelinePage) and page)

@@ -28,8 +28,8 @@ SLICED = "tb_steptime_sliced_steps"
 def cut(capsys, *arguments):
     """Exit code, stdout, lines of stderr."""
     code = cli.main(["slice", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out.replace("\u00a0", " "), said.err.splitlines()
+    output = capsys.readouterr()
+    return code, output.out.replace("\u00a0", " "), output.err.splitlines()
 
 
 def event(cat, name, start, length, tid, **more):
@@ -100,7 +100,7 @@ def three_steps(tmp_path):
 
 def test_the_slice_is_what_overlaps_the_step_and_what_belongs_to_that(three_steps, tmp_path, capsys):
     out = tmp_path / "out.json"
-    code, said, lines = cut(capsys, three_steps, "--steps", "4", "-o", out)
+    code, output, lines = cut(capsys, three_steps, "--steps", "4", "-o", out)
     content = json.loads(out.read_text())
     assert content["traceEvents"] == IN
     assert faults(IN) == []
@@ -108,7 +108,7 @@ def test_the_slice_is_what_overlaps_the_step_and_what_belongs_to_that(three_step
     steps = {SLICED: {"first": 4, "last": 4, "start_ns": 7_000 + 120_000}}
     assert {key: value for key, value in content.items() if key != "traceEvents"} == steps | HEAD | TAIL
     assert (code, lines) == (0, [])
-    assert said == f"{out}: step 4, {len(IN)} events, {out.stat().st_size / 1000:.0f} kB\n"
+    assert output == f"{out}: step 4, {len(IN)} events, {out.stat().st_size / 1000:.0f} kB\n"
     (step,) = find_steps(read_trace(out)).steps
     assert (step.name, step.duration_ns) == ("4", 110_000)
 

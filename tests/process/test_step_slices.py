@@ -49,9 +49,9 @@ def test_a_changed_trace_is_cut_again_and_one_that_is_gone_is_not(logs, opened):
     with cut(opened, entry.id, 5).file as file:
         assert file.name != before
     trace.unlink()
-    with pytest.raises(SpanFailed) as said:
+    with pytest.raises(SpanFailed) as failure:
         until(lambda: opened.step_slice(entry.id, (5, 5), work=False) and None)
-    assert said.value.problem.hint == "Put the trace back next to its summary."
+    assert failure.value.problem.hint == "Put the trace back next to its summary."
 
 
 def test_a_pftrace_is_handed_over_as_it_is(logs, opened):

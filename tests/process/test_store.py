@@ -320,9 +320,9 @@ def test_the_last_words_of_a_process_that_crashed_at_once_are_kept(monkeypatch, 
         reader.close()
 
 
-@pytest.mark.parametrize("said", ["no json at all", '{"type":"unheard of"}'])
-def test_nonsense_from_a_process_is_a_failure(logs, opened, monkeypatch, said):
-    replace_program(monkeypatch, f"print({said!r})")
+@pytest.mark.parametrize("output", ["no json at all", '{"type":"unheard of"}'])
+def test_nonsense_from_a_process_is_a_failure(logs, opened, monkeypatch, output):
+    replace_program(monkeypatch, f"print({output!r})")
     write_trace(logs / "host.1.pt.trace.json")
     (entry,) = all_read(opened).values()
     assert entry.state is SpanState.FAILED
@@ -440,8 +440,8 @@ def test_a_page_of_trends_has_what_was_asked_for(logs, opened):
         write_trace(logs / "a" / f"host.{number}.pt.trace.json", steps=2 + number)
     all_read(opened)
     whole = opened.trends(SpanNames(), work=True)
-    asked = TrendsRequest(metrics=["step_time"], strips=1)
-    some = opened.trends(SpanNames(), asked, work=True)
+    request = TrendsRequest(metrics=["step_time"], strips=1)
+    some = opened.trends(SpanNames(), request, work=True)
     assert (some.headline, some.titles, some.changes) == (whole.headline, whole.titles, whole.changes)
     for part, all in zip(some.spans, whole.spans, strict=True):
         assert part.result.steps == all.result.steps

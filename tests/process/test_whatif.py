@@ -31,8 +31,8 @@ def trace(tmp_path):
 
 def whatif(capsys, *arguments):
     code = cli.main(["whatif", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def test_as_json(capsys, trace):
@@ -78,9 +78,9 @@ def test_the_ranks_of_a_folder_are_replayed_together(capsys, tmp_path):
     """Rank 1 computes 6 ms longer. Without that, a step takes 40 ms plus its transfers."""
     write_ranks(run(Declared(3, late={1: 6 * MS}, waits=True, group_name="ddp")), tmp_path / "run")
     code, out, _ = whatif(capsys, tmp_path, "--format", "json")
-    said = json.loads(out)
-    (job,) = said["jobs"]
-    assert (code, len(said["spans"]), job["run"], job["of_ranks"], job["trusted"]) == (0, 3, "run", [0, 1, 2], True)
+    report = json.loads(out)
+    (job,) = report["jobs"]
+    assert (code, len(report["spans"]), job["run"], job["of_ranks"], job["trusted"]) == (0, 3, "run", [0, 1, 2], True)
     assert job["recorded_step_ns"] == pytest.approx(job["replayed_step_ns"], rel=0.0001)
     late = next(each for each in job["changes"] if each["id"] == "late_ranks")
     assert (late["ranks"], late["gain_ns"]) == ([1], pytest.approx(6 * MS, rel=0.01))
@@ -105,16 +105,16 @@ def test_why_a_replay_is_not_to_be_relied_on(capsys, tmp_path):
     declared = training(section(20, 40_000), loader=Loader(5 * MS))
     (span,) = simulate(declared)
     found = msgspec.structs.replace(what_if(as_read(declared, span)), trusted=False)
-    said = {
+    reasons = {
         "nothing recorded explains 30.0 % of the step": {"unexplained": 0.3},
         "30.0 % of the GPU's work has no launch": {"unlinked": 0.3},
         "when it is replayed": {"replayed_step_ns": 2 * found.recorded_step_ns},
         "nothing that can be replayed sets the pace": {"pace": "unknown"},
         "most of the recorded steps does not repeat": {},
     }
-    for words, change in said.items():
+    for sentence, change in reasons.items():
         shown = what_if_text(of_span(msgspec.structs.replace(found, **change)))
-        assert "Do not rely on this replay: " in shown and words in " ".join(shown.split())
+        assert "Do not rely on this replay: " in shown and sentence in " ".join(shown.split())
     assert "Do not rely" not in what_if_text(of_span(msgspec.structs.replace(found, trusted=True)))
 
 
@@ -141,9 +141,9 @@ def test_a_gain_rests_on_what_observes_each_op(op):
     assert ("it takes est. 1.3 ms of a step" in text) is bool(observed_ns)
 
 
-def of_span(said):
+def of_span(report):
     return SpanWhatIf(
-        run="run", worker="host_1", span=1, trace="run/host_1.pt.trace.json", **msgspec.structs.asdict(said)
+        run="run", worker="host_1", span=1, trace="run/host_1.pt.trace.json", **msgspec.structs.asdict(report)
     )
 
 

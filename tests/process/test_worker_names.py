@@ -91,6 +91,6 @@ def test_a_name_does_not_depend_on_what_else_is_exported(logs, capsys, tmp_path)
         printed(capsys, "export", path, "--csv", "-o", tmp_path / str(number))
         rows = list(csv.DictReader((tmp_path / str(number) / "spans.csv").open()))
         assert "worker_4712" in [row["worker"] for row in rows]
-    kept = tmp_path / "kept"
-    printed(capsys, "export", logs, "--csv", "--keep-paths", "-o", kept)
-    assert of_rows(csv.DictReader((kept / "spans.csv").open())) == SHOWN
+    folder = tmp_path / "kept"
+    printed(capsys, "export", logs, "--csv", "--keep-paths", "-o", folder)
+    assert of_rows(csv.DictReader((folder / "spans.csv").open())) == SHOWN

@@ -98,8 +98,8 @@ class Copy:
             settings = json.loads((PROJECT / "frontend" / "tsconfig.json").read_text())
             (frontend / "tsconfig.json").write_text(json.dumps(settings | {"include": ["src"]}))
         # the second run checks only what has changed
-        kept = ["--incremental", "--tsBuildInfoFile", "checked.tsbuildinfo"]
-        program = [str(NODE_MODULES / ".bin" / "tsc"), "--noEmit", *kept, "-p", "."]
+        options = ["--incremental", "--tsBuildInfoFile", "checked.tsbuildinfo"]
+        program = [str(NODE_MODULES / ".bin" / "tsc"), "--noEmit", *options, "-p", "."]
         return subprocess.run(program, cwd=frontend, capture_output=True, text=True, check=False)
 
 
@@ -161,9 +161,9 @@ print(json.dumps({
 
 def test_the_view_is_served_the_rule_fires_and_the_metric_has_its_trend(grown: Copy, tmp_path: Path) -> None:
     write_trace(tmp_path / "logs" / "host.1.pt.trace.json", op_us=30)
-    said = grown.python("-c", SERVED, str(tmp_path / "logs"))
-    assert said.returncode == 0, said.stderr
-    answer = json.loads(said.stdout)
+    output = grown.python("-c", SERVED, str(tmp_path / "logs"))
+    assert output.returncode == 0, output.stderr
+    answer = json.loads(output.stdout)
     assert answer["page"]["result"] == {"longest_ns": [30_000] * 3}
     assert answer["page"]["headline"]["verdict"]["template"]
     assert "long_op" in answer["cards"]
@@ -174,9 +174,9 @@ def test_the_view_is_served_the_rule_fires_and_the_metric_has_its_trend(grown: C
 
 def test_the_command_runs(grown: Copy, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "r" / "host.1.pt.trace.json", op_us=30)
-    said = grown.python("-m", "tb_steptime.cli", "longest-op", str(trace))
-    assert (said.returncode, said.stderr) == (0, "")
-    assert said.stdout.split() == [str(trace), *("30", "µs") * 3]
+    output = grown.python("-m", "tb_steptime.cli", "longest-op", str(trace))
+    assert (output.returncode, output.stderr) == (0, "")
+    assert output.stdout.split() == [str(trace), *("30", "µs") * 3]
     assert "print the longest CPU op of each step" in grown.python("-m", "tb_steptime.cli", "--help").stdout
 
 
@@ -209,9 +209,9 @@ print(json.dumps({
 
 def test_the_column_is_on_every_surface(grown: Copy, tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "logs" / "run" / "host.1.pt.trace.json")
-    said = grown.python("-c", SHOWN, str(tmp_path / "logs"))
-    assert said.returncode == 0, said.stderr
-    answer = json.loads(said.stdout)
+    output = grown.python("-c", SHOWN, str(tmp_path / "logs"))
+    assert output.returncode == 0, output.stderr
+    answer = json.loads(output.stdout)
     assert answer["tab"]["spread_ns"] == answer["tab"]["max_ns"] - answer["tab"]["min_ns"]
     assert answer["head"] == [["Spread", "ns"]]
     assert re.search(r"interface KernelGroup \{[^}]*  spread_ns: number \| null;", answer["type"])
@@ -234,8 +234,8 @@ def test_what_was_added_passes_the_checks(grown: Copy, program: tuple[str, ...])
     if shutil.which(program[0]) is None and grown.python("-m", program[0], "--version").returncode:
         pytest.skip(f"{program[0]} is not installed")
     paths = [step.path for step in steps() if step.path.startswith("tb_steptime/")]
-    said = grown.python("-m", *program, *dict.fromkeys(paths))
-    assert said.returncode == 0, said.stdout + said.stderr
+    output = grown.python("-m", *program, *dict.fromkeys(paths))
+    assert output.returncode == 0, output.stdout + output.stderr
 
 
 @pytest.mark.skipif(not (NODE_MODULES / ".bin" / "tsc").exists(), reason="the front end's packages are not installed")

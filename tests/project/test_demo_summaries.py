@@ -46,8 +46,8 @@ def test_a_change_that_was_not_told_is_refused(
     monkeypatch.setattr(demo_summaries, "DEMO", copy_demo(tmp_path / "logs", [RUN]))
     (trace,) = demo_summaries.demo_traces()
     assert [demo_summaries.main(), demo_summaries.main()] == [0, 0]
-    said = [line.partition(" summaries")[0] for line in capsys.readouterr().out.splitlines()]
-    assert said == ["1 of 1", "0 of 1"]
+    lines = [line.partition(" summaries")[0] for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["1 of 1", "0 of 1"]
     content = summary_path(trace).read_bytes()
 
     now = measure_file(trace)

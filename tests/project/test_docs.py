@@ -112,8 +112,8 @@ def test_every_view_has_a_page():
 
 def test_every_card_is_explained_once():
     pages = "\n".join(page.read_text() for page in (PROJECT / "docs/views").glob("*.md"))
-    asked = [marker.removeprefix("cards ") for marker in MARKER.findall(pages) if marker.startswith("cards ")]
-    named = [id for words in asked for id in named_cards(words)]
+    names = [marker.removeprefix("cards ") for marker in MARKER.findall(pages) if marker.startswith("cards ")]
+    named = [id for words in names for id in named_cards(words)]
     assert sorted(named) == sorted(card_ids())
 
 
@@ -180,7 +180,7 @@ def defines(module: str, name: str) -> bool:
 
 def test_arguments_of_profile_steps_are_described():
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\w+) \|", (PROJECT / "docs/recording.md").read_text(), re.MULTILINE)
-    said = {name.strip("`"): default for names, default in rows for name in names.split(", ")}
+    documented = {name.strip("`"): default for names, default in rows for name in names.split(", ")}
     arguments = list(inspect.signature(profile_steps).parameters.values())[1:]
-    words = {True: "on", False: "off"}
-    assert said == {each.name: words.get(each.default, str(each.default)) for each in arguments}
+    switches = {True: "on", False: "off"}
+    assert documented == {each.name: switches.get(each.default, str(each.default)) for each in arguments}

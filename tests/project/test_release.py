@@ -46,14 +46,14 @@ def commands_of(workflow: Path) -> list[list[str]]:
 def test_a_workflow_runs_what_there_is(workflow: Path) -> None:
     commands = commands_of(workflow)
     assert commands
-    for words in commands:
-        assert words[0] in PROGRAMS, words
-        if words[0] == "make":
-            assert re.search(rf"^{words[1]}:", (PROJECT / "Makefile").read_text("utf-8"), re.MULTILINE), words
-        if words[0].endswith("python"):
-            assert words[1] == "-m" and (words[2] in INSTALLED or module_is_here(words[2])), words
-        if words[0].startswith("."):
-            assert words[0].startswith(".audited") or os.access(PROJECT / words[0], os.X_OK), words
+    for command in commands:
+        assert command[0] in PROGRAMS, command
+        if command[0] == "make":
+            assert re.search(rf"^{command[1]}:", (PROJECT / "Makefile").read_text("utf-8"), re.MULTILINE), command
+        if command[0].endswith("python"):
+            assert command[1] == "-m" and (command[2] in INSTALLED or module_is_here(command[2])), command
+        if command[0].startswith("."):
+            assert command[0].startswith(".audited") or os.access(PROJECT / command[0], os.X_OK), command
 
 
 def module_is_here(name: str) -> bool:
@@ -160,14 +160,14 @@ def test_the_action_installs_where_later_steps_find_the_command(programs: str, t
         f"#!/bin/sh\nmkdir -p '{made}'\nprintf '%s' '{installs}' > '{made}/python'\nchmod +x '{made}/python'\n"
     )
     python.chmod(0o755)
-    given = {
+    environment = {
         "PACKAGE": "tb-steptime==0.3.0",
         "RUNNER_TEMP": str(tmp_path / "temporary"),
         "GITHUB_PATH": str(tmp_path / "paths"),
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
     }
     command = ["bash", "-e", "-c", step_named("Install tb-steptime")["run"]]
-    subprocess.run(command, env=os.environ | given, check=True)
+    subprocess.run(command, env=os.environ | environment, check=True)
     assert (tmp_path / "installed").read_text().split() == ["-m", "pip", "install", "--quiet", "tb-steptime==0.3.0"]
     assert (tmp_path / "paths").read_text() == f"{made}\n"
 
@@ -181,7 +181,7 @@ def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_p
     step, summary = step_named("Compare"), tmp_path / "summary.md"
     inputs = yaml.safe_load((PROJECT / "action.yml").read_text("utf-8"))["inputs"]
     assert {re.fullmatch(r"\$\{\{ inputs\.(.+) \}\}", each)[1] for each in step["env"].values()} <= set(inputs)  # type: ignore[index]
-    given = {
+    environment = {
         "BASE": str(PROJECT / "demo_logs/num_dataloaders_simulated"),
         "CANDIDATE": str(PROJECT / "demo_logs/transforms_simulated"),
         "FAIL_IF": rules,
@@ -190,8 +190,10 @@ def test_the_action_compares_and_fails_by_its_rules(rules: str, code: int, tmp_p
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(PROJECT),
     }
-    assert set(step["env"]) <= set(given)
-    done = subprocess.run(["bash", "-e", "-c", step["run"]], env=os.environ | given, capture_output=True, text=True)
+    assert set(step["env"]) <= set(environment)
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]], env=os.environ | environment, capture_output=True, text=True
+    )
     assert done.returncode == code, done.stderr
     assert summary.read_text("utf-8") == done.stdout
     assert done.stdout.startswith("#") or "|" in done.stdout
@@ -223,9 +225,9 @@ def test_commands_of_a_page_are_understood(page: Path) -> None:
     blocks = _SHELL.findall(page.read_text("utf-8"))
     calls = [call.strip() for block in blocks for call in _CALL.findall(block.replace("\\\n", " "))]
     for call in calls:
-        words = [word for word in shlex.split(call.partition(" ||")[0].partition(" >")[0]) if word != "…"][1:]
-        if words != ["--version"]:
-            _parser().parse_args(_apart(words)[0])
+        parts = [word for word in shlex.split(call.partition(" ||")[0].partition(" >")[0]) if word != "…"][1:]
+        if parts != ["--version"]:
+            _parser().parse_args(_apart(parts)[0])
 
 
 def test_the_skill_says_what_it_is_for() -> None:

@@ -67,11 +67,11 @@ def test_titles_of_cards_have_ten_words_at_most():
 
 
 def test_each_term_that_is_explained_stands_in_a_sentence():
-    said = "\n".join(sentence for sentences in sections().values() for sentence in sentences).lower()
-    assert [term.words for term in TERMS if not any(word.lower() in said for word in term.words)] == []
+    text = "\n".join(sentence for sentences in sections().values() for sentence in sentences).lower()
+    assert [term.words for term in TERMS if not any(word.lower() in text for word in term.words)] == []
 
 
 def test_a_term_is_explained_in_one_line_and_once():
-    words = [word for term in TERMS for word in term.words]
-    assert len(words) == len(set(words))
+    terms = [word for term in TERMS for word in term.words]
+    assert len(terms) == len(set(terms))
     assert [term.meaning for term in TERMS if len(term.meaning) > 120 or not term.meaning.endswith(".")] == []

@@ -62,17 +62,17 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
             call = int(origins.call[mine].min())
             name[call], kind[call], correlation[kernel[mine]] = launch, events.kind[call], correlation[call]
     doing = [(row,) for row in range(len(kernel))]
-    kept = np.ones(len(kernel), bool)
+    included = np.ones(len(kernel), bool)
     chosen = np.random.default_rng(seed).random(len(kernel)) < CHANGED_FRACTION
     if changed == "replaced":
         name[kernel[chosen]] = another
     if changed == "fused":
         for one, other in _pairs(trace, step, chosen):
-            if kept[one] and kept[other]:
-                name[kernel[one]], kind[kernel[other]], kept[other] = fused, Kind.MARK, False
+            if included[one] and included[other]:
+                name[kernel[one]], kind[kernel[other]], included[other] = fused, Kind.MARK, False
                 doing[one] = (one, other)
     table = KernelTable(
-        *(None if column is None else column[kept] for column in msgspec.structs.astuple(trace.kernels))
+        *(None if column is None else column[included] for column in msgspec.structs.astuple(trace.kernels))
     )
     graphs = replace(
         trace,
@@ -81,7 +81,7 @@ def captured(trace: Trace, changed: str = "", seed: int = 0) -> Captured:
         strings=StringTable(strings),
         memo={},
     )
-    return Captured(graphs, [doing[row] for row in np.flatnonzero(kept).tolist()])
+    return Captured(graphs, [doing[row] for row in np.flatnonzero(included).tolist()])
 
 
 def _pairs(trace: Trace, step: Int64, chosen: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -105,9 +105,11 @@ def right_fraction(trace: Trace, changed: str = "") -> float | None:
     found = labelled(case.trace, trace)
     if found is None:
         return None
-    own, given = _recorded(trace), _carried_over(found.trace)
+    own, carried = _recorded(trace), _carried_over(found.trace)
     graph = graph_kernels(case.trace)
-    right = np.array([said in {own[row] for row in rows} for said, rows in zip(given, case.eager, strict=True)], bool)
+    right = np.array(
+        [label in {own[row] for row in rows} for label, rows in zip(carried, case.eager, strict=True)], bool
+    )
     time = case.trace.events.dur_ns[case.trace.kernels.event]
     return float(time[graph & right].sum() / max(1, time[graph].sum()))
 

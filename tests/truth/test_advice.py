@@ -19,19 +19,19 @@ TWO = Case("two", Training(2, 30, 12), ("more_workers",))
 
 
 def card(gain_ms: float = 0, how: str | None = None) -> Insight:
-    words = phrase("Use more workers")
+    title = phrase("Use more workers")
     return Insight(
         id="more_workers",
         severity=Severity.MAJOR,
-        title=words,
-        why=words,
+        title=title,
+        why=title,
         how=how,
         gain_ns=round(gain_ms * MS),
         gain_fraction=0,
         later_ns=None,
-        gain_formula=words,
+        gain_formula=title,
         confidence=Confidence.HIGH,
-        why_confidence=words,
+        why_confidence=title,
         view="data_loading",
         colour="data",
     )

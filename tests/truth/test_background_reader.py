@@ -26,8 +26,8 @@ def result(folder: Path) -> DataLoadingResult:
     return measure_file(trace).results["data_loading"]
 
 
-def trained(folder: Path, asked: Training) -> DataLoadingResult:
-    train({folder: asked})
+def trained(folder: Path, requested: Training) -> DataLoadingResult:
+    train({folder: requested})
     return result(folder)
 
 

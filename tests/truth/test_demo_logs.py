@@ -87,10 +87,10 @@ def test_a_recording_is_not_called_simulated_and_names_no_machine(name: str):
 
 @pytest.mark.parametrize("name", SIMULATED)
 def test_a_simulation_says_so_and_names_the_declared_cause(name: str):
-    said = trace_of(name).job.simulated
-    assert said is not None
-    assert said == json.loads(text_of(name))[STATEMENT_KEY]
-    assert truth_of(name)["cause"] in said
+    simulated = trace_of(name).job.simulated
+    assert simulated is not None
+    assert simulated == json.loads(text_of(name))[STATEMENT_KEY]
+    assert truth_of(name)["cause"] in simulated
 
 
 @pytest.mark.parametrize("name", RECORDED)

@@ -47,10 +47,12 @@ def test_the_table_counts_pairs_and_says_how_much_recordings_differ():
 
 
 def test_the_documentation_has_the_table_of_the_pairs_that_are_kept_and_no_other():
-    said = [
+    table_lines = [
         line
         for line in PAGE.read_text().splitlines()
         if line.startswith(("| gate at", "| `step_time>", "| `unpro", "| `undis"))
     ]
     of_kept = table(kept()).splitlines() if RESULTS.exists() else []
-    assert said == [line for line in of_kept if not line.startswith("|---")], "python -m benchmarks.gates --table"
+    assert table_lines == [line for line in of_kept if not line.startswith("|---")], (
+        "python -m benchmarks.gates --table"
+    )

@@ -91,10 +91,10 @@ def test_a_job_that_reached_a_limit_of_its_own_is_not_told_to_expand_segments(ca
     """The GPU had 146 GB to spare, but the job was allowed only 3 GB."""
     (dump,) = (RECORDED / "memory" / "on_oom").glob("*_oom.pickle")
     assert cli.main(["snapshot", str(dump)]) == 0
-    said = capsys.readouterr().out
-    assert "146.4 GB free on the GPU" in said
-    assert "set_per_process_memory_fraction" in said
-    assert "expandable_segments" not in said
+    output = capsys.readouterr().out
+    assert "146.4 GB free on the GPU" in output
+    assert "set_per_process_memory_fraction" in output
+    assert "expandable_segments" not in output
 
 
 @pytest.mark.parametrize("name", ["blocks_half_all_checkpointed", "blocks_half_three_checkpointed"])

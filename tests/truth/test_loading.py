@@ -127,16 +127,16 @@ def killed(tmp_path_factory) -> tuple[Path, str]:
 
 
 def test_a_killed_worker_is_told(killed):
-    folder, said = killed
-    assert said.startswith("The loader failed: ")  # this is torch's own error, the same as without a recorder
-    assert "not recorded" not in said  # the other messages are by the remaining workers, whose peer is gone
+    folder, output = killed
+    assert output.startswith("The loader failed: ")  # this is torch's own error, the same as without a recorder
+    assert "not recorded" not in output  # the other messages are by the remaining workers, whose peer is gone
     assert notes(folder) == ["worker_killed"]
 
 
 def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(tmp_path):
-    said = trained(tmp_path, full_bytes=2500)
-    assert said.startswith("DataLoaders are not recorded in")
-    assert said.count("\n") == 1
+    output = trained(tmp_path, full_bytes=2500)
+    assert output.startswith("DataLoaders are not recorded in")
+    assert output.count("\n") == 1
     assert notes(tmp_path)[-1] == "recorder_ended_early"
     assert result(tmp_path).recorded.batches < TWO.steps
 
@@ -144,9 +144,9 @@ def test_a_disk_that_is_full_ends_the_recording_and_nothing_else(tmp_path):
 def test_a_folder_that_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path):
     occupied = tmp_path / "file"
     occupied.touch()
-    said = trained(tmp_path, recorder=str(occupied / "folder"))
-    assert said.startswith("DataLoaders are not recorded in")
-    assert said.count("\n") == 1
+    output = trained(tmp_path, recorder=str(occupied / "folder"))
+    assert output.startswith("DataLoaders are not recorded in")
+    assert output.count("\n") == 1
     assert result(tmp_path).recorded is None
 
 
@@ -171,9 +171,9 @@ TORCH_LOG = re.compile(r"^[A-Z]+:\d{4}-\d\d-\d\d .*\n", re.MULTILINE)
 def trained(folder: Path, **what_happens) -> str:
     """The training makes every step, whatever happens. Returns its output without torch's log."""
     asked = Training(**{**TWO.__dict__, **what_happens})
-    said = train({folder: asked})
+    output = train({folder: asked})
     assert len((folder / TRUTH / TAKEN).read_text().splitlines()) == asked.skip + 1 + asked.steps
-    return TORCH_LOG.sub("", said)
+    return TORCH_LOG.sub("", output)
 
 
 def result(folder: Path) -> DataLoadingResult:

@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.metrics.idle.long_gaps import KEPT
 from tb_steptime.text.printer import plain
-from tests.drawn.cards import said
+from tests.drawn.cards import card_sentence
 from tests.truth.simulate.causes import Op, Section, Span, Training
 from tests.truth.simulate.demo import simulate
 from tests.truth.simulate.judging import judged_training
@@ -72,7 +72,7 @@ def test_the_card_says_so():
         "still leave a step of est. 61.7 ms."
     )
     insights = judgement.insights
-    assert [(insight.id, said(insight)) for insight in insights] == [(
+    assert [(insight.id, card_sentence(insight)) for insight in insights] == [(
         "long_stretches",
         "5 long waits, of up to 58.6 ms, leave the GPU idle while the CPU is in preprocess (data.py:41), up to 48.0 ms "
         "of it in normalize.",

@@ -177,12 +177,12 @@ def test_a_real_training_on_the_cpu(tmp_path: Path):
     Most is allocated when the optimizer needs its temporaries, because then all gradients are still alive."""
     path = tmp_path / "cpu.pt.trace.json"
     truth = recorded(path)
-    said = [event["args"] for event in json.loads(path.read_text())["traceEvents"] if event.get("name") == "[memory]"]
+    events = [event["args"] for event in json.loads(path.read_text())["traceEvents"] if event.get("name") == "[memory]"]
     trace = read_trace(path)
     (found,) = analyse(trace).devices
-    assert found.events == len(said)
-    assert found.peak.allocated_bytes == max(each["Total Allocated"] for each in said)
-    assert found.end_bytes == said[-1]["Total Allocated"]
+    assert found.events == len(events)
+    assert found.peak.allocated_bytes == max(each["Total Allocated"] for each in events)
+    assert found.end_bytes == events[-1]["Total Allocated"]
     assert found.growth.bytes_per_step == truth["leak"]
     (maker,) = found.makers
     assert (maker.bytes_per_step, maker.example.op, maker.example.module) == (truth["leak"], "aten::addmm", "Linear_1")

@@ -82,9 +82,9 @@ def test_they_agree_at_each_moment_of_a_training(kind: str, tmp_path: Path) -> N
     allocator, entries = snapshot_of(json.loads(path.read_text())["traceEvents"])
     (tmp_path / "snapshot.pickle").write_bytes(pickle.dumps(allocator.state()))
     snapshot, trace = read_snapshot(tmp_path / "snapshot.pickle"), read_trace(path)
-    of = usage(snapshot, 0)
-    made = allocations(snapshot, of, 0)
-    places = categories(snapshot, of, made)
+    use = usage(snapshot, 0)
+    made = allocations(snapshot, use, 0)
+    places = categories(snapshot, use, made)
     assert len(trace.memory) == len(entries)
     for row, after in enumerate(entries):
         profiled, shown = (

@@ -53,9 +53,9 @@ def test_every_set_has_a_step_whose_parts_are_its_own(results, judged):
 
 def test_a_card_alone_gains_no_more_than_it_says_and_one_more_never_costs(judged):
     found = judged.tried
-    said = {card.id: card.gain_ns for card in judged.insights}
+    gains = {card.id: card.gain_ns for card in judged.insights}
     for card in found.ids:
-        assert 0 <= step_ns(found) - step_ns(found, card) <= said[card]
+        assert 0 <= step_ns(found) - step_ns(found, card) <= gains[card]
         for number in range(len(found.ids)):
             for others in combinations([each for each in found.ids if each != card], number):
                 assert step_ns(found, *others, card) <= step_ns(found, *others)

@@ -37,8 +37,8 @@ export const asOneStep = (chosen: Selection): Selection => ({
 /** The span that the address names, or the nearest one that can be shown; null where there are no spans. */
 export function selected(index: Index, state: Address): Selection | null {
   const all = selections(index);
-  const asked = all.filter(({ run }) => run.name === state.run);
-  const among = asked.length > 0 ? asked : state.worker === undefined ? ofNewestRun(all) : all;
+  const ofRun = all.filter(({ run }) => run.name === state.run);
+  const among = ofRun.length > 0 ? ofRun : state.worker === undefined ? ofNewestRun(all) : all;
   const byWorker = among.filter(({ worker }) => worker.name === state.worker);
   const ofWorker = byWorker.length > 0 ? byWorker : among;
   const exact = ofWorker.find(({ span }) => span.number === state.span);

@@ -12,8 +12,8 @@ const MAX_GAPS = 5;
 /** Ticks within [low, high] with at most `gaps` gaps between them, in the caller's unit. */
 export function ticks(low: number, high: number, gaps = MAX_GAPS): number[] {
   if (!(high > low)) return [low];
-  for (let wanted = gaps; wanted > 0; wanted--) {
-    const found = roundValues(low, high, wanted);
+  for (let count = gaps; count > 0; count--) {
+    const found = roundValues(low, high, count);
     if (found.length <= gaps + 1) return found;
   }
   return [low];
@@ -28,9 +28,9 @@ export interface ZeroAxis {
 /** An axis from 0 that holds `high` and ends with a tick. */
 export function zeroAxis(high: number, gaps = MAX_GAPS): ZeroAxis {
   if (!(high > 0)) return { end: 1, ticks: [0, 1] };
-  for (let wanted = gaps; wanted > 0; wanted--) {
-    const [, end] = nice(0, high, wanted);
-    const found = roundValues(0, end, wanted);
+  for (let count = gaps; count > 0; count--) {
+    const [, end] = nice(0, high, count);
+    const found = roundValues(0, end, count);
     if (found.length <= gaps + 1) return { end, ticks: found };
   }
   return { end: high, ticks: [0, high] };

@@ -9,8 +9,8 @@ export function matchingRows<Row>(
   typed: string,
   texts: (row: Row) => readonly (string | null | undefined)[],
 ): readonly Row[] {
-  const wanted = typed.trim().toLowerCase();
-  return wanted === "" ? rows : rows.filter((row) => texts(row).some((text) => text?.toLowerCase().includes(wanted)));
+  const needle = typed.trim().toLowerCase();
+  return needle === "" ? rows : rows.filter((row) => texts(row).some((text) => text?.toLowerCase().includes(needle)));
 }
 
 interface FilterProps {

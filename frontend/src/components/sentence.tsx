@@ -48,12 +48,12 @@ const joined = (segments: readonly Segment[]): Segment[] =>
 const LONG_WORD = 48;
 
 function marked({ text, strong, code }: Segment, at: number, terms: boolean) {
-  const inner = code ? <code key={at}>{text}</code> : words(text, terms);
+  const inner = code ? <code key={at}>{text}</code> : textNodes(text, terms);
   return strong ? <b key={at}>{inner}</b> : inner;
 }
 
 /** Shortens long names in the middle; the full name is shown on hover. */
-function words(text: string, terms: boolean) {
+function textNodes(text: string, terms: boolean) {
   const parts = text.split(/(\S{49,})/);
   if (parts.length === 1) return terms ? <Explained text={text} /> : text;
   return parts.map((part) =>
@@ -66,9 +66,9 @@ export const Terms = createContext<readonly Term[]>([]);
 
 /** Splits a text into pieces; those with a meaning are terms. Each term is explained only at its first occurrence. */
 export function piecesOf(text: string, terms: readonly Term[]): { text: string; meaning?: string }[] {
-  const words = terms.flatMap((term) => term.words);
-  if (words.length === 0) return [{ text }];
-  const pattern = new RegExp(`(?<![\\w-])${anyOf(words)}(?![\\w-])`, "i");
+  const spellings = terms.flatMap((term) => term.words);
+  if (spellings.length === 0) return [{ text }];
+  const pattern = new RegExp(`(?<![\\w-])${anyOf(spellings)}(?![\\w-])`, "i");
   const explained = new Set<Term>();
   return text.split(pattern).map((piece, at) => {
     const term = at % 2 ? terms.find((each) => each.words.some((word) => same(word, piece))) : undefined;

@@ -115,10 +115,13 @@ export const ROW_PX = 26;
 const MENU_PX = 28;
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, columns: given, rows, sort, onSort, maxRows = 20, choice, foot } = props;
-  const apart = useEmptyAside(given, rows, sort);
-  const texts = useMemo(() => sharedTexts(given, rows), [given, rows]);
-  const all = useMemo(() => besideShared(choice ? apart : given, rows, texts), [choice, apart, given, rows, texts]);
+  const { label, columns: allColumns, rows, sort, onSort, maxRows = 20, choice, foot } = props;
+  const apart = useEmptyAside(allColumns, rows, sort);
+  const texts = useMemo(() => sharedTexts(allColumns, rows), [allColumns, rows]);
+  const all = useMemo(
+    () => besideShared(choice ? apart : allColumns, rows, texts),
+    [choice, apart, allColumns, rows, texts],
+  );
   const box = useRef<HTMLDivElement>(null);
   const ordered = useMemo(() => sorted(rows, all, sort), [rows, all, sort]);
   const columns = useMemo(

@@ -20,17 +20,17 @@ export function useTableKeys(
   { first, end, count, start, row_px }: { first: number; end: number; count: number; start: number; row_px: number },
 ): TableKeys {
   const [last, setLast] = useState<number | null>(null);
-  const wanted = useRef<number | null>(null);
+  const goal = useRef<number | null>(null);
   useLayoutEffect(() => {
-    const row = wanted.current === null ? null : rowAt(box.current, wanted.current);
+    const row = goal.current === null ? null : rowAt(box.current, goal.current);
     if (!row) return;
-    wanted.current = null;
+    goal.current = null;
     row.focus();
   });
   const goTo = (at: number) => {
     const row = rowAt(box.current, at);
     if (row) return row.focus();
-    wanted.current = at; // focused once it is drawn
+    goal.current = at; // focused once it is drawn
     box.current!.scrollTop = at * row_px;
   };
   const at = last ?? start;

@@ -156,19 +156,19 @@ function against(value: number | null, { name, value: other }: { name: string; v
 
 function nearest(
   neighbours: readonly Neighbour[],
-  wanted: (other: Neighbour) => boolean,
+  accepts: (other: Neighbour) => boolean,
   number: number,
 ): Neighbour | undefined {
-  return neighbours.filter(wanted).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
+  return neighbours.filter(accepts).sort((a, b) => Math.abs(a.number - number) - Math.abs(b.number - number))[0];
 }
 
 /** The range over the steps, for a span without neighbours to compare with. */
 function stepRange({ steps }: Series, unit: Unit): string | undefined {
-  const known = steps.filter((value) => value !== null);
-  const low = Math.min(...known);
-  const high = Math.max(...known);
+  const present = steps.filter((value) => value !== null);
+  const low = Math.min(...present);
+  const high = Math.max(...present);
   const scale = scaleFor(high, unit);
-  return known.length > 1 && scale.number(low) !== scale.number(high)
+  return present.length > 1 && scale.number(low) !== scale.number(high)
     ? `${scale.number(low)} to ${scale.text(high)}`
     : undefined;
 }

@@ -28,8 +28,8 @@ export function useFocusBack(opened: RefObject<HTMLElement | null>): void {
  */
 export function useSameFields<T extends object>(now: T): T {
   const before = useRef(now);
-  const known = before.current;
+  const last = before.current;
   const names = Object.keys(now) as (keyof T)[];
-  if (!names.every((name) => Object.is(now[name], known[name]))) before.current = now;
+  if (!names.every((name) => Object.is(now[name], last[name]))) before.current = now;
   return before.current;
 }

@@ -29,7 +29,7 @@ function paint(element: Element, left: number, top: number): string[] {
   if (styles.display === "none" || styles.visibility === "hidden") return [];
   let origin = top;
   const inside = [...element.childNodes].flatMap((child) => {
-    if (child instanceof Text) return words(child, styles, left, origin);
+    if (child instanceof Text) return textRuns(child, styles, left, origin);
     if (!(child instanceof Element)) return [];
     const marks = paint(child, left, origin);
     origin -= outOfSight(child);
@@ -78,7 +78,7 @@ function clipped(inside: string[], element: Element, { x, y, width, height }: At
 }
 
 /** The text of a node, one element per line on the page. */
-function words(node: Text, styles: CSSStyleDeclaration, left: number, top: number): string[] {
+function textRuns(node: Text, styles: CSSStyleDeclaration, left: number, top: number): string[] {
   if (node.data.trim() === "") return [];
   const looks = `font-size="${styles.fontSize}" font-weight="${styles.fontWeight}" fill="${styles.color}"`;
   const mono = /mono/i.test(styles.fontFamily) ? ` font-family="monospace"` : "";

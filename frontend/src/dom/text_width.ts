@@ -8,23 +8,23 @@ const SIZE_PX = 12;
 /** The most texts whose widths are kept. */
 const MAX_KNOWN = 50_000;
 
-const known = new Map<string, number>();
+const widths = new Map<string, number>();
 /** Undefined until the first text is measured. */
 let ruler: CanvasRenderingContext2D | null | undefined;
 
 /** In CSS px. */
 export function textWidth(text: string): number {
-  const found = known.get(text);
+  const found = widths.get(text);
   if (found !== undefined) return found;
-  if (known.size >= MAX_KNOWN) known.clear();
+  if (widths.size >= MAX_KNOWN) widths.clear();
   if (ruler === undefined) ruler = rulerOf();
   const width = ruler?.measureText(text).width ?? estimated(text);
-  known.set(text, width);
+  widths.set(text, width);
   return width;
 }
 
 /** Measures each text again: another font has arrived. */
-export const forgetWidths = (): void => known.clear();
+export const forgetWidths = (): void => widths.clear();
 
 export const widestOf = (texts: readonly string[]): number =>
   texts.reduce((widest, text) => Math.max(widest, textWidth(text)), 0);

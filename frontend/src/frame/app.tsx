@@ -12,7 +12,7 @@ import { adoptFonts } from "../dom/fonts";
 import { counted } from "../format";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Answer, Client } from "../server/client";
-import { type AnswerCache, type Asked, type Source, useAnswer } from "../server/use_answer";
+import { type AnswerCache, type Requested, type Source, useAnswer } from "../server/use_answer";
 import { type Rounds, type Trouble, type Watched, watchIndex } from "../server/watch";
 import { Empty, Failed, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
@@ -32,11 +32,11 @@ interface AppProps {
   client: Client;
   url: UrlStore;
   /** Answers that are already known, or will be when the index arrives. */
-  known?: AnswerCache;
+  answers?: AnswerCache;
 }
 
-export function App({ client, url, known }: AppProps) {
-  const cache = useRef<AnswerCache>(known ?? new Map()).current;
+export function App({ client, url, answers }: AppProps) {
+  const cache = useRef<AnswerCache>(answers ?? new Map()).current;
   const state = useUrl(url);
   const [watched, watch] = useIndex(client);
   const catalogue = useAnswer(cache, "catalogue", "", client.catalogue);
@@ -73,8 +73,8 @@ function Outside({ trouble, again }: { trouble: Untimed | null; again(): void })
   );
 }
 
-function Inside({ tab: given, source, entitle }: { tab: Tab; source: Source; entitle: UrlStore["entitle"] }) {
-  const { index, state } = given;
+function Inside({ tab: initial, source, entitle }: { tab: Tab; source: Source; entitle: UrlStore["entitle"] }) {
+  const { index, state } = initial;
   const selection = useSelection(index, state);
   const spansAtFirst = useRef(index.spans_total).current;
   const view = viewOf(state);
@@ -83,7 +83,7 @@ function Inside({ tab: given, source, entitle }: { tab: Tab; source: Source; ent
   const all = state.all === "runs" && can !== undefined;
   const lines = useLines({ view, several: all || state.with !== undefined, opened }, index, source);
   const works = useWorks(lines, selection?.run.name, can !== undefined && index.runs.length > 1);
-  const tab = useUsualPair({ ...given, works }, view, selection);
+  const tab = useUsualPair({ ...initial, works }, view, selection);
   const snapshot = shownSnapshot(tab.index, tab.state, source.client);
   const title = [...(all ? ["All runs"] : [tab.meanings.viewTitle(view), selection?.run.name]), "Step Insights"]
     .filter(Boolean)
@@ -186,7 +186,7 @@ function useSelection(index: Index, state: Address): Selection | null {
 /** A trouble, or a problem for which there is no new attempt until the reader asks for one. */
 type Untimed = Pick<Trouble, "problem"> & { retry_ms: number | null };
 
-function troubleOf(watched: Watched | null, { answer, trouble }: Asked<Catalogue>): Untimed | null {
+function troubleOf(watched: Watched | null, { answer, trouble }: Requested<Catalogue>): Untimed | null {
   if (watched?.trouble) return watched.trouble;
   return answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : trouble;
 }
@@ -209,10 +209,10 @@ function Finished({ index }: { index: Index }) {
 const ALL_RUNS = later(async () => (await import("../views/runs/runs")).Runs);
 
 /** All runs of the log directory, in place of a view. This part of the tab is loaded when it is opened. */
-function AllRuns({ lines, tab, source }: { lines: Asked<RunsPage>; tab: Tab; source: Source }) {
+function AllRuns({ lines, tab, source }: { lines: Requested<RunsPage>; tab: Tab; source: Source }) {
   const { index } = tab;
-  const asked = withPart<RunsPage>(lines, usePartOf("runs", ALL_RUNS, source.cache));
-  const { answer, trouble, again } = asked;
+  const request = withPart<RunsPage>(lines, usePartOf("runs", ALL_RUNS, source.cache));
+  const { answer, trouble, again } = request;
   const Runs = ALL_RUNS.now();
   if (answer?.kind === "ready" && Runs) return <Runs page={answer.value} tab={tab} />;
   const problem = answer?.kind === "problem" ? answer.value : null;
@@ -249,7 +249,7 @@ interface Wanted {
  * The table of all runs, which says which of them compute the same: requested once the page that was opened is there,
  * again until every row is complete, and when the index has changed.
  */
-function useLines({ view, several, opened }: Wanted, index: Index, { client, cache }: Source): Asked<RunsPage> {
+function useLines({ view, several, opened }: Wanted, index: Index, { client, cache }: Source): Requested<RunsPage> {
   const before = cache.get("runs") as Answer<RunsPage> | undefined;
   const left = before?.kind === "ready" ? before.value.left : 0;
   const needed = several || NEEDED.includes(view) || (opened && index.runs.length <= AT_ONCE_RUNS);
@@ -263,12 +263,12 @@ const UNKNOWN: Works = new Map();
  * Null until it is known for the open run. It then stays the same until all rows are complete, so that what is drawn of
  * runs of the same work does not change with each of them. Where no answer arrives, nothing is known.
  */
-function useWorks({ answer, trouble }: Asked<RunsPage>, run: string | undefined, can: boolean): Works | null {
+function useWorks({ answer, trouble }: Requested<RunsPage>, run: string | undefined, can: boolean): Works | null {
   const page = answer?.kind === "ready" ? answer.value : null;
   const now = useMemo(() => page && worksOf(page.lines), [page]);
-  const kept = useRef<Works | null>(null);
-  if (page && now && (page.left === 0 || (kept.current === null && now.has(run ?? "")))) kept.current = now;
-  return kept.current ?? (!can || trouble || answer?.kind === "problem" ? UNKNOWN : null);
+  const last = useRef<Works | null>(null);
+  if (page && now && (page.left === 0 || (last.current === null && now.has(run ?? "")))) last.current = now;
+  return last.current ?? (!can || trouble || answer?.kind === "problem" ? UNKNOWN : null);
 }
 
 /** Makes Compare open with a pair of the same work, as if the address named it. */

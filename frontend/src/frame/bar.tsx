@@ -271,7 +271,7 @@ const WITHOUT_EVENTS =
 const SAVING = "Saving…";
 
 function Share({ link, summary, report }: ShareProps) {
-  const [said, say] = useReport(SAVING);
+  const [message, say] = useReport(SAVING);
   const copied = async (text: string | null) => say(text !== null && (await copy(text)) ? "Copied" : "Not copied");
   const saved = async (page: Promise<Blob | null>) => {
     say(SAVING);
@@ -286,7 +286,7 @@ function Share({ link, summary, report }: ShareProps) {
   ];
   return (
     <Menu label="Share: link, summary, report" entries={entries}>
-      <Reporting report={said}>Share</Reporting>
+      <Reporting report={message}>Share</Reporting>
     </Menu>
   );
 }

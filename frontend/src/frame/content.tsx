@@ -14,7 +14,7 @@ import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId }
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
 import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
-import { type Asked, pageName, type Source, useAnswer } from "../server/use_answer";
+import { pageName, type Requested, type Source, useAnswer } from "../server/use_answer";
 import { isReading } from "../server/watch";
 import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
@@ -57,9 +57,9 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   const withJob = view === "overview" && chosen.run.workers.length > 1;
   const job = useJob(of === "job" || withJob, chosen, tab.index, source);
   const part = usePart(view, source.cache);
-  const answers = { span: page, spans: trends, job, pair: pair.other ? pair.asked : pair.chain };
-  const asked = withPart<unknown>(answers[of], part);
-  const isReady = stateOf(asked) === "ready";
+  const answers = { span: page, spans: trends, job, pair: pair.other ? pair.request : pair.chain };
+  const request = withPart<unknown>(answers[of], part);
+  const isReady = stateOf(request) === "ready";
   useOtherParts(isReady);
   const latest = useLatest(opened);
   useEffect(() => {
@@ -70,9 +70,9 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   const meanings = useMeaningsOf(tab, head);
   const own = { ...tab, meanings };
   const again = async () => {
-    if (asked.trouble) {
+    if (request.trouble) {
       source.watch.now();
-      return asked.again();
+      return request.again();
     }
     await source.client.retry(of === "pair" ? pair.waits.span.id : id);
     source.watch.now();
@@ -82,23 +82,25 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   return (
     <>
       <ViewList current={view} meanings={meanings} head={head} tab={tab} />
-      <main id={CONTENT} data-state={stateOf(asked)} tabIndex={-1}>
-        {trouble && stateOf(asked) !== "failed" && (
+      <main id={CONTENT} data-state={stateOf(request)} tabIndex={-1}>
+        {trouble && stateOf(request) !== "failed" && (
           <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {of === "span" && (
             <SpanContent
               view={view}
-              asked={withPart(page, part)}
+              request={withPart(page, part)}
               job={withJob && job.answer?.kind === "ready" ? job.answer.value : null}
               {...{ comparison, selection, tab: own, again }}
             />
           )}
           {of === "spans" && (
-            <TrendsContent view={view} asked={withPart(trends, part)} {...{ selection, tab, again }} />
+            <TrendsContent view={view} request={withPart(trends, part)} {...{ selection, tab, again }} />
           )}
-          {of === "job" && <JobContent asked={withPart(job, part)} {...{ view, selection: chosen, tab: own, again }} />}
+          {of === "job" && (
+            <JobContent request={withPart(job, part)} {...{ view, selection: chosen, tab: own, again }} />
+          )}
           {of === "pair" && <PairContent pair={pair} part={part} chosen={chosen} tab={own} again={again} />}
         </Boundary>
       </main>
@@ -115,27 +117,27 @@ function usePage(
   selection: Selection,
   tries: number,
   { client, cache, watched }: Source,
-): Asked<PageOf<ViewId>> {
+): Requested<PageOf<ViewId>> {
   const { id, state, error } = selection.span;
   const failed = state === "failed" && error !== null;
-  const asked = useAnswer(cache, failed ? null : pageName(view, id), `${spanVersion(selection)} ${tries}`, (signal) =>
+  const request = useAnswer(cache, failed ? null : pageName(view, id), `${spanVersion(selection)} ${tries}`, (signal) =>
     client.view(id, view, signal),
   );
-  const { again } = asked;
+  const { again } = request;
   const gone = watched.trouble !== null;
   const wasGone = useRef(gone);
   useEffect(() => {
     if (wasGone.current && !gone) again();
     wasGone.current = gone;
   }, [gone, again]);
-  return failed ? { ...asked, answer: { kind: "problem", value: error }, trouble: null } : asked;
+  return failed ? { ...request, answer: { kind: "problem", value: error }, trouble: null } : request;
 }
 
 function SpanContent(props: AnsweredProps<PageOf<ViewId>> & { comparison: Comparison | null; job: RanksPage | null }) {
-  const { view, asked, comparison: asComparison, job, selection, tab, again } = props;
-  const { answer } = asked;
+  const { view, request, comparison: asComparison, job, selection, tab, again } = props;
+  const { answer } = request;
   if (answer?.kind !== "ready")
-    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
+    return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
   const comparison = asComparison && weighed(asComparison, page.head, tab);
   const View = VIEWS[view].part.now() as ComponentType<SpanViewProps<ViewId>>;
@@ -204,10 +206,10 @@ function useComparison(
   return { ...names, chosen, other, compared, answer };
 }
 
-function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<TrendsPage>) {
-  const { answer } = asked;
+function TrendsContent({ view, request, selection, tab, again }: AnsweredProps<TrendsPage>) {
+  const { answer } = request;
   const page = useMemo(() => (answer?.kind === "ready" ? withShortNames(answer.value) : null), [answer]);
-  if (page === null) return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
+  if (page === null) return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
   const View = VIEWS[view].part.now() as ComponentType<TrendsViewProps>;
   const runs = page.spans.map(({ run }) => run);
   return (
@@ -221,7 +223,7 @@ function TrendsContent({ view, asked, selection, tab, again }: AnsweredProps<Tre
   );
 }
 
-function stateOf({ answer, trouble }: Asked<unknown>): "ready" | "reading" | "failed" {
+function stateOf({ answer, trouble }: Requested<unknown>): "ready" | "reading" | "failed" {
   if (answer?.kind === "ready") return "ready";
   return answer?.kind === "problem" || trouble ? "failed" : "reading";
 }
@@ -237,10 +239,10 @@ function useHead(id: string, page: Answer<PageOf<ViewId>> | null): SpanHead | nu
 const TRENDS_EVERY = 8;
 
 /** For other runs or another focus, the previous picture stays until the new one has arrived. */
-function useLast(asked: Asked<TrendsPage>): Asked<TrendsPage> {
+function useLast(request: Requested<TrendsPage>): Requested<TrendsPage> {
   const last = useRef<Answer<TrendsPage> | null>(null);
-  if (asked.answer?.kind === "ready") last.current = asked.answer;
-  return { ...asked, answer: asked.answer ?? last.current };
+  if (request.answer?.kind === "ready") last.current = request.answer;
+  return { ...request, answer: request.answer ?? last.current };
 }
 
 /** runs: none named means all; null: not yet known which. */
@@ -260,13 +262,13 @@ function trendsVersion(index: Index): string {
 }
 
 /** Another rank of the same job has the same answer. */
-function useJob(on: boolean, chosen: Selection, index: Index, { client, cache }: Source): Asked<RanksPage> {
+function useJob(on: boolean, chosen: Selection, index: Index, { client, cache }: Source): Requested<RanksPage> {
   const last = useRef<{ name: string; spans: readonly string[] } | null>(null);
   const { id } = chosen.span;
   const name = last.current?.spans.includes(id) ? last.current.name : `ranks ${id}`;
-  const asked = useAnswer(cache, on ? name : null, jobVersion(index, chosen), (signal) => client.ranks(id, signal));
-  if (asked.answer?.kind === "ready") last.current = { name, spans: asked.answer.value.spans };
-  return asked;
+  const request = useAnswer(cache, on ? name : null, jobVersion(index, chosen), (signal) => client.ranks(id, signal));
+  if (request.answer?.kind === "ready") last.current = { name, spans: request.answer.value.spans };
+  return request;
 }
 
 /** Each rank that is read changes the answer: with many ranks, not each of them is worth a new request. */
@@ -280,10 +282,10 @@ function jobVersion(index: Index, { run }: Selection): string {
 /** The answer is requested again each time a further tenth of it is there. */
 const READ_BETWEEN = 10;
 
-function JobContent({ view, asked, selection, tab, again }: AnsweredProps<RanksPage>) {
-  const { answer } = asked;
+function JobContent({ view, request, selection, tab, again }: AnsweredProps<RanksPage>) {
+  const { answer } = request;
   if (answer?.kind !== "ready")
-    return <NotReady view={view} asked={asked} selection={selection} tab={tab} again={again} />;
+    return <NotReady view={view} request={request} selection={selection} tab={tab} again={again} />;
   const page = answer.value;
   const View = VIEWS[view].part.now() as ComponentType<RanksViewProps>;
   return (

@@ -70,9 +70,9 @@ export function compareEntries(
 
 /** The group of each run. Where no other run does the same work, runs are not grouped by work. */
 function groupsOf(runs: readonly RunEntry[], { run: chosen }: Selection, works: Works | null): (of: RunEntry) => Group {
-  const alike = ({ name }: RunEntry) => sameWork(works, name, chosen.name) === true;
-  const several = runs.some((run) => run.name !== chosen.name && alike(run));
-  return (run) => (several && alike(run) ? "same" : kindOf(run));
+  const isSameWork = ({ name }: RunEntry) => sameWork(works, name, chosen.name) === true;
+  const several = runs.some((run) => run.name !== chosen.name && isSameWork(run));
+  return (run) => (several && isSameWork(run) ? "same" : kindOf(run));
 }
 
 /** Groups the entries and keeps their order within each group. A single group needs no name. */
@@ -86,9 +86,9 @@ function grouped(entries: readonly (readonly [Group, PickerEntry])[]): PickerEnt
 }
 
 function kindOf({ simulated, workers }: RunEntry): Group {
-  const known = workers.flatMap(({ spans }) => spans.map(({ has_gpu }) => has_gpu)).filter((has) => has !== null);
+  const measured = workers.flatMap(({ spans }) => spans.map(({ has_gpu }) => has_gpu)).filter((has) => has !== null);
   if (simulated) return "simulated";
-  return known.length === 0 ? "unread" : known.includes(true) ? "gpu" : "cpu";
+  return measured.length === 0 ? "unread" : measured.includes(true) ? "gpu" : "cpu";
 }
 
 export function workerEntries({ workers }: RunEntry, like: Selection): PickerEntry[] {

@@ -3,20 +3,20 @@
 import { useEffect } from "preact/hooks";
 import type { Problem, ViewId } from "../api.gen";
 import type { Answer } from "../server/client";
-import { type AnswerCache, type Asked, useAnswer } from "../server/use_answer";
+import { type AnswerCache, type Requested, useAnswer } from "../server/use_answer";
 import { beginToLoad, VIEWS } from "../views";
 import type { Part } from "../views/lazy";
 
 type Content = NonNullable<unknown>;
 
 /** The view's component. It is requested like a page: repeatedly while the server is gone. */
-export const usePart = (view: ViewId, cache: AnswerCache): Asked<Content> =>
+export const usePart = (view: ViewId, cache: AnswerCache): Requested<Content> =>
   usePartOf<Content>(view, VIEWS[view].part, cache);
 
-export function usePartOf<T extends Content>(name: string, part: Part<T>, cache: AnswerCache): Asked<Content> {
+export function usePartOf<T extends Content>(name: string, part: Part<T>, cache: AnswerCache): Requested<Content> {
   const loaded = part.now();
-  const asked = useAnswer<Content>(cache, loaded ? null : `part ${name}`, "", () => answerOf(part));
-  return loaded ? { ...asked, answer: { kind: "ready", value: loaded }, trouble: null } : asked;
+  const request = useAnswer<Content>(cache, loaded ? null : `part ${name}`, "", () => answerOf(part));
+  return loaded ? { ...request, answer: { kind: "ready", value: loaded }, trouble: null } : request;
 }
 
 async function answerOf(part: Part<Content>): Promise<Answer<Content>> {
@@ -35,13 +35,13 @@ export const MISSING: Problem = {
 };
 
 /** What a view waits for: its answer and the part that draws it. A problem needs no part. */
-export function withPart<T>(asked: Asked<T>, part: Asked<Content>): Asked<T> {
-  if (part.answer?.kind === "ready" || asked.answer?.kind === "problem") return asked;
+export function withPart<T>(request: Requested<T>, part: Requested<Content>): Requested<T> {
+  if (part.answer?.kind === "ready" || request.answer?.kind === "problem") return request;
   const again = () => {
-    asked.again();
+    request.again();
     part.again();
   };
-  return { answer: null, trouble: asked.trouble ?? part.trouble, again };
+  return { answer: null, trouble: request.trouble ?? part.trouble, again };
 }
 
 /** Loads the other views once `ready`, one after the other, so that switching to them is instant. */

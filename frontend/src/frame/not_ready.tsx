@@ -5,21 +5,21 @@ import type { Problem, ViewId, Waiting } from "../api.gen";
 import { Late } from "../components/waiting";
 import { bytes, counted } from "../format";
 import { isFinal } from "../server/recorded";
-import type { Asked } from "../server/use_answer";
+import type { Requested } from "../server/use_answer";
 import { Failed, Opening, Reading } from "../states/states";
 import { VIEWS } from "../views";
 import type { Tab } from "../views/props";
 
 export interface AnsweredProps<T> {
   view: ViewId;
-  asked: Asked<T>;
+  request: Requested<T>;
   selection: Selection;
   tab: Tab;
   again(): void;
 }
 
 /** Shows trouble and problems at once; a delay only after a while. */
-export function NotReady({ view, asked: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
+export function NotReady({ view, request: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
   if (trouble) {
     return (
       <Failed title="The figures could not be loaded." {...trouble} about={aboutOf(selection, tab)} again={again} />

@@ -6,7 +6,7 @@ import type { ChainPage, ComparePage, Headline, Index, Phrase } from "../api.gen
 import { AboutContext, aboutRuns } from "../components/about";
 import { Details, Remark } from "../components/sentence";
 import type { Answer } from "../server/client";
-import { type Asked, type Source, useAnswer } from "../server/use_answer";
+import { type Requested, type Source, useAnswer } from "../server/use_answer";
 import { VIEWS } from "../views";
 import { chainRuns } from "../views/compare/chain_runs";
 import type { Names, PairViewProps, Tab } from "../views/props";
@@ -15,25 +15,25 @@ import { Anyway, PairLine, placed } from "./comparison";
 import { NotReady } from "./not_ready";
 import { PrintedFoot, simulatedRuns, Top } from "./top";
 
-interface PairAsked {
+interface PairRequests {
   other: Selection | null;
-  asked: Asked<ComparePage>;
-  chain: Asked<ChainPage>;
+  request: Requested<ComparePage>;
+  chain: Requested<ChainPage>;
   /** The one of the two that the answer waits for. */
   waits: Selection;
 }
 
-export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cache }: Source): PairAsked {
+export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cache }: Source): PairRequests {
   const { index } = tab;
   const other = on ? comparedWith(index, tab.state, chosen) : null;
   const both = other ? [chosen, other] : [chosen];
   const problem = both.find(({ span }) => span.state === "failed" && span.error !== null)?.span.error ?? null;
   const ids = other && problem === null ? ([other.span.id, chosen.span.id] as const) : null;
-  const asked = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(spanVersion).join(), (signal) =>
+  const request = useAnswer(cache, ids && `compare ${ids.join(" ")}`, both.map(spanVersion).join(), (signal) =>
     client.compare(...ids!, signal),
   );
   const below = useRef(false); // the comparison is requested first, then what is below it, which stays from then on
-  below.current ||= on && (ids === null || asked.answer !== null);
+  below.current ||= on && (ids === null || request.answer !== null);
   const { runs } = chainRuns(tab);
   const order = tab.state.order ?? [];
   const chain = useAnswer(
@@ -45,27 +45,27 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
   const failed: Answer<ComparePage> | null = other && problem && { kind: "problem", value: problem };
   return {
     other,
-    asked: failed ? { ...asked, answer: failed, trouble: null } : asked,
+    request: failed ? { ...request, answer: failed, trouble: null } : request,
     chain,
     waits: both.find(({ span }) => span.state !== "ready") ?? chosen,
   };
 }
 
 interface PairContentProps {
-  pair: PairAsked;
+  pair: PairRequests;
   /** The component that draws it. */
-  part: Asked<unknown>;
+  part: Requested<unknown>;
   chosen: Selection;
   tab: Tab;
   again(): void;
 }
 
 export function PairContent({ pair, part, chosen, tab, again }: PairContentProps) {
-  const { other, asked, chain, waits } = pair;
+  const { other, request, chain, waits } = pair;
   const View = VIEWS.compare.part.now() as ((props: PairViewProps) => preact.JSX.Element) | null;
   const unknown = other === null && tab.works === null && tab.state.with === undefined && tab.written_ms === undefined;
   if (View === null || unknown)
-    return <NotReady view="compare" asked={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
+    return <NotReady view="compare" request={{ ...part, answer: null }} selection={waits} tab={tab} again={again} />;
   const shown = { chosen, base: other, chain, tab };
   if (other === null)
     return (
@@ -83,11 +83,11 @@ export function PairContent({ pair, part, chosen, tab, again }: PairContentProps
         </AboutContext.Provider>
       </>
     );
-  const { answer } = asked;
+  const { answer } = request;
   if (answer?.kind !== "ready")
     return (
       <>
-        <NotReady view="compare" asked={asked} selection={waits} tab={tab} again={again} />
+        <NotReady view="compare" request={request} selection={waits} tab={tab} again={again} />
         <AboutContext.Provider value={aboutRuns("compare", chainRuns(tab).runs, tab)}>
           <View {...shown} pair={null} />
         </AboutContext.Provider>

@@ -238,8 +238,8 @@ const FOLDED = "; a search finds other ranks and spans";
 
 /** Entries that contain every word of the search, in any order and case. */
 export function matching(entries: readonly PickerEntry[], search: string): readonly PickerEntry[] {
-  const words = wordsOf(search);
-  return words.length === 0 ? entries : entries.filter((entry) => holds(nameOf(entry), words));
+  const searched = wordsOf(search);
+  return searched.length === 0 ? entries : entries.filter((entry) => holds(nameOf(entry), searched));
 }
 
 const nameOf = ({ full, label, group = "" }: PickerEntry): string => `${full ?? ""} ${label} ${group}`;

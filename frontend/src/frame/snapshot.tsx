@@ -7,7 +7,7 @@ import { AboutContext } from "../components/about";
 import { Late } from "../components/waiting";
 import { bytes } from "../format";
 import type { Client } from "../server/client";
-import { type Asked, type Source, useAnswer } from "../server/use_answer";
+import { type Requested, type Source, useAnswer } from "../server/use_answer";
 import { Boundary, Failed, Opening } from "../states/states";
 import { later } from "../views/lazy";
 import { nameOf } from "../views/memory/snapshot/choice";
@@ -30,8 +30,8 @@ export function shownSnapshot(index: Index, state: Address, client: Client): Sna
 }
 
 export function SnapshotContent({ entry, tab, source }: { entry: SnapshotEntry; tab: Tab; source: Source }) {
-  const asked = withPart<SnapshotPage>(useSnapshot(entry, tab, source), usePartOf("snapshot", PART, source.cache));
-  const { answer, trouble, again } = asked;
+  const request = withPart<SnapshotPage>(useSnapshot(entry, tab, source), usePartOf("snapshot", PART, source.cache));
+  const { answer, trouble, again } = request;
   const View = PART.now();
   const listed = tab.index.spans_total > 0;
   const name = nameOf(entry);
@@ -72,7 +72,7 @@ function useSnapshot(
   { id, written_ns }: SnapshotEntry,
   { state }: Tab,
   { client, cache }: Source,
-): Asked<SnapshotPage> {
+): Requested<SnapshotPage> {
   const { zoom, instant, since, memory = 0 } = state;
   const query = {
     device: String(memory),
@@ -81,13 +81,13 @@ function useSnapshot(
     ...(instant !== undefined && { at: String(instant) }),
     ...(since !== undefined && { since }),
   };
-  const asked = useAnswer(cache, ["snapshot", id, ...Object.values(query)].join(" "), String(written_ns), (signal) =>
+  const request = useAnswer(cache, ["snapshot", id, ...Object.values(query)].join(" "), String(written_ns), (signal) =>
     client.snapshot!(id, query, signal),
   );
-  const last = useRef<{ of: string; answer: Asked<SnapshotPage>["answer"] } | null>(null);
+  const last = useRef<{ of: string; answer: Requested<SnapshotPage>["answer"] } | null>(null);
   const of = `${id} ${memory}`;
-  if (asked.answer?.kind === "ready") last.current = { of, answer: asked.answer };
-  return { ...asked, answer: asked.answer ?? (last.current?.of === of ? last.current.answer : null) };
+  if (request.answer?.kind === "ready") last.current = { of, answer: request.answer };
+  return { ...request, answer: request.answer ?? (last.current?.of === of ? last.current.answer : null) };
 }
 
 const about = ({ run, name, file }: SnapshotEntry, { meanings: { version }, address }: Tab) => ({

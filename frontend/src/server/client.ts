@@ -54,7 +54,7 @@ export interface TrendsPart {
 }
 
 /** For the job timeline: a window of a step, in so many bins. visible: null means all of it. */
-export interface LanesAsked {
+export interface LanesQuery {
   step: string;
   visible: TimeRange | null;
   bins: number;
@@ -95,27 +95,27 @@ export interface ViewSource {
   /** How much memory a device of a span had allocated in a range, and what was alive at an instant. */
   memory(
     span: string,
-    asked: { device: number; from: number; to: number; bins: number; at: number | null },
+    query: { device: number; from: number; to: number; bins: number; at: number | null },
     signal: AbortSignal,
   ): Promise<Answer<MemoryPage>>;
   /**
    * Call paths over the steps, grouped, with work of the backward pass counted where it ran or where it was created.
    */
-  flame(span: string, asked: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
+  flame(span: string, query: Pick<FlamePage, "by" | "where">, signal: AbortSignal): Promise<Answer<FlamePage>>;
   /** The text of a source file that the span's lines name. Absent: this is a report. */
   source?(span: string, file: string, signal: AbortSignal): Promise<Answer<SourceText>>;
   /** All details of one event, with its rows as the picture has them. */
-  event(span: string, asked: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
+  event(span: string, query: { event: number; folded: boolean }, signal: AbortSignal): Promise<Answer<EventDetail>>;
   /** A step as a trace file of its own, gzipped. */
   stepFile(span: string, step: string, signal: AbortSignal): Promise<Answer<SavedFile>>;
   /** A metric of all ranks of the job to which a span belongs, by step. */
   rankMap(span: string, metric: string, signal: AbortSignal): Promise<Answer<RankMap>>;
   /** A step of that job on a common clock; the typical step where none is named. Absent: this is a report. */
-  jobTimeline?(span: string, asked: LanesAsked, signal: AbortSignal): Promise<Answer<JobTimeline>>;
+  jobTimeline?(span: string, query: LanesQuery, signal: AbortSignal): Promise<Answer<JobTimeline>>;
   /** Searches the events of the whole span by name: hits from an instant on, or from an index in time order. */
   search(
     span: string,
-    asked: { words: string; track: number | null; folded: boolean; from: number; first?: number },
+    query: { words: string; track: number | null; folded: boolean; from: number; first?: number },
     signal: AbortSignal,
   ): Promise<Answer<SearchPage>>;
 }
@@ -134,7 +134,7 @@ export interface Client extends ViewSource {
     part?: TrendsPart,
   ): Promise<Answer<TrendsPage>>;
   /** A memory snapshot. Absent: this is a report. */
-  snapshot?(id: string, asked: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
+  snapshot?(id: string, query: Record<string, string>, signal: AbortSignal): Promise<Answer<SnapshotPage>>;
   /** The ranks of the job to which a span belongs. */
   ranks(span: string, signal: AbortSignal): Promise<Answer<RanksPage>>;
   /** Compares the worker of one span, with all that is read of it, with the worker of another. */
@@ -153,7 +153,7 @@ export interface Client extends ViewSource {
 
 /** The first answer, for a page that has none: everything that the first picture of the address needs. */
 export interface Opener {
-  opening(asked: Record<string, string>): Promise<Answer<Opening>>;
+  opening(query: Record<string, string>): Promise<Answer<Opening>>;
 }
 
 /** The routes start work only for requests with this header, which a link from another page cannot send. */
@@ -166,7 +166,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
   const ask = <T>(route: string, query: Query = {}, signal?: AbortSignal) =>
     request<T>(fetched, address(route, query), signal);
   return {
-    opening: (asked) => ask("opening", asked),
+    opening: (query) => ask("opening", query),
     index: (signal) => ask("index", {}, signal),
     catalogue: (signal) => ask("catalogue", {}, signal),
     view: (span, view, signal) => ask("view", { span, view }, signal),
@@ -175,12 +175,12 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
     series: (runs, metric, signal) => ask("series", { run: runs, metric }, signal),
     scalars: (run, tag, signal) => ask("scalars", { run, tag }, signal),
     jobSteps: (run, signal) => ask("job_steps", { run }, signal),
-    busy: (span, asked, signal) => ask("busy", { span, ...asked }, signal),
+    busy: (span, query, signal) => ask("busy", { span, ...query }, signal),
     timeline: (span, { detail_ns: detail, folded, ...range }, signal) =>
       ask("timeline", { span, ...range, detail, frames: framesOf(folded) }, signal),
-    memory: (span, asked, signal) => ask("memory", { span, ...asked }, signal),
-    snapshot: (id, asked, signal) => ask("snapshot", { id, ...asked }, signal),
-    flame: (span, asked, signal) => ask("flame", { span, ...asked }, signal),
+    memory: (span, query, signal) => ask("memory", { span, ...query }, signal),
+    snapshot: (id, query, signal) => ask("snapshot", { id, ...query }, signal),
+    flame: (span, query, signal) => ask("flame", { span, ...query }, signal),
     source: (span, file, signal) => ask("source", { span, file }, signal),
     event: (span, { event, folded }, signal) => ask("event", { span, event, frames: framesOf(folded) }, signal),
     stepFile: (span, step, signal) => requestFile(fetched, address("slice", { span, first: step, last: step }), signal),
@@ -191,7 +191,7 @@ export function openClient(fetched: typeof fetch = fetch.bind(globalThis)): Clie
       ask("job_timeline", { span, step, bins, from: visible?.from, to: visible?.to }, signal),
     compare: (base, candidate, signal) => ask("compare", { base, candidate }, signal),
     chain: (runs, order, signal) => ask("chain", { run: runs, order }, signal),
-    search: (span, { folded, ...asked }, signal) => ask("search", { span, ...asked, frames: framesOf(folded) }, signal),
+    search: (span, { folded, ...query }, signal) => ask("search", { span, ...query, frames: framesOf(folded) }, signal),
     report: (place, compared) => {
       const [key, value] = [Object.keys(place), Object.values(place)];
       return page(fetched, address("report", { key, value, ...compared }));

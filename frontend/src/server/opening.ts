@@ -18,7 +18,7 @@ export function opened(client: Client & Opener, address: Address, view: ViewId, 
   const opening = client.opening(named(address, view)).then((answer) => {
     if (answer.kind === "ready" && answer.value.page) {
       const page: Answer<unknown> = { kind: "ready", value: answer.value.page };
-      for (const known of [pages, cache]) known.set(pageName(view, answer.value.page.head.id), page);
+      for (const target of [pages, cache]) target.set(pageName(view, answer.value.page.head.id), page);
     }
     return answer;
   });
@@ -39,10 +39,10 @@ type Ask<T> = (signal?: AbortSignal) => Promise<Answer<T>>;
 
 /** Answers the first request with a part of the opening. */
 function first<T>(opening: Promise<Answer<Opening>>, part: (opening: Opening) => T, ask: Ask<T>): Ask<T> {
-  let asked = false;
+  let isRequested = false;
   return async (signal) => {
-    if (asked) return ask(signal);
-    asked = true;
+    if (isRequested) return ask(signal);
+    isRequested = true;
     const answer = await opening;
     if (answer.kind === "ready") return { kind: "ready", value: part(answer.value) };
     return answer.kind === "gone" ? answer : ask(signal);
@@ -51,8 +51,8 @@ function first<T>(opening: Promise<Answer<Opening>>, part: (opening: Opening) =>
 
 function named({ run, worker, span, steps }: Address, view: ViewId): Record<string, string> {
   const names = { run, worker, number: span?.toString(), steps };
-  const known = Object.entries(names).filter((each): each is [string, string] => each[1] !== undefined);
-  return { view, ...Object.fromEntries(known) };
+  const named = Object.entries(names).filter((each): each is [string, string] => each[1] !== undefined);
+  return { view, ...Object.fromEntries(named) };
 }
 
 /** What the server sent along with the script: the answer to the request that most visits begin with. */
@@ -69,10 +69,10 @@ export function broughtAlong<C extends Client & Opener>(client: C): C {
   const opening = JSON.parse(brought) as Opening;
   return {
     ...client,
-    opening: async (asked: Record<string, string>) =>
-      isPlain(asked) ? { kind: "ready", value: opening } : client.opening(asked),
+    opening: async (query: Record<string, string>) =>
+      isPlain(query) ? { kind: "ready", value: opening } : client.opening(query),
   };
 }
 
-const isPlain = (asked: Record<string, string>): boolean =>
-  asked.view === "overview" && Object.keys(asked).length === 1;
+const isPlain = (query: Record<string, string>): boolean =>
+  query.view === "overview" && Object.keys(query).length === 1;

@@ -89,18 +89,18 @@ export function openRecorded(
     timeline: (span, { folded }) => ofEvents(span, (events) => timelineOf(events, folded)),
     busy: (span, { from, to }) => ofEvents(span, (events) => busyOf(events, from, to)),
     event: (span, { event, folded }) => ofEvents(span, (events) => eventOf(events, event, folded)),
-    search: (span, asked) => ofEvents(span, (events) => searchIn(events, asked)),
+    search: (span, query) => ofEvents(span, (events) => searchIn(events, query)),
     stepFile: noEvents,
     memory: noEvents,
-    flame: async (span, asked) => flameOf(flamesOf(span), asked),
+    flame: async (span, query) => flameOf(flamesOf(span), query),
     retry: async () => ({ kind: "problem", value: NOT_HELD }),
   };
 }
 
 const noEvents = async (): Promise<Answer<never>> => ({ kind: "problem", value: NO_EVENTS });
 
-function flameOf(held: IncludedFlames | null, { by, where }: Pick<FlamePage, "by" | "where">): Answer<FlamePage> {
-  const page = held?.pages.find((each) => each.by === by && each.where === where);
+function flameOf(flames: IncludedFlames | null, { by, where }: Pick<FlamePage, "by" | "where">): Answer<FlamePage> {
+  const page = flames?.pages.find((each) => each.by === by && each.where === where);
   return page ? ready(page) : { kind: "problem", value: NO_FLAME };
 }
 
@@ -119,8 +119,8 @@ const scalarsOf = (of: Scalars | undefined, tag: string | null): Scalars => ({
 });
 
 function sameRuns(runs: readonly string[], { index, chain_runs }: IncludedAnswers): boolean {
-  const asked = runs.length === 0 ? index.runs.map(({ name }) => name) : runs;
-  return asked.length === chain_runs.length && asked.every((name) => chain_runs.includes(name));
+  const names = runs.length === 0 ? index.runs.map(({ name }) => name) : runs;
+  return names.length === chain_runs.length && names.every((name) => chain_runs.includes(name));
 }
 
 /** For a selection of several runs no sentences were stored: then the headline gives only their number. */
@@ -143,8 +143,8 @@ function trendsOf({ trends, index }: IncludedAnswers, runs: readonly string[], f
 
 /** The titles that are about the run in focus alone, or about no run. */
 function ofFocus(texts: TrendsTexts | undefined): TrendsPage["titles"] {
-  const kept: readonly string[] = ["steps", "slow", "slow_rule", "time_bins"];
-  return Object.fromEntries(Object.entries(texts?.titles ?? {}).filter(([picture]) => kept.includes(picture)));
+  const fields: readonly string[] = ["steps", "slow", "slow_rule", "time_bins"];
+  return Object.fromEntries(Object.entries(texts?.titles ?? {}).filter(([picture]) => fields.includes(picture)));
 }
 
 const countOf = (shown: number, all: number): Headline => ({
@@ -184,7 +184,7 @@ function eventOf(events: IncludedEvents, event: number, folded: boolean): EventD
 const foldedRows = ({ moved, moved_row }: IncludedEvents): ReadonlyMap<number, number> =>
   new Map(moved.map((event, at) => [event, moved_row[at]!]));
 
-interface Asked {
+interface SearchQuery {
   words: string;
   track: number | null;
   folded: boolean;
@@ -196,7 +196,7 @@ interface Asked {
 const BINS = 500;
 
 /** Searches all described events at once: hits and counts are those of what the report contains. */
-function searchIn(events: IncludedEvents, { words, track, folded, from, first }: Asked): SearchPage {
+function searchIn(events: IncludedEvents, { words, track, folded, from, first }: SearchQuery): SearchPage {
   const sought = words.trim().toLowerCase();
   const named = events.described.filter(
     ({ name, short_name }) =>

@@ -18,7 +18,7 @@ export type AnswerCache = Map<string, Answer<unknown>>;
 
 export const pageName = (view: string, span: string): string => `${view} ${span}`;
 
-export interface Asked<T> {
+export interface Requested<T> {
   /** The last answer that arrived, never "gone"; null: none yet. */
   answer: Answer<T> | null;
   /** Why the newest request has no answer. */
@@ -39,7 +39,7 @@ export function useAnswer<T>(
   name: string | null,
   version: string,
   ask: (signal: AbortSignal) => Promise<Answer<T>>,
-): Asked<T> {
+): Requested<T> {
   const [, drawAgain] = useState(0);
   const [trouble, setTrouble] = useState<(Trouble & { name: string }) | null>(null);
   const latest = useLatest({ ask, version });
@@ -48,8 +48,8 @@ export function useAnswer<T>(
     if (name === null) return;
     let unanswered = 0;
     const begun = inRounds(async (signal) => {
-      const asked = latest.current;
-      const answer = await asked.ask(signal);
+      const requested = latest.current;
+      const answer = await requested.ask(signal);
       if (signal.aborted) return null;
       if (answer.kind === "gone") {
         unanswered += 1;
@@ -60,7 +60,7 @@ export function useAnswer<T>(
       unanswered = 0;
       setTrouble(null);
       if (stored(cache, name, answer)) drawAgain((drawn) => drawn + 1);
-      if (latest.current.version !== asked.version) return 0;
+      if (latest.current.version !== requested.version) return 0;
       return answer.kind === "waiting" ? WAITING_MS : null;
     });
     rounds.current = begun;
@@ -85,10 +85,10 @@ export async function answerOnce<T>(
   ask: (signal?: AbortSignal) => Promise<Answer<T>>,
   signal?: AbortSignal,
 ): Promise<T | null> {
-  const known = cache.get(name) as Answer<T> | undefined;
-  const answer = known?.kind === "ready" ? known : await ask(signal);
+  const cached = cache.get(name) as Answer<T> | undefined;
+  const answer = cached?.kind === "ready" ? cached : await ask(signal);
   if (answer.kind !== "ready") return null;
-  if (answer !== known) stored(cache, name, answer);
+  if (answer !== cached) stored(cache, name, answer);
   return answer.value;
 }
 

@@ -48,10 +48,10 @@ const MOST_ALIKE = 100;
 export function usualRuns({ index, state, works }: Pick<Tab, "index" | "state" | "works">): readonly string[] {
   const open = selected(index, state)?.run.name;
   if (open === undefined || !works?.has(open)) return index.runs.map(({ name }) => name);
-  const alike = index.runs.filter(({ name }) => sameWork(works, name, open));
-  const newest = [...alike].sort((a, b) => recordedOf(b) - recordedOf(a)).slice(0, MOST_ALIKE);
-  const kept = new Set([open, comparedRun({ index, state }), ...newest.map(({ name }) => name)]);
-  return index.runs.flatMap(({ name }) => (kept.has(name) ? [name] : []));
+  const comparable = index.runs.filter(({ name }) => sameWork(works, name, open));
+  const newest = [...comparable].sort((a, b) => recordedOf(b) - recordedOf(a)).slice(0, MOST_ALIKE);
+  const listed = new Set([open, comparedRun({ index, state }), ...newest.map(({ name }) => name)]);
+  return index.runs.flatMap(({ name }) => (listed.has(name) ? [name] : []));
 }
 
 /** When the newest span of a run was recorded, ns since 1970; 0 for a run without spans. */
@@ -93,19 +93,20 @@ export const sorting = (tab: Tab, key: SortKey, initial?: string) => ({
 
 function choiceOf(tab: Tab, key: SortKey): TableChoice {
   const { state, update } = tab;
-  const said = state.columns ?? NONE;
-  const without = (column: string) => [...said].filter((each) => each.slice(1) !== `${key}.${column}`);
+  const chosenColumns = state.columns ?? NONE;
+  const without = (column: string) => [...chosenColumns].filter((each) => each.slice(1) !== `${key}.${column}`);
   const keep = (columns: readonly string[]) => update({ columns: columns.length > 0 ? new Set(columns) : null });
   return {
     reading: readingOf(tab),
-    wants: (column) => (said.has(`+${key}.${column}`) ? true : said.has(`-${key}.${column}`) ? false : undefined),
+    wants: (column) =>
+      chosenColumns.has(`+${key}.${column}`) ? true : chosenColumns.has(`-${key}.${column}`) ? false : undefined,
     want: (column, shown) => keep([...without(column), `${shown ? "+" : "-"}${key}.${column}`]),
     choose: ({ totals, unit }) =>
       update({
         ...(totals && { totals: totals === "step" ? null : totals }),
         ...(unit && { unit: unit === "auto" ? null : unit }),
       }),
-    reset: () => keep([...said].filter((each) => !each.slice(1).startsWith(`${key}.`))),
+    reset: () => keep([...chosenColumns].filter((each) => !each.slice(1).startsWith(`${key}.`))),
   };
 }
 

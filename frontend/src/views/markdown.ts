@@ -122,8 +122,8 @@ function triedLine(page: PageOf<"overview">, tab: Tab): string {
 
 /** A table of the known figures. */
 function figures({ result }: PageOf<"overview">, meanings: Meanings): string {
-  const known = result.tiles.filter(({ value }) => value !== null);
-  const rows = known.map(({ metric, value }) => [
+  const measured = result.tiles.filter(({ value }) => value !== null);
+  const rows = measured.map(({ metric, value }) => [
     safe(meanings.metric(metric).label),
     text(value, meanings.metric(metric).unit),
   ]);
@@ -149,8 +149,8 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 /** A phrase with strong text and code marked. Strong pieces that follow each other are one: "**up to 17.9 ms**". */
 function rich(phrase: Phrase): string {
   const runs: { strong: boolean; shown: string }[] = [];
-  for (const { text: said, strong, code } of segmentsOf(phrase)) {
-    const shown = code ? inCode(said) : safe(said);
+  for (const { text: plain, strong, code } of segmentsOf(phrase)) {
+    const shown = code ? inCode(plain) : safe(plain);
     const before = runs[runs.length - 1];
     if (before?.strong === strong) before.shown += shown;
     else runs.push({ strong, shown });
@@ -159,16 +159,16 @@ function rich(phrase: Phrase): string {
 }
 
 /** Names from a trace may contain any character: none of them may act as markup. */
-const safe = (words: string): string => words.replace(/[\\`*_<>|[\]#~&]/g, "\\$&").replace(/\s*[\r\n]+\s*/g, " ");
+const safe = (text: string): string => text.replace(/[\\`*_<>|[\]#~&]/g, "\\$&").replace(/\s*[\r\n]+\s*/g, " ");
 
 /** Text as code, enclosed in more backticks than it contains. */
-function inCode(words: string): string {
-  const ticks = ticksFor(words, 1);
-  const edge = words.startsWith("`") || words.endsWith("`") ? " " : "";
-  return ticks + edge + words.replace(/\s+/g, " ") + edge + ticks;
+function inCode(text: string): string {
+  const ticks = ticksFor(text, 1);
+  const edge = text.startsWith("`") || text.endsWith("`") ? " " : "";
+  return ticks + edge + text.replace(/\s+/g, " ") + edge + ticks;
 }
 
 const fenced = (code: string): string => [`${ticksFor(code, 3)}python`, code, ticksFor(code, 3)].join("\n");
 
-const ticksFor = (words: string, least: number): string =>
-  "`".repeat(Math.max(least, 1 + Math.max(0, ...[...words.matchAll(/`+/g)].map(([run]) => run.length))));
+const ticksFor = (text: string, least: number): string =>
+  "`".repeat(Math.max(least, 1 + Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))));

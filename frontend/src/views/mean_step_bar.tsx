@@ -37,7 +37,7 @@ interface MeanStepBarProps {
   /** The step as it could be, where nothing is compared. */
   couldBe?: (Omit<MeanStep, "name"> & { name: ComponentChildren }) | null;
   /** The texts above the bar, each as wide as its part of the bar; the length of the whole stands at its end. */
-  braces: readonly { words: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
+  braces: readonly { label: string; ns: number; meaning?: string | undefined; whole?: boolean }[];
   off: ReadonlySet<string>;
   children?: ComponentChildren;
 }
@@ -75,7 +75,7 @@ export function MeanStepBar(props: MeanStepBarProps) {
       label={label(scale)}
       end={scale.of(longest)}
       endText={ns(longest)}
-      braces={braces.map(({ words, ns: length, meaning, whole = false }) => ({
+      braces={braces.map(({ label: words, ns: length, meaning, whole = false }) => ({
         value: scale.of(length),
         label: (
           <span {...hint(meaning)}>
@@ -148,8 +148,8 @@ export function JobPath({ path }: { path: DecidingPath }) {
       step={{ name: "Job's step", ns: path.step_ns, parts }}
       other={null}
       braces={[
-        { words: "Work and transfers", ns: works },
-        { words: "All wait for late ranks", ns: path.step_ns - works },
+        { label: "Work and transfers", ns: works },
+        { label: "All wait for late ranks", ns: path.step_ns - works },
       ]}
       off={NONE}
     />

@@ -22,7 +22,7 @@ import type {
 } from "../api.gen";
 import type { Meanings } from "../meanings";
 import type { ViewSource } from "../server/client";
-import type { Asked } from "../server/use_answer";
+import type { Requested } from "../server/use_answer";
 import type { Part } from "./lazy";
 import type { Works } from "./works";
 
@@ -104,7 +104,7 @@ export interface PairViewProps {
   base: Selection | null;
   /** Null where nothing is compared, or the answer has not arrived. */
   pair: Pair | null;
-  chain: Asked<ChainPage>;
+  chain: Requested<ChainPage>;
   tab: Tab;
 }
 

@@ -163,11 +163,11 @@ function EvidencePlace({ head, place, tab }: { head: SpanHead; place: Evidence; 
   const lacking = held === null || (held && !touches(rangeOf(held), rangeOf(place)));
   useEffect(() => {
     if (large || lacking || typeof IntersectionObserver === "undefined") return;
-    const seen = new IntersectionObserver((entries) => {
+    const observer = new IntersectionObserver((entries) => {
       if (entries.some(({ isIntersecting }) => isIntersecting)) want(true);
     });
-    seen.observe(box.current!);
-    return () => seen.disconnect();
+    observer.observe(box.current!);
+    return () => observer.disconnect();
   }, [large, lacking]);
   useEffect(() => {
     if (!wanted || PART.now()) return;

@@ -24,8 +24,8 @@ export function triesOf(
 ): Tries | null {
   if (!tried || tried.ids.length === 0) return null;
   const { ids, steps, why_not } = tried;
-  const asked = state.try ?? new Set(tried.ticked);
-  const ticked = ids.filter((id) => asked.has(id));
+  const chosen = state.try ?? new Set(tried.ticked);
+  const ticked = ids.filter((id) => chosen.has(id));
   const stepWith = (cards: readonly string[]): CouldBe =>
     steps[ids.reduce((place, id, bit) => place + (cards.includes(id) ? 2 ** bit : 0), 0)]!;
   const tick = (cards: readonly string[]) => update({ try: new Set(cards) });

@@ -17,10 +17,10 @@ export function sameWork(works: Works | null, one: string, other: string): boole
 
 /** The default run to compare with: the previous one of the same work, else the next. */
 export function usualBase({ runs }: Index, chosen: Selection, works: Works | null): Selection | null {
-  const alike = runs
+  const comparable = runs
     .filter(({ name }) => name !== chosen.run.name && sameWork(works, name, chosen.run.name))
     .flatMap((run) => inRun(run, chosen) ?? [])
     .filter(({ span }) => span.state === "ready")
     .sort((a, b) => a.span.recorded_ns - b.span.recorded_ns);
-  return alike.filter(({ span }) => span.recorded_ns <= chosen.span.recorded_ns).at(-1) ?? alike[0] ?? null;
+  return comparable.filter(({ span }) => span.recorded_ns <= chosen.span.recorded_ns).at(-1) ?? comparable[0] ?? null;
 }

@@ -78,18 +78,18 @@ describe("the address", () => {
   });
 
   test("names the span, and another run forgets the step of this one", async () => {
-    const asked = await openTab("run=a&worker=worker0&span=2&step=6");
-    await waitFor(() => expect(asked.log).toContain("view overview id-2"));
+    const requests = await openTab("run=a&worker=worker0&span=2&step=6");
+    await waitFor(() => expect(requests.log).toContain("view overview id-2"));
     press("Run a");
     fireEvent.click(await screen.findByRole("option", { name: /^b/ }));
     expect(keys()).toMatchObject({ run: "b", worker: "worker0", span: 3 });
     expect(keys().step).toBeUndefined();
-    await waitFor(() => expect(asked.log).toContain("view overview id-3"));
+    await waitFor(() => expect(requests.log).toContain("view overview id-3"));
   });
 
   test("a comparison asks for both spans", async () => {
-    const asked = await openTab("run=a&span=2&with=b/worker0/3");
-    await waitFor(() => expect(asked.log).toContain("view overview id-3"));
+    const requests = await openTab("run=a&span=2&with=b/worker0/3");
+    await waitFor(() => expect(requests.log).toContain("view overview id-3"));
     expect(await screen.findAllByText("the same in b")).not.toHaveLength(0);
   });
 });
@@ -143,9 +143,9 @@ const LATE = plain("Rank 1 is late.");
 
 test("the summary is that of the chosen span, whichever other view is shown", async () => {
   const copied = clipboard();
-  const asked = await openTab("view=gpu&run=a&span=2");
+  const requests = await openTab("view=gpu&run=a&span=2");
   await choose("Copy summary as Markdown");
-  expect(asked.log).toContain("view overview id-2");
+  expect(requests.log).toContain("view overview id-2");
   expect(copied[0]).toMatch(/^\*\*A step takes long\.\*\*\n/);
   expect(button().textContent).toContain("Copied");
   await choose("Copy link");

@@ -28,25 +28,25 @@ const READY: Answer<string> = { kind: "ready", value: "here" };
 
 test("an answer is requested until it is there, and ever less often where none arrives", async () => {
   vi.useFakeTimers({ now: 0 });
-  const asked: number[] = [];
+  const requests: number[] = [];
   const taken: string[] = [];
   const answers = [WAITING, GONE, GONE, GONE, WAITING, READY, READY];
   const ask = async () => {
-    asked.push(Date.now());
+    requests.push(Date.now());
     return answers.shift()!;
   };
   untilReady(ask, ({ kind }) => taken.push(kind), { rest_ms: 150 });
   await vi.advanceTimersByTimeAsync(60_000);
-  expect(asked).toEqual([150, 1_150, 2_150, 4_150, 8_150, 9_150]);
+  expect(requests).toEqual([150, 1_150, 2_150, 4_150, 8_150, 9_150]);
   expect(taken).toEqual(["waiting", "gone", "gone", "gone", "waiting", "ready"]);
 });
 
 test("nothing is requested or taken once it is no longer wanted", async () => {
   vi.useFakeTimers();
   const taken: string[] = [];
-  let asked = 0;
+  let count = 0;
   const ask = async () => {
-    asked += 1;
+    count += 1;
     await new Promise((done) => setTimeout(done, 100));
     return WAITING;
   };
@@ -54,12 +54,12 @@ test("nothing is requested or taken once it is no longer wanted", async () => {
   await vi.advanceTimersByTimeAsync(100);
   early();
   await vi.advanceTimersByTimeAsync(10_000);
-  expect(asked).toBe(0);
+  expect(count).toBe(0);
   const late = untilReady(ask, ({ kind }) => taken.push(kind), { waiting_ms: 500 });
   await vi.advanceTimersByTimeAsync(650);
   late();
   await vi.advanceTimersByTimeAsync(10_000);
-  expect([asked, taken]).toEqual([2, ["waiting"]]);
+  expect([count, taken]).toEqual([2, ["waiting"]]);
 });
 
 test("what is shown is the answer to the current request, never that to a previous one", async () => {

@@ -27,13 +27,13 @@ const rowsOf = (table: HTMLElement) =>
 
 describe("two runs", () => {
   test("the headline is that of the comparison, and what is unfair stands above the figure", async () => {
-    const asked = await openTab(PAIR, server());
+    const requests = await openTab(PAIR, server());
     const head = await screen.findByRole("heading", { level: 1, name: "a is 1.43x faster than b." });
     expect(head.closest("section")!.querySelector("p")!.textContent).toBe("Data loading accounts for most of it.");
     const note = screen.getByText(/^1 step of .* is not compared\.$/);
     expect(head.compareDocumentPosition(note) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(note.compareDocumentPosition(await waterfall()) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
-    expect(asked.log).toContain("compare id-3 id-1");
+    expect(requests.log).toContain("compare id-3 id-1");
     const line = within(screen.getByRole("region", { name: "Comparison" }));
     expect(line.getByRole("note", { name: "Details" }).dataset.hint).toBe(
       "a less b, over all spans that are read: 2 and 2.",
@@ -164,19 +164,19 @@ describe("two runs", () => {
     expect(rowsOf(table)).toEqual([
       ["More workers load the data", "35.0 ms", "28.0 ms", "26.0 to 30.0 ms", "Data loading"],
     ]);
-    const said = table.closest("section")!.textContent!.replace(/\s/g, " ");
-    expect(said).toContain(
+    const text = table.closest("section")!.textContent!.replace(/\s/g, " ");
+    expect(text).toContain(
       "Changed in a, as far as the traces show: More workers load the data; Fewer numbers are read back.",
     );
-    expect(said).toContain("Data loading is 7.0 ms longer than predicted.");
+    expect(text).toContain("Data loading is 7.0 ms longer than predicted.");
   });
 
   test("waits for the one that is not read, and says why one cannot be", async () => {
     const problem = { problem: "The file ends early", file: "w.json", hint: "Record again." };
     const bad = index([run("a", [span(1)]), run("b", [span(3, "failed", { error: problem })])]);
-    const asked = await openTab(PAIR, server({ index: { kind: "ready", value: bad } }));
+    const requests = await openTab(PAIR, server({ index: { kind: "ready", value: bad } }));
     expect(await screen.findByText(/The file ends early/)).toBeTruthy();
-    expect(asked.log.filter((route) => route.startsWith("compare"))).toEqual([]);
+    expect(requests.log.filter((route) => route.startsWith("compare"))).toEqual([]);
   });
 });
 
@@ -231,13 +231,13 @@ describe("experiments", () => {
   });
 
   test("are put in another order by keys, which the address keeps and a screen reader hears", async () => {
-    const asked = await openTab("view=compare&run=a", server());
+    const requests = await openTab("view=compare&run=a", server());
     const chain = await columns();
     fireEvent.keyDown(chain, { key: "Home" });
     fireEvent.keyDown(chain, { key: "ArrowRight", shiftKey: true });
     expect(keys().order).toEqual(["a", "b", "c", "s"]);
     expect(screen.getByText("b is at place 2 of 3.")).toBeTruthy();
-    await waitFor(() => expect(asked.log).toContain("chain in a b c s"));
+    await waitFor(() => expect(requests.log).toContain("chain in a b c s"));
     press("Order as recorded");
     expect(keys().order).toBeUndefined();
   });
@@ -291,9 +291,9 @@ describe("experiments", () => {
     const many = index(
       Array.from({ length: 14 }, (_, at) => run(`r${at}`, [span(at + 1, "ready", { recorded_ns: at })])),
     );
-    const asked = await openTab("view=compare&run=r0", server({ index: { kind: "ready", value: many } }));
+    const requests = await openTab("view=compare&run=r0", server({ index: { kind: "ready", value: many } }));
     await columns();
-    expect(asked.log).toContain(`chain r0 ${Array.from({ length: 11 }, (_, at) => `r${at + 3}`).join(" ")}`);
+    expect(requests.log).toContain(`chain r0 ${Array.from({ length: 11 }, (_, at) => `r${at + 3}`).join(" ")}`);
     expect(screen.getAllByText(/^12 of 14.runs$/)).toHaveLength(1);
     const hints = screen.getAllByRole("note", { name: "Details" }).map(({ dataset }) => dataset.hint);
     expect(hints.filter((hint) => hint?.includes("choose others in Trends"))).toHaveLength(1);
@@ -329,8 +329,10 @@ describe("compare with", () => {
   test.each(VIEWS)("%s asks for both spans and names both", async (view) => {
     const server = says();
     server.views.timeline = { kind: "ready", value: TIMELINE };
-    const asked = await openTab(`view=${view}&run=a&span=2&with=b/worker0/3`, server);
-    await waitFor(() => expect(asked.log).toEqual(expect.arrayContaining([`view ${view} id-2`, `view ${view} id-3`])));
+    const requests = await openTab(`view=${view}&run=a&span=2&with=b/worker0/3`, server);
+    await waitFor(() =>
+      expect(requests.log).toEqual(expect.arrayContaining([`view ${view} id-2`, `view ${view} id-3`])),
+    );
     await waitFor(async () =>
       expect((await bar()).textContent).toContain("a (span 2) compared with b (span 3). First"),
     );

@@ -23,7 +23,7 @@ import type {
 } from "../../src/api.gen";
 import { App } from "../../src/frame/app";
 import { meaningsOf } from "../../src/meanings";
-import { type Answer, type Client, type LanesAsked, SILENT } from "../../src/server/client";
+import { type Answer, type Client, type LanesQuery, SILENT } from "../../src/server/client";
 import { VIEWS } from "../../src/views";
 import { CHAIN, COMPARED } from "../fixtures/compared";
 import { coresPage, loaderPage, trendSpan, trendsPage } from "../fixtures/figures";
@@ -64,7 +64,7 @@ export interface Says {
   flame?: Answer<FlamePage>;
   ranks?: Answer<RanksPage>;
   rankMap?(metric: string): Answer<RankMap>;
-  jobTimeline?(asked: LanesAsked): Answer<JobTimeline>;
+  jobTimeline?(query: LanesQuery): Answer<JobTimeline>;
   compare: Answer<ComparePage>;
   chain: Answer<ChainPage>;
   /** How long the answers for views and the catalogue take. */
@@ -104,14 +104,14 @@ export function says(): Says {
 }
 
 /** The requests in order, such as "view data_loading id-2", and the requests that were aborted. */
-export interface Asked {
+export interface Requests {
   log: string[];
   aborted: string[];
 }
 
-export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }): Client {
+export function clientOf(server: Says, requests: Requests = { log: [], aborted: [] }): Client {
   const answer = async <T,>(route: string, value: Answer<T>): Promise<Answer<T>> => {
-    asked.log.push(route);
+    requests.log.push(route);
     return value;
   };
   const slowly = async <T,>(
@@ -121,7 +121,7 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     slow_ms = server.slow_ms,
   ): Promise<Answer<T>> => {
     let answered = false;
-    signal?.addEventListener("abort", () => answered || asked.aborted.push(route));
+    signal?.addEventListener("abort", () => answered || requests.aborted.push(route));
     if (slow_ms) await new Promise((resolve) => setTimeout(resolve, slow_ms));
     answered = true;
     return answer(route, value);
@@ -143,8 +143,8 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
     ranks: (id, signal) => slowly(`ranks ${id}`, server.ranks ?? GONE, signal),
     rankMap: (_id, metric) => answer(`rank_map ${metric}`, server.rankMap?.(metric) ?? GONE),
     ...(server.jobTimeline && {
-      jobTimeline: (_id: string, asked: LanesAsked) =>
-        answer(["job_timeline", asked.step, asked.visible?.from].filter(Boolean).join(" "), server.jobTimeline!(asked)),
+      jobTimeline: (_id: string, query: LanesQuery) =>
+        answer(["job_timeline", query.step, query.visible?.from].filter(Boolean).join(" "), server.jobTimeline!(query)),
     }),
     compare: (base, candidate) => answer(`compare ${base} ${candidate}`, server.compare),
     chain: (runs, order) =>
@@ -155,14 +155,14 @@ export function clientOf(server: Says, asked: Asked = { log: [], aborted: [] }):
 }
 
 /** Opens the tab with all its parts at an address such as "view=host&step=6". Requests to the server are logged. */
-export async function openTab(address = "", server = says(), more: Partial<Client> = {}): Promise<Asked> {
+export async function openTab(address = "", server = says(), more: Partial<Client> = {}): Promise<Requests> {
   await Promise.all(Object.values(VIEWS).map(({ part }) => part.load()));
-  const asked: Asked = { log: [], aborted: [] };
+  const requests: Requests = { log: [], aborted: [] };
   const keys = address.split("&").filter((key) => key !== "");
   window.location.hash = `#tb_steptime${keys.map((key) => `&p.tb_steptime.${key}`).join("")}`;
-  render(<App client={{ ...clientOf(server, asked), ...more }} url={openUrlStore(window)} />);
+  render(<App client={{ ...clientOf(server, requests), ...more }} url={openUrlStore(window)} />);
   await screen.findAllByRole("main");
-  return asked;
+  return requests;
 }
 
 /** The plugin's keys in the current address. */

@@ -31,10 +31,10 @@ vi.stubGlobal(
 
 /** Draws the graph. Returns the requests to the server, and the changes of the address. */
 async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "ready", value: FLAME }, result = RESULT) {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const changed: Changes[] = [];
   const flame = async (_span: string, { by, where }: { by: string; where: string }) => {
-    asked.push(`${by} ${where}`);
+    requests.push(`${by} ${where}`);
     return answer;
   };
   const events = { ...TAB.source, flame };
@@ -49,10 +49,10 @@ async function show(state: Address = {}, answer: Answer<FlamePage> = { kind: "re
   }
   render(<Addressed />);
   if (answer.kind === "ready") await screen.findByRole("application");
-  return { asked, changed };
+  return { asked: requests, changed };
 }
 
-const said = (): string =>
+const shownText = (): string =>
   screen
     .getAllByRole("status")
     .map((each) => each.textContent)
@@ -90,13 +90,13 @@ test("a frame of Python chooses its line, whose rows of the call tree are marked
 });
 
 test("keys walk from the whole to the largest frame below, and say what is there", async () => {
-  const { asked } = await show();
-  expect(asked).toEqual(["stack ran"]);
+  const { asked: requests } = await show();
+  expect(requests).toEqual(["stack ran"]);
   expect(screen.getByText("10.0 ms in 2 steps")).toBeTruthy();
   keyed("ArrowDown", "ArrowDown", "ArrowDown");
-  expect(said()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %, calls 7");
+  expect(shownText()).toBe("aten::linear, kind op, total 7.0 ms, self 0 ms, of the whole 70 %, calls 7");
   keyed("ArrowRight");
-  expect(said()).toContain("aten::gelu, kind op, total 2.0 ms");
+  expect(shownText()).toContain("aten::gelu, kind op, total 2.0 ms");
 });
 
 test("Enter zooms, the way there leads back, and Esc and Backspace go one frame out", async () => {
@@ -110,7 +110,7 @@ test("Enter zooms, the way there leads back, and Esc and Backspace go one frame 
   expect(screen.queryByRole("navigation")).toBeNull();
   keyed("Enter", "Backspace");
   expect(screen.queryByRole("navigation")).toBeNull();
-  expect(said()).toContain("all, total 10.0 ms");
+  expect(shownText()).toContain("all, total 10.0 ms");
   expect(changed.map(({ frame }) => typeof frame)).toEqual(["string", "string", "object", "string", "object"]);
 });
 
@@ -130,7 +130,7 @@ test("a kind that is hidden costs its callers what it cost, and the sums stay", 
   fireEvent.click(screen.getByRole("button", { name: "kernel" }));
   expect(changed).toEqual([{ kinds: new Set(["kernel"]) }]);
   keyed("ArrowDown", "ArrowDown", "ArrowDown", "ArrowDown");
-  expect(said()).toContain("aten::linear, kind op, total 7.0 ms, self 7.0 ms");
+  expect(shownText()).toContain("aten::linear, kind op, total 7.0 ms, self 7.0 ms");
   expect(screen.getByText("What hidden frames cost counts for their callers; the sums stay.")).toBeTruthy();
   fireEvent.click(screen.getByRole("button", { name: "kernel" }));
   expect(changed[1]).toEqual({ kinds: null });
@@ -138,12 +138,12 @@ test("a kind that is hidden costs its callers what it cost, and the sums stay", 
 
 test("what is looked for is summed, once where it is inside itself", async () => {
   await show({ seek: "linear" });
-  expect(said()).toBe("70 % of device time, 7.0 ms in 1 frame");
+  expect(shownText()).toBe("70 % of device time, 7.0 ms in 1 frame");
 });
 
 test("the address holds the measure, the grouping and the direction", async () => {
-  const { asked, changed } = await show({ paths: "op", cost: "host", turned: "up", work: "made" });
-  expect(asked).toEqual(["op made"]);
+  const { asked: requests, changed } = await show({ paths: "op", cost: "host", turned: "up", work: "made" });
+  expect(requests).toEqual(["op made"]);
   expect(screen.getByRole("heading").textContent).toBe("Which code takes the CPU's time?");
   for (const name of ["Device", "Line", "Top down"]) fireEvent.click(screen.getByRole("button", { name }));
   expect(changed).toEqual([{ cost: null }, { paths: null, frame: null }, { turned: null, frame: null }]);
@@ -187,7 +187,7 @@ test("a graph of many frames comes in parts, and what was chosen meanwhile is wh
   fireEvent.click(await screen.findByRole("button", { name: "Host" }));
   await shown;
   keyed("Home");
-  expect(said()).toContain("all, total 50 µs");
+  expect(shownText()).toContain("all, total 50 µs");
 });
 
 test("without the trace it says what is needed", async () => {

@@ -27,13 +27,13 @@ test("names what blocks, and for backward the forward line that made it", () => 
 });
 
 test("the line that blocks leads to its text, and its row to the Timeline", () => {
-  const asked: unknown[] = [];
-  const tab = { ...hostTab({}), update: (changes: unknown) => asked.push(changes) };
+  const requests: unknown[] = [];
+  const tab = { ...hostTab({}), update: (changes: unknown) => requests.push(changes) };
   render(<Host page={hostPage(BLOCKED, titles)} tab={tab} compared={null} />);
   fireEvent.click(screen.getByRole("button", { name: "train.py(41): forward" }));
-  expect(asked).toEqual([{ view: "operators", line: "train.py(41): forward", mark: null }]);
+  expect(requests).toEqual([{ view: "operators", line: "train.py(41): forward", mark: null }]);
   fireEvent.click(screen.getByText("aten::_local_scalar_dense"));
-  expect(asked[1]).toMatchObject({ view: "timeline" });
+  expect(requests[1]).toMatchObject({ view: "timeline" });
 });
 
 test("says which call waits for what ranks exchange", () => {
@@ -65,8 +65,8 @@ test.each([
 const folded = () => document.querySelector<HTMLDetailsElement>("details.fold")!;
 
 test("what answers no question at first sight is folded under a line that names it", () => {
-  const asked: unknown[] = [];
-  const tab = (state = {}) => ({ ...hostTab(state), update: (changes: unknown) => asked.push(changes) });
+  const requests: unknown[] = [];
+  const tab = (state = {}) => ({ ...hostTab(state), update: (changes: unknown) => requests.push(changes) });
   const view = (state = {}) => <Host page={hostPage(RESULT, TITLES)} tab={tab(state)} compared={null} />;
   const { rerender } = render(view());
   expect(folded().open).toBe(false);
@@ -81,7 +81,7 @@ test("what answers no question at first sight is folded under a line that names 
   rerender(view({ more: "open" }));
   expect(folded().open).toBe(true);
   fireEvent.click(folded().querySelector("summary")!);
-  expect(asked).toEqual([{ more: "open" }, { more: null, mark: null }]);
+  expect(requests).toEqual([{ more: "open" }, { more: null, mark: null }]);
 });
 
 test("a link to one of its rows opens it, and a link to another table's does not", () => {

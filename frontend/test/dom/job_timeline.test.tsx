@@ -41,20 +41,20 @@ test("a rank opens in the Timeline at the instant, on its own clock", async () =
 });
 
 test("another step is chosen by its name", async () => {
-  const asked = await openTab(OPEN, server());
+  const requests = await openTab(OPEN, server());
   await picture();
   fireEvent.change(screen.getByRole("combobox", { name: "Step of the job timeline" }), { target: { value: "11" } });
   expect(keys()).toMatchObject({ step: "11" });
   await picture();
-  expect(asked.log.filter((each) => each.startsWith("job_timeline"))).toEqual(["job_timeline", "job_timeline 11"]);
+  expect(requests.log.filter((each) => each.startsWith("job_timeline"))).toEqual(["job_timeline", "job_timeline 11"]);
 });
 
 test("a window is asked for anew, and all of the step is a press away", async () => {
-  const asked = await openTab(OPEN, server());
+  const requests = await openTab(OPEN, server());
   const lanes = await picture();
   fireEvent.keyDown(lanes, { key: "+" });
   fireEvent.click(await screen.findByRole("button", { name: "Show the whole step" }));
-  expect(asked.log.filter((each) => each.startsWith("job_timeline"))).toContain("job_timeline 25000000");
+  expect(requests.log.filter((each) => each.startsWith("job_timeline"))).toContain("job_timeline 25000000");
   expect(screen.queryByRole("button", { name: "Show the whole step" })).toBeNull();
 });
 

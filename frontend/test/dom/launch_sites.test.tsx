@@ -4,12 +4,12 @@ import { LaunchSites } from "../../src/views/gpu/detail";
 import { DETAIL, gpuTab } from "../fixtures/gpu";
 
 test("an opened kernel leads to the tables by the op, the module and the line that launch it", () => {
-  const asked: unknown[] = [];
-  const tab = { ...gpuTab({ opened: DETAIL.name }), update: (changes: unknown) => asked.push(changes) };
+  const requests: unknown[] = [];
+  const tab = { ...gpuTab({ opened: DETAIL.name }), update: (changes: unknown) => requests.push(changes) };
   render(<LaunchSites sites={DETAIL.sites} noLines={undefined} tab={tab} />);
   for (const name of ["aten::mm", "Linear_0", "net.py(7): forward"])
     fireEvent.click(screen.getByRole("button", { name }));
-  expect(asked).toEqual([
+  expect(requests).toEqual([
     { by: "name,op", kernel: '"aten::mm"', opened: null },
     { by: "module", kernel: '"Linear_0"', opened: null },
     { by: "line", kernel: '"net.py(7): forward"', opened: null },

@@ -14,7 +14,7 @@ import { index, run, span, TAB } from "../fixtures/pages";
 import { entry, snapshotPage } from "../fixtures/snapshot";
 import { rowsOf } from "./fake_server";
 
-interface Asked {
+interface MemoryQuery {
   device: number;
   from: number;
   to: number;
@@ -23,20 +23,20 @@ interface Asked {
 
 /** Draws the view. Returns the requests to the server, and the changes of the address. */
 function show(state: Address = {}, page: PageOf<"memory"> = memoryPage(), gone = false) {
-  const asked: Asked[] = [];
+  const requests: MemoryQuery[] = [];
   const changed: Changes[] = [];
-  const memory = async (_span: string, said: Asked): Promise<Answer<MemoryPage>> => {
-    asked.push({ device: said.device, from: said.from, to: said.to, at: said.at });
+  const memory = async (_span: string, query: MemoryQuery): Promise<Answer<MemoryPage>> => {
+    requests.push({ device: query.device, from: query.from, to: query.to, at: query.at });
     const problem = { problem: "Only the summary of this trace is here", file: "", hint: "Put the trace back." };
-    return gone ? { kind: "problem", value: problem } : { kind: "ready", value: answered(said.at) };
+    return gone ? { kind: "problem", value: problem } : { kind: "ready", value: answered(query.at) };
   };
   const tab = { ...TAB, state, source: { ...TAB.source, memory }, update: (keys: Changes) => changed.push(keys) };
   render(<Memory page={page} tab={tab} compared={null} />);
-  return { asked, changed };
+  return { asked: requests, changed };
 }
 
 test("the peak is shown from the summary, without a question to the server", () => {
-  const { asked } = show();
+  const { asked: requests } = show();
   const parts = within(screen.getByRole("list", { name: "Kinds of memory" })).getAllByRole("listitem");
   expect(parts.map((part) => part.textContent?.replaceAll("\u00a0", " "))).toEqual([
     "Activations7.0 MB 70.0 %",
@@ -47,7 +47,7 @@ test("the peak is shown from the summary, without a question to the server", () 
     "aten::addmm in aten::linear|Linear_3, net.py(7): forward|unknown|5, model|to the end|2.0 MB",
   ]);
   expect(rowsOf("What every step leaves allocated")[0]).toContain("|5|2.0 MB");
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 });
 
 test("the peak at other batches stands in a table, or why it is not known", () => {
@@ -93,20 +93,20 @@ test("calls of the driver stand on the same axis, and are told where the pointer
 });
 
 test("what is alive at an instant comes from the server", async () => {
-  const { asked, changed } = show({ instant: 3_000 });
+  const { asked: requests, changed } = show({ instant: 3_000 });
   expect(await screen.findByRole("heading", { name: /^What is alive at 3.µs\?$/ })).toBeTruthy();
   await screen.findByText("7 smaller ones are not listed.");
-  expect(asked).toEqual([{ device: 0, from: 0, to: 20_000, at: 3_000 }]);
+  expect(requests).toEqual([{ device: 0, from: 0, to: 20_000, at: 3_000 }]);
   expect(rowsOf("Largest allocations")).toEqual(["outside of ops|Gradients|6, model|its step|6.0 MB"]);
   fireEvent.click(screen.getByRole("button", { name: "Show the peak" }));
   expect(changed).toEqual([{ instant: null }]);
 });
 
 test("zoomed in, the curve is exact", async () => {
-  const { asked } = show({ zoom: { from: 2_000, to: 4_000 } });
+  const { asked: requests } = show({ zoom: { from: 2_000, to: 4_000 } });
   expect(screen.getByText(/reading the trace/)).toBeTruthy();
   await expect.poll(() => screen.queryByText(/reading the trace/)).toBeNull();
-  expect(asked).toEqual([{ device: 0, from: 2_000, to: 4_000, at: null }]);
+  expect(requests).toEqual([{ device: 0, from: 2_000, to: 4_000, at: null }]);
 });
 
 test("without the trace it says that the curve is coarse, and why nothing is known of an instant", async () => {

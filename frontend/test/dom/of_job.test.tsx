@@ -67,8 +67,8 @@ test("the headline of the Overview repeats no link of the first card", async () 
 });
 
 test("a run of one worker is no job", async () => {
-  const asked = await openTab("view=overview&run=a&worker=rank0", server(WORKERS.slice(0, 1)));
+  const requests = await openTab("view=overview&run=a&worker=rank0", server(WORKERS.slice(0, 1)));
   await screen.findByRole("main");
   expect(screen.queryByRole("region", { name: "The job" })).toBeNull();
-  expect(asked.log.filter((each) => each.startsWith("ranks"))).toEqual([]);
+  expect(requests.log.filter((each) => each.startsWith("ranks"))).toEqual([]);
 });

@@ -42,18 +42,18 @@ const RESULT = {
 } as unknown as OperatorsResult;
 
 const show = (op = "aten::addmm") => {
-  const asked: unknown[] = [];
-  const tab = { ...TAB, update: (changes: unknown) => asked.push(changes) };
-  const close = () => asked.push("closed");
+  const requests: unknown[] = [];
+  const tab = { ...TAB, update: (changes: unknown) => requests.push(changes) };
+  const close = () => requests.push("closed");
   render(<OpDetails op={op} close={close} result={RESULT} titles={{}} tab={tab} name="a" compared={null} />);
-  return asked;
+  return requests;
 };
 
 test("an op leads to its longest call in the Timeline and to its kernels", () => {
-  const asked = show();
+  const requests = show();
   for (const name of ["Longest call in the Timeline", "Its kernels in the GPU view", "Close"])
     fireEvent.click(screen.getByRole("button", { name }));
-  expect(asked).toEqual([
+  expect(requests).toEqual([
     rangeInTimeline(LONGEST),
     { view: "gpu", by: "name,op", kernel: '"aten::addmm"', opened: null },
     "closed",
@@ -73,7 +73,7 @@ test("an op shows its calls over the span, its kernels, and its shapes and stack
   ]);
   expect(rowsOf("Shapes of the chosen op")).toEqual(["[8] [4, 2]|4|75.0 %", "[1] [4, 2]|2|25.0 %"]);
   expect(rowsOf("Call stack of the chosen op")).toEqual(["net.py(4): f < train.py(9): step|4|75.0 %"]);
-  expect(screen.getAllByText(/in rows that are not listed$/).map((said) => said.textContent)).toEqual([
+  expect(screen.getAllByText(/in rows that are not listed$/).map((element) => element.textContent)).toEqual([
     expect.stringMatching(/^25.0.% in/),
   ]);
 });

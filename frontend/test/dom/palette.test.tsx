@@ -48,7 +48,7 @@ const key = (name: string, more = {}) =>
   fireEvent.keyDown(document.activeElement ?? document.body, { key: name, ...more });
 
 async function openPalette(address = "run=a&span=1") {
-  const asked = await openTab(address, server());
+  const requests = await openTab(address, server());
   await screen.findByRole("button", { name: /Go to anything/ });
   key("k", { ctrlKey: true });
   await waitFor(() => expect(dialog()).not.toBeNull());
@@ -56,7 +56,7 @@ async function openPalette(address = "run=a&span=1") {
     type("aten");
     expect(rows()).toHaveLength(2);
   });
-  return asked;
+  return requests;
 }
 
 test("words find ops, lines, runs and commands, each with its figure; Enter goes there", async () => {

@@ -103,10 +103,10 @@ const SOURCE = { label: "Source line", value: { value: "train.py(48): step", uni
 
 function show(head: Partial<SpanHead> = {}, more: Partial<ViewSource> = {}) {
   const url = openUrlStore(window);
-  const asked: string[] = [];
+  const requests: string[] = [];
   const events = timelineEvents({
     timeline: async (span) => {
-      asked.push(span);
+      requests.push(span);
       return ready(DRAWN);
     },
     event: async () => ready({ ...DETAIL, facts: [{ ...SOURCE, copied: "/job/src/train.py(48): step" }] }),
@@ -115,15 +115,15 @@ function show(head: Partial<SpanHead> = {}, more: Partial<ViewSource> = {}) {
   const insights = [{ ...INSIGHT, evidence: [{ step: "5", start_ns: 100, end_ns: 200 }] }];
   const of = { ...PAGE, insights, head: { ...HEAD, ...head } };
   render(<ToDo page={of} here="overview" tab={{ ...TAB, source: events, update: url.update }} />);
-  return asked;
+  return requests;
 }
 
 const picture = () => screen.findByRole("button", { name: /in step 5: open it in the Timeline$/ });
 
 test("the events are asked for when the card is in sight; a press opens the Timeline there", async () => {
-  const asked = show();
+  const requests = show();
   expect(document.querySelector(".evidence-place")!.childElementCount).toBe(0);
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
   appear();
   const opens = await picture();
   await waitFor(() => expect(opens.querySelectorAll("canvas")).toHaveLength(2));
@@ -132,7 +132,7 @@ test("the events are asked for when the card is in sight; a press opens the Time
     "Launches",
     "GPU 0",
   ]);
-  expect(asked).toEqual([HEAD.id]);
+  expect(requests).toEqual([HEAD.id]);
   fireEvent.click(opens);
   expect(openUrlStore(window).read()).toMatchObject({ view: "timeline", step: "5", range: { from: 100, to: 200 } });
 });
@@ -161,11 +161,11 @@ test("the source line stands under it with its whole path, and leads to what run
 });
 
 test("of a large recording they are asked for on a press", async () => {
-  const asked = show({ file_bytes: 400e6 });
-  expect(asked).toEqual([]);
+  const requests = show({ file_bytes: 400e6 });
+  expect(requests).toEqual([]);
   fireEvent.click(screen.getByRole("button", { name: /^Show where it happens/ }));
   await picture();
-  await waitFor(() => expect(asked).toEqual([HEAD.id]));
+  await waitFor(() => expect(requests).toEqual([HEAD.id]));
 });
 
 test("a report without the events keeps no place for them", () => {

@@ -30,10 +30,10 @@ const server = (page = ranksPage(), rankMapOf = mapOf) => ({
 const picture = () => screen.findByRole("slider");
 
 test("it opens with who makes the others wait, and says it of each cell", async () => {
-  const asked = await openTab(OPEN, server());
+  const requests = await openTab(OPEN, server());
   await screen.findByRole("heading", { level: 1, name: "Rank 1 makes the others wait." });
   const map = await picture();
-  expect(asked.log).toContain("rank_map rank_caused_ns");
+  expect(requests.log).toContain("rank_map rank_caused_ns");
   expect(screen.getByRole("heading", { name: "Which rank makes the others wait?" })).toBeTruthy();
   fireEvent.keyDown(map, { key: "ArrowRight" });
   expect(valueText(map)).toBe("rank 0, step 9, Makes others wait not recorded");
@@ -49,8 +49,8 @@ test("it opens with who makes the others wait, and says it of each cell", async 
 test("why the tokens of experts are not known stands below the table of ranks", async () => {
   await openTab(OPEN, server(ranksPage({ experts: [plain("The tokens are not known."), plain("Record shapes.")] })));
   const table = await screen.findByRole("grid", { name: "Waits by rank" });
-  for (const said of ["The tokens are not known.", "Record shapes."]) {
-    expect(table.closest("section")!.contains(screen.getByText(said))).toBe(true);
+  for (const sentence of ["The tokens are not known.", "Record shapes."]) {
+    expect(table.closest("section")!.contains(screen.getByText(sentence))).toBe(true);
   }
 });
 
@@ -75,17 +75,17 @@ test("Space chooses the rank and the step for all views, Enter opens the step of
   const map = await picture();
   for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", " "]) fireEvent.keyDown(map, { key });
   expect(keys()).toMatchObject({ view: "ranks", worker: "rank1", step: "10" });
-  const asked = await picture();
-  fireEvent.keyDown(asked, { key: "Enter" });
+  const requests = await picture();
+  fireEvent.keyDown(requests, { key: "Enter" });
   expect(keys()).toMatchObject({ view: "timeline", worker: "rank1", step: "10" });
 });
 
 test("another rank of the job needs no other answer", async () => {
-  const asked = await openTab(OPEN, server());
+  const requests = await openTab(OPEN, server());
   const map = await picture();
   for (const key of ["ArrowDown", "ArrowDown", " "]) fireEvent.keyDown(map, { key });
   await waitFor(() => expect(keys().worker).toBe("rank1"));
-  expect(asked.log.filter((route) => route.startsWith("ranks"))).toEqual(["ranks id-1"]);
+  expect(requests.log.filter((route) => route.startsWith("ranks"))).toEqual(["ranks id-1"]);
 });
 
 test("rows are sorted by what they are worst in: of a figure of which more is better, the least first", async () => {
@@ -234,12 +234,12 @@ test("where nothing is matched, step times stand alone", async () => {
     [200e6, 200e6, 200e6],
     [198e6, 198e6, 198e6],
   ]);
-  const asked = await openTab(
+  const requests = await openTab(
     OPEN,
     server(ranksPage({ job, caused_ns: [], causes: [] }), () => ready(times)),
   );
   await picture();
-  expect(asked.log).toContain("rank_map step_time");
+  expect(requests.log).toContain("rank_map step_time");
   expect(rowsOf("Waits by rank")).toEqual(["rank 0|200.0 ms", "rank 1|200.0 ms", "rank 2|198.0 ms"]);
   expect(screen.queryByRole("grid", { name: "Collectives of the job" })).toBeNull();
 });

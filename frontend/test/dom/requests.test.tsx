@@ -16,10 +16,10 @@ afterEach(() => {
 
 /** Lets a minute pass. Returns how much the number of requests differs from one every five seconds. On a slow machine
  * the minute is longer by the time that the machine itself needs. */
-async function minuteOf(asked: { log: string[] }): Promise<number> {
-  const [began, before] = [Date.now(), asked.log.length];
+async function minuteOf(requests: { log: string[] }): Promise<number> {
+  const [began, before] = [Date.now(), requests.log.length];
   await seconds(60);
-  return Math.abs(asked.log.length - before - (Date.now() - began) / 5000);
+  return Math.abs(requests.log.length - before - (Date.now() - began) / 5000);
 }
 
 const READING = { state: "reading" as const, file: "w", file_number: 1, file_count: 2, progress: null };
@@ -63,15 +63,15 @@ describe.each(HIDINGS)("%s", (_, hide) => {
     const server = says();
     server.index = { kind: "ready", value: index([run("a", [span(1, "reading")])]) };
     server.views.overview = { kind: "waiting", value: READING };
-    const asked = await openTab("", server);
+    const requests = await openTab("", server);
     await seconds(2);
     await act(async () => hide(true));
-    const before = asked.log.length;
+    const before = requests.log.length;
     await seconds(60);
-    expect(asked.log.length).toBe(before);
+    expect(requests.log.length).toBe(before);
     await act(async () => hide(false));
     await seconds(0.01);
-    expect(asked.log.slice(before).sort()).toEqual(["index", "view overview id-1"]);
+    expect(requests.log.slice(before).sort()).toEqual(["index", "view overview id-1"]);
   });
 });
 
@@ -79,22 +79,22 @@ describe("polls that changed nothing", () => {
   test("draw nothing", async () => {
     const drawn = draws();
     const server = says();
-    const asked = await openTab("view=overview", server);
+    const requests = await openTab("view=overview", server);
     await screen.findByText("A step takes long.");
     await seconds(1);
     const before = drawn();
-    expect(await minuteOf(asked)).toBeLessThan(1);
+    expect(await minuteOf(requests)).toBeLessThan(1);
     expect(drawn()).toBe(before);
   });
 
   test.each(["overview", "trends", "gpu", "host"])("change nothing in the document: %s", async (view) => {
-    const asked = await openTab(`view=${view}`, says());
+    const requests = await openTab(`view=${view}`, says());
     await seconds(2);
     expect(main().dataset.state).toBe("ready");
     const changes: MutationRecord[] = [];
     const seen = new MutationObserver((records) => changes.push(...records));
     seen.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    expect(await minuteOf(asked)).toBeLessThan(1);
+    expect(await minuteOf(requests)).toBeLessThan(1);
     expect(changes).toEqual([]);
     await act(async () => press(/^Data loading/, "link"));
     await seconds(1);
@@ -109,14 +109,14 @@ describe("polls that changed nothing", () => {
       return null;
     });
     const server = says();
-    const asked = await openTab("run=a&span=1", server);
+    const requests = await openTab("run=a&span=1", server);
     await seconds(1);
     server.views.overview = { kind: "ready", value: structuredClone(PAGE) };
     const more = [run("a", [span(1), span(2), span(3)]), run("b", [span(4)])];
     server.index = { kind: "ready", value: index(more, { version: "2" }) };
     await seconds(6);
     await seconds(1);
-    expect(asked.log.filter((route) => route === "view overview id-1").length).toBe(2);
+    expect(requests.log.filter((route) => route === "view overview id-1").length).toBe(2);
     expect(pages.size).toBe(1);
   });
 
@@ -135,13 +135,13 @@ describe("polls that changed nothing", () => {
 describe("a request that is not wanted any more", () => {
   test("is aborted when the view changes, and its answer is not shown", async () => {
     const server = says();
-    const asked = await openTab("view=overview&run=a&span=1", server);
+    const requests = await openTab("view=overview&run=a&span=1", server);
     await screen.findByText("A step takes long.");
     server.slow_ms = 2_000;
     await act(async () => press(/^Data loading/, "link"));
     await seconds(0.5);
     await act(async () => press(/^GPU/, "link"));
-    expect(asked.aborted).toEqual(["view data_loading id-1"]);
+    expect(requests.aborted).toEqual(["view data_loading id-1"]);
     await seconds(1.8);
     expect(main().dataset.state).toBe("reading");
     await seconds(1);
@@ -151,7 +151,7 @@ describe("a request that is not wanted any more", () => {
   test("is not aborted by a newer version of itself, which is asked for after it", async () => {
     const server = { ...says(), slow_ms: 9_000 };
     let version = 1;
-    const asked = await openTab("run=a&span=1", server);
+    const requests = await openTab("run=a&span=1", server);
     const timer = setInterval(() => {
       version += 1;
       const spans = Array.from({ length: 1 + version }, (_, at) => span(at + 1));
@@ -159,11 +159,11 @@ describe("a request that is not wanted any more", () => {
     }, 3_000);
     await seconds(9.5);
     await seconds(9.5);
-    expect(asked.aborted).toEqual([]);
+    expect(requests.aborted).toEqual([]);
     expect(main().dataset.state).toBe("ready");
     await seconds(9.5);
     clearInterval(timer);
-    expect(asked.log.filter((route) => route === "view overview id-1").length).toBe(2);
+    expect(requests.log.filter((route) => route === "view overview id-1").length).toBe(2);
   });
 });
 
@@ -172,8 +172,8 @@ test("missing figures are a problem, asked for after 1, 2, 4 ... seconds, and at
   const page = server.views.overview!;
   const broken = { problem: "The answer breaks off", file: "", hint: "Was the connection cut?" };
   server.views.overview = { kind: "gone", value: broken };
-  const asked = await openTab("run=a&span=1", server);
-  const count = () => asked.log.filter((route) => route.startsWith("view")).length;
+  const requests = await openTab("run=a&span=1", server);
+  const count = () => requests.log.filter((route) => route.startsWith("view")).length;
   await seconds(0.1);
   expect(main().dataset.state).toBe("failed");
   expect(main().textContent).toContain("The answer breaks off.");
@@ -191,7 +191,7 @@ test("missing figures are a problem, asked for after 1, 2, 4 ... seconds, and at
   server.views.overview = page;
   await act(async () => press("Try again"));
   expect(await screen.findByText("A step takes long.")).toBeTruthy();
-  expect(asked.log).not.toContain("retry id-1");
+  expect(requests.log).not.toContain("retry id-1");
 });
 
 test("a catalogue that does not come is a problem too, and the tab opens once it does", async () => {
@@ -211,13 +211,13 @@ test("once the index comes again, figures are asked for without the rest of thei
   const server = says();
   const { index: there, views } = server;
   server.views = {};
-  const asked = await openTab("run=a&span=1", server);
+  const requests = await openTab("run=a&span=1", server);
   server.index = GONE;
   await seconds(32);
   expect(main().dataset.state).toBe("failed");
   server.views = views;
   server.index = there;
-  const indices = () => asked.log.filter((route) => route === "index").length;
+  const indices = () => requests.log.filter((route) => route === "index").length;
   const before = indices();
   while (indices() === before) await seconds(0.1);
   await seconds(0.1);

@@ -57,9 +57,9 @@ test.each([
   ["amp", "graphed", "last run before it"],
   ["eager", "graphed", "first run after it"],
 ])("Compare of %s opens on %s and says why: it is the %s of the same work", async (name, base, why) => {
-  const asked = await openTab(`view=compare&run=${name}`, server(), client());
+  const requests = await openTab(`view=compare&run=${name}`, server(), client());
   expect(await bar()).toContain(`Changes: ${name} less ${base}, the ${why} that does the same work.`);
-  expect(asked.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
+  expect(requests.log.filter((route) => route.startsWith("compare "))).toHaveLength(1);
   expect(keys().with).toBeUndefined();
 });
 

@@ -8,29 +8,29 @@ letTimePass();
 describe("a server that does not answer", () => {
   test("keeps the figures, says when it asks again, and asks at once on a press", async () => {
     const server = says();
-    const asked = await openTab("view=overview", server);
+    const requests = await openTab("view=overview", server);
     await screen.findByText("A step takes long.");
     server.index = GONE;
     await seconds(6);
     expect(main().textContent).toContain("TensorBoard does not answer.");
     expect(main().textContent).toContain("A step takes long.");
-    const before = asked.log.filter((route) => route === "index").length;
+    const before = requests.log.filter((route) => route === "index").length;
     server.index = says().index;
     await act(async () => press("Now"));
     await seconds(0.1);
-    expect(asked.log.filter((route) => route === "index").length).toBe(before + 1);
+    expect(requests.log.filter((route) => route === "index").length).toBe(before + 1);
     expect(main().textContent).not.toContain("TensorBoard does not answer.");
   });
 
   test("from the start says so and goes on asking", async () => {
     const server = { ...says(), index: GONE };
-    const asked = await openTab("", server);
+    const requests = await openTab("", server);
     await seconds(0.1);
     expect(main().dataset.state).toBe("failed");
     expect(main().textContent).toContain("TensorBoard does not answer");
-    const before = asked.log.length;
+    const before = requests.log.length;
     await seconds(31);
-    expect(asked.log.length).toBeGreaterThan(before);
+    expect(requests.log.length).toBeGreaterThan(before);
   });
 });
 
@@ -40,13 +40,13 @@ describe("a span that cannot be analysed", () => {
   test("says why, and a retry reaches the server and brings the figures", async () => {
     const server = says();
     server.views.overview = { kind: "problem", value: problem };
-    const asked = await openTab("run=a&span=2", server);
+    const requests = await openTab("run=a&span=2", server);
     expect(await screen.findByText("This trace could not be analysed.")).toBeTruthy();
     expect(main().textContent).toContain("Record it again.");
     server.views.overview = { kind: "ready", value: PAGE };
     press("Try again");
     expect(await screen.findByText("A step takes long.")).toBeTruthy();
-    expect(asked.log).toContain("retry id-2");
+    expect(requests.log).toContain("retry id-2");
   });
 
   test("leaves the other spans usable", async () => {

@@ -13,8 +13,8 @@ test("the key opens the sheet, which names every shortcut, those of the timeline
   fireEvent.keyDown(document.body, { key: "?" });
   const titles = [...sheet()!.querySelectorAll("h3")].map((title) => title.textContent);
   expect(titles).toEqual(["Everywhere", "Menus and lists", "Tables", "Pictures", "Source text", "Timeline"]);
-  const said = [...sheet()!.querySelectorAll("dd")].map((each) => each.textContent);
-  expect(said).toEqual(expect.arrayContaining(TIMELINE_SHORTCUTS.map(({ what }) => what)));
+  const texts = [...sheet()!.querySelectorAll("dd")].map((each) => each.textContent);
+  expect(texts).toEqual(expect.arrayContaining(TIMELINE_SHORTCUTS.map(({ what }) => what)));
 });
 
 test("every key that the timeline knows is on its sheet", () => {

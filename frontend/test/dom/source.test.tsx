@@ -50,7 +50,7 @@ const NET: SourceText = {
 const NOTHING: SourceText = { file: "train.py", origin: null, path: null, lines: [], marks: [] };
 
 function show(state: Tab["state"] = {}, more: { other?: CodeLine[]; report?: boolean } = {}) {
-  const asked: Changes[] = [];
+  const requests: Changes[] = [];
   const source = async (_: string, file: string): Promise<Answer<SourceText>> => ({
     kind: "ready",
     value: file === "net.py" ? NET : NOTHING,
@@ -60,12 +60,12 @@ function show(state: Tab["state"] = {}, more: { other?: CodeLine[]; report?: boo
     state,
     steps: 2,
     source: more.report ? TAB.source : { ...TAB.source, source },
-    update: (changes) => asked.push(changes),
+    update: (changes) => requests.push(changes),
   };
   const compared = more.other ? { name: "base", own: "mine", page: { result: resultOf(more.other) } } : null;
   const part = { result: resultOf(ROWS), titles: {}, tab, name: "a", compared } as unknown as OperatorPart;
   render(<Lines part={part} span="id-1" />);
-  return asked;
+  return requests;
 }
 
 const textOf = (element: Element): string => element.textContent!.replaceAll(/[\u00a0\u202f]/g, " ");
@@ -105,7 +105,7 @@ test("the hottest line's text has its figures; a line that is not there any more
 });
 
 test("files, lines, arrow keys, the Timeline and the editor lead on", async () => {
-  const asked = show({ line: "net.py(9): gone", editor: "vscode" });
+  const requests = show({ line: "net.py(9): gone", editor: "vscode" });
   const box = await screen.findByRole("application");
   fireEvent.keyDown(box, { key: "ArrowDown" });
   fireEvent.keyDown(box, { key: "ArrowUp" });
@@ -114,7 +114,7 @@ test("files, lines, arrow keys, the Timeline and the editor lead on", async () =
   fireEvent.click(screen.getByRole("button", { name: "Find in the Timeline" }));
   expect(screen.getByRole("link", { name: "Open in VS Code" }).getAttribute("href")).toBe("vscode://file/job/net.py:9");
   fireEvent.click(screen.getByRole("checkbox"));
-  expect(asked).toEqual([
+  expect(requests).toEqual([
     { line: "net.py(3): forward" },
     { line: "net.py(3): forward" },
     { line: "train.py(1): step" },
@@ -132,7 +132,7 @@ const source = () => {
 
 test("V opens the line in the editor and D hides its change, wherever the focus is", async () => {
   const followed: string[] = [];
-  const asked = show({ editor: "vscode" }, { other: ROWS });
+  const requests = show({ editor: "vscode" }, { other: ROWS });
   const follow = (event: Event) => {
     event.preventDefault();
     followed.push((event.target as HTMLElement).getAttribute("href")!);
@@ -147,7 +147,7 @@ test("V opens the line in the editor and D hides its change, wherever the focus 
   for (const key of ["d", "x"]) fireEvent.keyDown(source(), { key });
   fireEvent.keyDown(screen.getByRole("application"), { key: "d", ctrlKey: true });
   expect(followed).toHaveLength(1);
-  expect(asked).toEqual([{ line_change: "off" }]);
+  expect(requests).toEqual([{ line_change: "off" }]);
 });
 
 test("without links to the editor and without another run neither key does anything; D shows what it hid", async () => {
@@ -156,16 +156,18 @@ test("without links to the editor and without another run neither key does anyth
   // The keys are left to other handlers.
   expect(["v", "d"].map((key) => fireEvent.keyDown(source(), { key }))).toEqual([true, true]);
   cleanup();
-  const asked = show({ line_change: "off" }, { other: ROWS });
+  const requests = show({ line_change: "off" }, { other: ROWS });
   expect(table()[0]).toHaveLength(6);
   fireEvent.keyDown(source(), { key: "d" });
-  expect(asked).toEqual([{ line_change: null }]);
+  expect(requests).toEqual([{ line_change: null }]);
 });
 
 test("without text it says how to get one; a report has none", async () => {
   show({ line: "train.py(1): step" });
-  const said = await screen.findByText("This file is not here.");
-  expect(within(said).getByRole("note", { name: "Details" }).dataset.hint).toContain("profile_steps(…, sources=True)");
+  const message = await screen.findByText("This file is not here.");
+  expect(within(message).getByRole("note", { name: "Details" }).dataset.hint).toContain(
+    "profile_steps(…, sources=True)",
+  );
   show({}, { report: true });
   expect(screen.getByText("A report holds no source text.")).toBeTruthy();
 });

@@ -17,12 +17,12 @@ const WAITING: Waiting = {
 };
 
 let saved: string[];
-let asked: string[];
+let requests: string[];
 let answers: Answer<SavedFile>[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  [saved, asked, answers] = [[], [], []];
+  [saved, requests, answers] = [[], [], []];
   vi.stubGlobal("URL", Object.assign(URL, { createObjectURL: () => "blob:x", revokeObjectURL: () => {} }));
   vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(function (this: HTMLAnchorElement) {
     saved.push(this.download);
@@ -36,7 +36,7 @@ afterEach(() => {
 async function shown(...told: Answer<SavedFile>[]) {
   answers = told;
   const stepFile = async (_: string, step: string) => {
-    asked.push(step);
+    requests.push(step);
     return answers.length > 1 ? answers.shift()! : answers[0]!;
   };
   await show(timelineEvents({ stepFile }), "p.tb_steptime.step=6");
@@ -48,7 +48,7 @@ async function choose(entry: RegExp) {
   await rest();
 }
 
-const said = () => document.querySelector(".event [role=status]")!.textContent!.replaceAll("\u00a0", " ");
+const status = () => document.querySelector(".event [role=status]")!.textContent!.replaceAll("\u00a0", " ");
 const press = async (name: string) => {
   fireEvent.click(screen.getByRole("button", { name }));
   await rest();
@@ -57,10 +57,10 @@ const press = async (name: string) => {
 test("a step is cut out, which takes a while, and is saved by the name that the server gives it", async () => {
   await shown({ kind: "waiting", value: WAITING }, ready(FILE));
   await choose(/Download step 6/);
-  expect([said(), saved]).toEqual(["Cutting step 6 out of the trace: 3 of 12 MB", []]);
+  expect([status(), saved]).toEqual(["Cutting step 6 out of the trace: 3 of 12 MB", []]);
   await rest();
-  expect([asked, saved]).toEqual([["6", "6"], [FILE.name]]);
-  expect(said()).toContain(`Saved as ${FILE.name}, 5 B.`);
+  expect([requests, saved]).toEqual([["6", "6"], [FILE.name]]);
+  expect(status()).toContain(`Saved as ${FILE.name}, 5 B.`);
   await choose(/Download step 6/);
   expect(saved).toEqual([FILE.name, FILE.name]);
   await press("Close");
@@ -74,14 +74,16 @@ test("Perfetto is opened by a press, after it is said where the events go", asyn
   await shown(ready(FILE));
   await choose(/Open step 6 in Perfetto/);
   expect([sent, saved]).toEqual([[], []]);
-  expect(said()).toMatch(/^Step 6 is ready, 5 B. Perfetto gets it in a window of this browser.* Nothing is uploaded.$/);
+  expect(status()).toMatch(
+    /^Step 6 is ready, 5 B. Perfetto gets it in a window of this browser.* Nothing is uploaded.$/,
+  );
   await press("Open in Perfetto");
-  expect([said(), sent[0]]).toEqual(["Waiting for Perfetto in the new window.", "PING"]);
+  expect([status(), sent[0]]).toEqual(["Waiting for Perfetto in the new window.", "PING"]);
   const event = new MessageEvent("message", { data: "PONG", origin: PERFETTO });
   Object.defineProperty(event, "source", { value: opened });
   window.dispatchEvent(event);
   await rest();
-  expect(said()).toBe("Perfetto has it, in the new window. Nothing was uploaded.");
+  expect(status()).toBe("Perfetto has it, in the new window. Nothing was uploaded.");
   expect((sent.at(-1) as { perfetto: { fileName: string } }).perfetto.fileName).toBe(FILE.name);
 });
 
@@ -90,7 +92,7 @@ test("where no window opens, the file can be saved instead", async () => {
   await shown(ready(FILE));
   await choose(/Open step 6 in Perfetto/);
   await press("Open in Perfetto");
-  expect(said()).toMatch(/^The browser blocked the new window/);
+  expect(status()).toMatch(/^The browser blocked the new window/);
   await press("Download");
   expect(saved).toEqual([FILE.name]);
 });
@@ -98,7 +100,7 @@ test("where no window opens, the file can be saved instead", async () => {
 test("why there is no file is said", async () => {
   await shown({ kind: "problem", value: { problem: "The trace is gone", file: "", hint: "Put it back." } });
   await choose(/Download step 6/);
-  expect([said(), saved]).toEqual(["The trace is gone. Put it back.", []]);
+  expect([status(), saved]).toEqual(["The trace is gone. Put it back.", []]);
 });
 
 test("a recording that is one step has none to cut out", async () => {

@@ -137,13 +137,13 @@ test("Escape closes the menu and gives the focus back", () => {
 
 test("a change of the order is said, with column and direction", () => {
   render(<Chosen />);
-  const said = () => screen.getByRole("status").textContent;
-  expect(said()).toBe("");
+  const status = () => screen.getByRole("status").textContent;
+  expect(status()).toBe("");
   fireEvent.click(screen.getByRole("button", { name: "Total" }));
-  expect(said()).toBe("Sorted by Total, descending.");
+  expect(status()).toBe("Sorted by Total, descending.");
   expect(screen.getByRole("columnheader", { name: "Total" }).getAttribute("aria-sort")).toBe("descending");
   fireEvent.click(screen.getByRole("button", { name: "Total" }));
-  expect(said()).toBe("Sorted by Total, ascending.");
+  expect(status()).toBe("Sorted by Total, ascending.");
 });
 
 test("of 100 000 rows cells are written for those in sight alone, wherever the box is scrolled to", () => {
@@ -173,10 +173,10 @@ test.each([
   ["", 340, 0, ""],
   ["gemm", 12, 0, "12 of 340"],
   ["gemm", 12, 60, "12 of the 340 largest"],
-])("a filter by %j says of how many rows it leaves %d (%d folded): %j", (typed, shown, folded, said) => {
+])("a filter by %j says of how many rows it leaves %d (%d folded): %j", (typed, shown, folded, status) => {
   const about = { label: "Filter names", placeholder: "Filter", typed, shown, all: 340, folded };
   render(<Filter {...about} change={() => {}} />);
-  expect(screen.getByRole("status").textContent).toBe(said);
+  expect(screen.getByRole("status").textContent).toBe(status);
 });
 
 test("only a table of more rows than it shows at once has a height of its own, so that no last row is cut", () => {

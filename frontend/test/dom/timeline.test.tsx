@@ -22,7 +22,7 @@ let events: ViewSource;
 const held = () => render(<Shown events={events} />);
 
 const type = (key: string) => fireEvent.keyDown(stage(), { key });
-const said = () => screen.getAllByRole("status").map((each) => each.textContent);
+const statuses = () => screen.getAllByRole("status").map((each) => each.textContent);
 const zoom = () => keys().zoom ?? null;
 
 beforeEach(async () => {
@@ -59,10 +59,10 @@ test("brackets go to the next step and back", async () => {
 test("arrow keys go from event to event, Enter opens one, Escape closes it", async () => {
   type("ArrowRight");
   await rest();
-  expect(said()).toContain("The thread, a, 300\u00a0ns, step 5");
+  expect(statuses()).toContain("The thread, a, 300\u00a0ns, step 5");
   type("ArrowDown");
   await rest();
-  expect(said()).toContain("The stream, c, 100\u00a0ns, step 5");
+  expect(statuses()).toContain("The stream, c, 100\u00a0ns, step 5");
   type("Enter");
   await rest();
   expect(keys().event).toBe(2);
@@ -105,13 +105,13 @@ test("a failure is said in the place of the picture, and a retry brings the even
 describe("events that do not come", () => {
   const silent: Answer<TimelinePage> = { kind: "gone", value: SILENT };
   const wait = (ms: number) => act(async () => void (await vi.advanceTimersByTimeAsync(ms)));
-  let asked = 0;
+  let count = 0;
 
   async function opened(answer: () => Promise<Answer<TimelinePage>>) {
     cleanup();
-    asked = 0;
+    count = 0;
     events.timeline = () => {
-      asked += 1;
+      count += 1;
       return answer();
     };
     held();
@@ -125,10 +125,10 @@ describe("events that do not come", () => {
     expect(screen.getByRole("alert").textContent).toMatch(/Trying again in 1\s+s\./);
     const counts = [];
     for (const pause of [1_000, 2_000, 4_000]) {
-      counts.push(asked);
+      counts.push(count);
       await wait(pause);
     }
-    expect([...counts, asked]).toEqual([1, 2, 3, 4]);
+    expect([...counts, count]).toEqual([1, 2, 3, 4]);
     events.timeline = async () => ready(EVENTS);
     fireEvent.click(screen.getByRole("button", { name: "Try again" }));
     await rest();
@@ -141,10 +141,10 @@ describe("events that do not come", () => {
     window.innerHeight = 0;
     window.dispatchEvent(new Event("resize"));
     await wait(60_000);
-    expect(asked).toBe(1);
+    expect(count).toBe(1);
     window.innerHeight = height;
     window.dispatchEvent(new Event("resize"));
-    expect(asked).toBe(2);
+    expect(count).toBe(2);
   });
 
   test("are said to be opened after 300 ms, not before", async () => {
@@ -163,7 +163,7 @@ test("M measures the selected event, Z zooms to the range, Escape clears it", as
   type("m");
   await rest();
   expect(keys().range).toEqual({ from: 0, to: 300 });
-  expect(said()).toContainEqual(
+  expect(statuses()).toContainEqual(
     expect.stringMatching(/^Measured 300\sns, steps 5 to 6.*GPU busy 150\sns, 50.0\s% of it/),
   );
   type("z");
@@ -191,21 +191,21 @@ test("H goes to the track's name, P pins it, T filters", async () => {
   type("ArrowRight");
   type("h");
   await rest();
-  expect(said()).toContain("Track The thread, Process 1");
+  expect(statuses()).toContain("Track The thread, Process 1");
   type("p");
   await rest();
   expect(keys().pins).toEqual(new Set(["0"]));
-  expect(said()).toContain("Track The thread pinned");
+  expect(statuses()).toContain("Track The thread pinned");
   type("ArrowDown");
   type("ArrowRight");
   await rest();
-  expect(said()).toContain("The stream, c, 100\u00a0ns, step 5");
+  expect(statuses()).toContain("The stream, c, 100\u00a0ns, step 5");
   type("t");
   const field = screen.getByRole("searchbox", { name: /tracks/ });
   expect(document.activeElement).toBe(field);
   fireEvent.input(field, { target: { value: "runtime" } });
   expect(keys().tracks).toBe("runtime");
-  expect(said()).toContain("1 of 2\u00a0tracks");
+  expect(statuses()).toContain("1 of 2\u00a0tracks");
   fireEvent.keyDown(field, { key: "Escape" });
   expect(keys().tracks).toBeUndefined();
 });

@@ -41,13 +41,13 @@ test("it says what the event is, its whole name, and where it starts in its step
 });
 
 test("without a step in the address it opens at the one that the first card is about, and says why", async () => {
-  const said = () => screen.getByRole("heading", { name: /Step/ }).nextElementSibling!.textContent;
+  const shownText = () => screen.getByRole("heading", { name: /Step/ }).nextElementSibling!.textContent;
   await show(timelineEvents({}), "", { ...PAGE, shown_step: "6" });
   expect(screen.getByRole("heading", { name: /^Step 6/ })).toBeTruthy();
-  expect(said()).toBe("the step of the first card");
+  expect(shownText()).toBe("the step of the first card");
   document.body.innerHTML = "";
   await show(timelineEvents({}), "p.tb_steptime.step=5", { ...PAGE, shown_step: "6" });
-  expect(said()).not.toContain("first card");
+  expect(shownText()).not.toContain("first card");
 });
 
 test("a source line is shown below the working tree and copied whole", async () => {
@@ -89,17 +89,17 @@ test("an event that is folded away says so and can be unfolded", async () => {
 });
 
 test("frames that are not the user's are asked for, and folded again", async () => {
-  const asked: boolean[] = [];
+  const requests: boolean[] = [];
   const tracks = EVENTS.tracks.map((track) => ({ ...track, all_rows: track.rows + 3 }));
   const timeline: ViewSource["timeline"] = async (_span, { folded }) => {
-    asked.push(folded);
+    requests.push(folded);
     return ready({ ...EVENTS, tracks: folded ? tracks : tracks.map((track) => ({ ...track, rows: track.all_rows })) });
   };
   await show(timelineEvents({ timeline }));
   fireEvent.click(screen.getByRole("button", { name: "All Python frames" }));
   await rest();
-  expect([keys().frames, asked.at(-1)]).toEqual(["all", false]);
+  expect([keys().frames, requests.at(-1)]).toEqual(["all", false]);
   fireEvent.click(screen.getByRole("button", { name: "Only your Python frames" }));
   await rest();
-  expect([keys().frames, asked]).toEqual([undefined, [true, false, true]]);
+  expect([keys().frames, requests]).toEqual([undefined, [true, false, true]]);
 });

@@ -46,7 +46,8 @@ beforeEach(async () => {
   await show(server, "p.tb_steptime.step=5");
 });
 const field = () => screen.getByRole<HTMLInputElement>("searchbox", { name: /Find events/ });
-const said = () => field().closest("search")!.querySelector('[role="status"]')!.textContent!.replaceAll("\u00a0", " ");
+const status = () =>
+  field().closest("search")!.querySelector('[role="status"]')!.textContent!.replaceAll("\u00a0", " ");
 const press = async (key: string, shiftKey = false) => {
   fireEvent.keyDown(field(), { key, shiftKey });
   await rest();
@@ -60,11 +61,11 @@ test("counts what the server finds in the whole recording, not what is visible",
   fireEvent.keyDown(stage(), { key: "/" });
   expect(document.activeElement).toBe(field());
   await find("op");
-  expect(said()).toBe("500 found, 5 µs in all");
+  expect(status()).toBe("500 found, 5 µs in all");
   expect(keys().find).toBe("op");
   expect(screen.getByText("On 2 tracks: 500")).toBeTruthy();
   await find("nothing");
-  expect(said()).toBe("none in this recording");
+  expect(status()).toBe("none in this recording");
   fireEvent.keyDown(field(), { key: "Escape" });
   expect([document.activeElement, field().value, keys().find]).toEqual([stage(), "", undefined]);
 });
@@ -72,25 +73,25 @@ test("counts what the server finds in the whole recording, not what is visible",
 test("goes to the next and the one before anywhere in the recording, and round", async () => {
   await find("op");
   await press("Enter");
-  expect([keys().event, said()]).toEqual([1000, "1 of 500, 5 µs in all"]);
+  expect([keys().event, status()]).toEqual([1000, "1 of 500, 5 µs in all"]);
   await press("Enter");
-  expect([keys().event, said()]).toEqual([1001, "2 of 500, 5 µs in all"]);
+  expect([keys().event, status()]).toEqual([1001, "2 of 500, 5 µs in all"]);
   await press("Enter", true);
   await press("Enter", true);
-  expect([keys().event, said()]).toEqual([1499, "500 of 500, 5 µs in all"]);
+  expect([keys().event, status()]).toEqual([1499, "500 of 500, 5 µs in all"]);
   await rest();
   expect(keys().zoom!.to).toBeGreaterThan(490); // the last event is at the end
   fireEvent.keyDown(stage(), { key: "F3" });
   await rest();
-  expect(said()).toBe("1 of 500, 5 µs in all");
+  expect(status()).toBe("1 of 500, 5 µs in all");
 });
 
 test("another search begins anew: the number of the last one is not its own", async () => {
   await find("op");
   await press("Enter");
-  expect(said()).toBe("1 of 500, 5 µs in all");
+  expect(status()).toBe("1 of 500, 5 µs in all");
   await find("o");
-  expect(said()).toBe("500 found, 5 µs in all");
+  expect(status()).toBe("500 found, 5 µs in all");
 });
 
 test("goes on from the event that was chosen meanwhile", async () => {
@@ -99,16 +100,16 @@ test("goes on from the event that was chosen meanwhile", async () => {
   server.event = async () => ready({ ...DETAIL, event: 7, start_ns: 300, end_ns: 310 });
   cleanup();
   await show(server, "p.tb_steptime.find=op&p.tb_steptime.event=7");
-  expect(said()).toBe("500 found, 5 µs in all");
+  expect(status()).toBe("500 found, 5 µs in all");
   await press("Enter");
-  expect(said()).toBe("301 of 500, 5 µs in all");
+  expect(status()).toBe("301 of 500, 5 µs in all");
 });
 
 test("of one track; a frame that is folded away is unfolded", async () => {
   await find("op");
   fireEvent.change(screen.getByRole("combobox", { name: "Tracks that are searched" }), { target: { value: "1" } });
   await rest();
-  expect(said()).toBe("200 found, 2 µs in all");
+  expect(status()).toBe("200 found, 2 µs in all");
   expect(keys().frames).toBeUndefined();
   await press("Enter");
   expect([keys().event, keys().frames]).toEqual([1300, "all"]);
@@ -120,7 +121,7 @@ test("in a report it says that it finds only what the report holds", async () =>
   await show(timelineEvents({ search, held }), "p.tb_steptime.step=5");
   expect(field().getAttribute("aria-label")).toBe("Find events by name in this report");
   await find("op");
-  expect(said()).toBe("500 found, 5 µs in this report");
+  expect(status()).toBe("500 found, 5 µs in this report");
   await find("nothing");
-  expect(said()).toBe("none in this report");
+  expect(status()).toBe("none in this report");
 });

@@ -36,10 +36,10 @@ describe("trends of many runs", () => {
     };
     await openTab("view=trends", server);
     await legend();
-    const said = async () => [...(await picture()).querySelectorAll("text")].map(({ textContent }) => textContent);
-    expect(await said()).toContain("2\u00a0values above the axis (run_1): 12.0\u00a0s to 12.1\u00a0s");
+    const shownText = async () => [...(await picture()).querySelectorAll("text")].map(({ textContent }) => textContent);
+    expect(await shownText()).toContain("2\u00a0values above the axis (run_1): 12.0\u00a0s to 12.1\u00a0s");
     press("Whole axis");
-    expect((await said()).join()).not.toContain("above");
+    expect((await shownText()).join()).not.toContain("above");
     expect(keys()).toMatchObject({ axis: "all" });
     press("Whole axis");
     expect(keys()).not.toHaveProperty("axis");
@@ -170,7 +170,7 @@ describe("trends of many runs", () => {
         reasons: {},
       },
     });
-    const asked = await openTab("view=trends&metric=est_sm_efficiency", server);
+    const requests = await openTab("view=trends&metric=est_sm_efficiency", server);
     const highest = async () => (await screen.findByText(/^Highest/)).parentElement!.textContent;
     await waitFor(async () => expect(await highest()).toContain("Highest Est. SM efficiency: run_29 29.0"));
     const chip = (name: string) => within(screen.getByRole("group", { name: "Metric" })).getByRole("button", { name });
@@ -179,7 +179,7 @@ describe("trends of many runs", () => {
     server.series = () => ({ kind: "gone", value: { problem: "", file: "", hint: "" } });
     act(() => window.location.replace("#tb_steptime&p.tb_steptime.view=trends&p.tb_steptime.metric=est_sm_efficiency"));
     await waitFor(async () => expect(await highest()).toContain("Highest Est. SM efficiency"));
-    expect(asked.log.filter((route) => route.startsWith("series"))).toEqual(["series est_sm_efficiency"]);
+    expect(requests.log.filter((route) => route.startsWith("series"))).toEqual(["series est_sm_efficiency"]);
   });
 
   test("the strips of the run in focus come first", async () => {
@@ -193,12 +193,12 @@ describe("trends of many runs", () => {
     const server = many(2);
     const loss = { source: "jobs/run_1_v100", tag: "loss", steps: [5, 6], wall_ns: [1, 2], values: [2, 1] };
     server.scalars = (tag) => ({ kind: "ready", value: { tags: ["loss", "lr"], series: tag ? [loss] : [] } });
-    const asked = await openTab("view=trends", server);
+    const requests = await openTab("view=trends", server);
     await screen.findByRole("button", { name: "Add a scalar…" });
     press("Add a scalar…");
     press("loss");
     expect(keys().scalar).toBe("loss");
-    await waitFor(() => expect(asked.log).toContain("scalars loss"));
+    await waitFor(() => expect(requests.log).toContain("scalars loss"));
     await act(async () => {});
     expect((await picture()).querySelector(".overlay")!.textContent).toContain("loss");
   });

@@ -37,13 +37,13 @@ test("a view that comes within 300 ms flickers nothing before it", async () => {
   expect(seen()).toContain("A step takes long.");
   server.slow_ms = 280;
   await act(async () => press(/^GPU/, "link"));
-  const said = new Set<string>();
+  const messages = new Set<string>();
   while (document.querySelector("main")!.dataset.state !== "ready") {
-    said.add(seen());
+    messages.add(seen());
     expect(bar()).toBeNull();
     await pass(20);
   }
-  expect([...said]).toEqual([""]);
+  expect([...messages]).toEqual([""]);
   expect(document.querySelector("[data-view='gpu']")).not.toBeNull();
 });
 

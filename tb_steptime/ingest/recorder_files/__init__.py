@@ -26,10 +26,10 @@ def with_records(trace: Trace) -> tuple[Trace, SeenRecords]:
     pids = finding.process_ids(trace)
     folder = any_path(trace.path).absolute().parent
     host = finding.host_of(trace, pids)
-    mine = finding.files_of(finding.recorder_files(folder), pids, host)[: finding.MAX_FILES]
-    if not mine:
+    own_files = finding.files_of(finding.recorder_files(folder), pids, host)[: finding.MAX_FILES]
+    if not own_files:
         return trace, SeenRecords(pids, [], host)
     from tb_steptime.ingest.recorder_files.reading import added  # few traces have such files in their folder
 
-    trace, seen = added(trace, folder, mine)
+    trace, seen = added(trace, folder, own_files)
     return trace, SeenRecords(pids, seen, host)

@@ -66,9 +66,9 @@ class SeenRecords(msgspec.Struct, frozen=True):
 
 def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
     """Whether the files that belong to a trace are those that its summary was made with, as far as that matters."""
-    known = {each.file: each for each in seen.files}
+    by_digest = {each.file: each for each in seen.files}
     for name in files_of(recorder_files(folder), seen.pids, seen.host)[:MAX_FILES]:
-        file = known.get(digest_of(name))
+        file = by_digest.get(digest_of(name))
         if file is None:
             return False
         if not file.complete and not _is_as_seen(folder / name, file):
@@ -76,15 +76,15 @@ def are_current(seen: SeenRecords, folder: AnyPath) -> bool:
     return True
 
 
-def _is_as_seen(path: AnyPath, seen: SeenFile) -> bool:
+def _is_as_seen(path: AnyPath, earlier: SeenFile) -> bool:
     """Whether the file is unchanged. A copied directory has new modification times; then the content decides. A file
     that is gone counts as unchanged."""
     stamp = stamp_of(path)
     if stamp is None:
         return True
-    if stamp.st_size != seen.bytes:
+    if stamp.st_size != earlier.bytes:
         return False
-    return stamp.st_mtime_ns == seen.mtime_ns or (seen.digest != "" and _content_digest(path) == seen.digest)
+    return stamp.st_mtime_ns == earlier.mtime_ns or (earlier.digest != "" and _content_digest(path) == earlier.digest)
 
 
 def seen_file(path: AnyPath, stamp: os.stat_result | RemoteStat, *, complete: bool) -> SeenFile:
@@ -148,10 +148,10 @@ def _listed_remote(folder: RemotePath, period: int) -> tuple[str, ...]:
 def files_of(names: Iterable[str], pids: Sequence[int], host: str | None) -> list[str]:
     """Returns the files that processes with these IDs, or their workers, wrote; only those of the trace's machine, if
     there are any: on several machines, processes of one job may have the same ID. host: `host_of` the trace."""
-    found = ((name, NAME.fullmatch(name)) for name in names)
-    mine = [(name, digest_of(match["host"])) for name, match in found if match and int(match["pid"]) in pids]
-    known = any(each == host for _, each in mine)
-    return [name for name, each in mine if each == host or not known]
+    matches = ((name, NAME.fullmatch(name)) for name in names)
+    of_job = [(name, digest_of(match["host"])) for name, match in matches if match and int(match["pid"]) in pids]
+    host_matches = any(each == host for _, each in of_job)
+    return [name for name, each in of_job if each == host or not host_matches]
 
 
 def host_of(trace: Trace, pids: Sequence[int]) -> str | None:

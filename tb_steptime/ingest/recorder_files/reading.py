@@ -116,9 +116,9 @@ def _valid_rows(content: bytes, rows_at: int) -> Rows:
 def _on_wall_clock(rows: Rows, origin_ns: int) -> Rows:
     ahead = _ahead_ns(rows) - origin_ns
     for kind, times in layout.TIMES.items():
-        mine = np.flatnonzero(rows["kind"] == kind)
-        values = rows["values"][mine, :times]
-        rows["values"][mine, :times] = np.where(values == 0, UNKNOWN_TIME, values + ahead[mine, None])
+        of_kind = np.flatnonzero(rows["kind"] == kind)
+        values = rows["values"][of_kind, :times]
+        rows["values"][of_kind, :times] = np.where(values == 0, UNKNOWN_TIME, values + ahead[of_kind, None])
     return rows
 
 
@@ -132,13 +132,13 @@ def _ahead_ns(rows: Rows) -> Int64:
     return ahead
 
 
-def added(trace: Trace, folder: AnyPath, mine: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
+def added(trace: Trace, folder: AnyPath, file_names: Sequence[str]) -> tuple[Trace, list[SeenFile]]:
     """Returns the trace with what these files of the folder recorded, and the state of each file as it was read."""
     steps = find_steps(trace).steps
     low, high = min(each.host_start_ns for each in steps), max(each.host_end_ns for each in steps)
-    of_loaders = [name for name in mine if name.endswith(layout.SUFFIX)]
-    of_steps = [name for name in mine if name not in of_loaders]
-    stamps = {name: finding.stamp_of(folder / name) for name in mine}
+    of_loaders = [name for name in file_names if name.endswith(layout.SUFFIX)]
+    of_steps = [name for name in file_names if name not in of_loaders]
+    stamps = {name: finding.stamp_of(folder / name) for name in file_names}
     read, notes = _read_loaders(folder, of_loaders, trace.origin_ns)
     timed = read_files(folder, of_steps)
     beyond = {name: _reaches_beyond(read, name, high) for name in of_loaders}
@@ -149,7 +149,7 @@ def added(trace: Trace, folder: AnyPath, mine: Sequence[str]) -> tuple[Trace, li
         if stamp is not None
     ]
     records = _records(trace, [each for each in read if len(each.rows)], (low, high), notes) if of_loaders else None
-    pace = next((found for each in timed if (found := step_pace(each))), None)
+    pace = next((measured_pace for each in timed if (measured_pace := step_pace(each))), None)
     return replace(trace, loader_records=records, step_pace=pace), seen
 
 
@@ -184,22 +184,22 @@ def _records(
     used = np.union1d(received.loader, produced.loader).tolist()
     if read and not used:
         notes = [*notes, recorder_note("recorder_not_then")]
-    mine = [each for each in read if each.loader in used]
-    notes = [*notes, *of_files(mine), *early_end(trace, mine, received)]
-    notes += unrecorded_batches(mine, produced, received, *window)
-    if not mine and not notes:
+    used_files = [each for each in read if each.loader in used]
+    notes = [*notes, *of_files(used_files), *early_end(trace, used_files, received)]
+    notes += unrecorded_batches(used_files, produced, received, *window)
+    if not used_files and not notes:
         return None
     return LoaderRecords(
-        files=len(mine),
-        cores=next((cores for each in mine if isinstance(cores := each.header.get("usable_cores"), int)), None),
-        loaders=tuple(_settings(mine, number) for number in used),
+        files=len(used_files),
+        cores=next((cores for each in used_files if isinstance(cores := each.header.get("usable_cores"), int)), None),
+        loaders=tuple(_settings(used_files, number) for number in used),
         produced=produced,
         received=received,
-        begun=begun_between(mine, *window),
-        lines=read_line_samples(mine),
-        killed=killed_workers(mine),
+        begun=passes_between(used_files, *window),
+        lines=read_line_samples(used_files),
+        killed=killed_workers(used_files),
         notes=tuple(notes),
-        pace=pace_of(mine, *window),
+        pace=pace_of(used_files, *window),
     )
 
 
@@ -227,12 +227,12 @@ def of_files(read: Sequence[RecorderFile]) -> list[Note]:
     """Returns notes about what is missing in the files that were used."""
     lost = sum(each.lost_bytes for each in read)
     killed = killed_workers(read)
-    found = {
+    values_by_note = {
         "recorder_file_damaged": {"lost": nbytes(lost)} if lost else None,
         "clock_step": {} if any(each.clock_steps for each in read) else None,
         "worker_killed": {"killed": count(len(killed))} if killed else None,
     }
-    return [recorder_note(id, **values) for id, values in found.items() if values is not None]
+    return [recorder_note(id, **values) for id, values in values_by_note.items() if values is not None]
 
 
 def early_end(trace: Trace, read: Sequence[RecorderFile], received: ReceivedBatches) -> list[Note]:
@@ -257,7 +257,7 @@ def unrecorded_batches(
         return [recorder_note("recorder_main_missing")]
     if killed_workers(read) or any(each.clock_steps for each in read):
         return []  # another note says so, with the reason
-    requested = (received.asked_ns >= low) & (received.asked_ns < high) & (received.batch >= 0)
+    requested = (received.next_called_ns >= low) & (received.next_called_ns < high) & (received.batch >= 0)
     missing = int((requested & ~np.isin(received.keys, produced.keys)).sum())
     if not missing:
         return []
@@ -285,13 +285,13 @@ def batches_between(read: Sequence[RecorderFile], low: int, high: int) -> tuple[
     """Returns the batches that were produced, or that the loop waited for, between these times; of each batch both
     rows, if it has both."""
     produced, received = _produced(read), _received([each for each in read if each.header.get("process") == "main"])
-    made = (produced.end_ns > low) & (produced.start_ns < high)
-    taken = (received.returned_ns > low) & (received.asked_ns < high)
-    made, taken = (
-        made | np.isin(produced.keys, received.keys[taken]),
-        taken | np.isin(received.keys, produced.keys[made]),
+    is_produced = (produced.end_ns > low) & (produced.start_ns < high)
+    is_received = (received.returned_ns > low) & (received.next_called_ns < high)
+    is_produced, is_received = (
+        is_produced | np.isin(produced.keys, received.keys[is_received]),
+        is_received | np.isin(received.keys, produced.keys[is_produced]),
     )
-    return produced.of(made).by("start_ns"), received.of(taken).by("returned_ns")
+    return produced.take(is_produced).by("start_ns"), received.take(is_received).by("returned_ns")
 
 
 #: Minimum numbers of batches outside and inside the span. Fewer outside may be those of the job's first steps, or of
@@ -306,28 +306,28 @@ def pace_of(read: Sequence[RecorderFile], low: int, high: int) -> Pace | None:
     if not inside.any():
         return None
     loaders, number = np.unique(received.loader[inside], return_counts=True)
-    mine = received.loader == loaders[int(number.argmax())]
-    returned = np.sort(received.returned_ns[mine])
+    of_loader = received.loader == loaders[int(number.argmax())]
+    returned = np.sort(received.returned_ns[of_loader])
     length, of_span = np.diff(returned), (returned[:-1] > low) & (returned[1:] < high)
     if of_span.sum() < LEAST_INSIDE or (~of_span).sum() < LEAST_OUTSIDE:
         return None
-    medians = (int(np.median(length[some])) for some in (of_span, ~of_span))
+    medians = (int(np.median(length[chosen])) for chosen in (of_span, ~of_span))
     within, around = medians
     return Pace(within, int(of_span.sum()), around, int((~of_span).sum()))
 
 
-def begun_between(read: Sequence[RecorderFile], low: int, high: int) -> LoaderPasses:
+def passes_between(read: Sequence[RecorderFile], low: int, high: int) -> LoaderPasses:
     """Returns the passes over the data that the loop began between these times."""
     loader, rows = _rows(read, layout.BEGAN)
-    begun = LoaderPasses(loader, *rows["values"][:, :2].T)
-    inside = (rows["worker"] == layout.NO_WORKER) & (begun.ready_ns > low) & (begun.begin_ns < high)
-    return begun.of(inside).by("begin_ns")
+    passes = LoaderPasses(loader, *rows["values"][:, :2].T)
+    inside = (rows["worker"] == layout.NO_WORKER) & (passes.ready_ns > low) & (passes.begin_ns < high)
+    return passes.take(inside).by("begin_ns")
 
 
 def _produced(read: Sequence[RecorderFile]) -> ProducedBatches:
     loader, rows = _rows(read, layout.PRODUCED)
     fields = _fields(rows, "pass_number", "batch", "worker", "pid")
-    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).of(rows["flags"] == 0)
+    return ProducedBatches(loader, *fields, *rows["values"][:, 1:].T).take(rows["flags"] == 0)
 
 
 def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
@@ -339,7 +339,7 @@ def _received(mains: Sequence[RecorderFile]) -> ReceivedBatches:
     number, batch = _fields(rows, "pass_number", "batch")
     requested, end = rows["values"][:, 0], rows["values"][:, 3]
     alone = ReceivedBatches(loader, number, batch, requested, end, end, np.full_like(end, UNKNOWN_TIME), end)
-    alone = alone.of((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
+    alone = alone.take((rows["flags"] == 0) & ~np.isin(alone.keys, received.keys))
     return ReceivedBatches(*(np.concatenate(both) for both in zip(received.columns, alone.columns, strict=True)))
 
 
@@ -358,10 +358,10 @@ def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
     """Reads the line samples in workers' files."""
     locations: dict[str, int] = {}
     parts: list[tuple[Int64, ...]] = [(np.empty(0, np.int64),) * 5]
-    late = 0
+    late_count = 0
     for each in read:
         rows = each.rows[each.rows["kind"] == layout.LINES]
-        late += int(((rows["flags"] & layout.LATE) != 0).sum())
+        late_count += int(((rows["flags"] & layout.LATE) != 0).sum())
         number = _numbers(rows, names_of(each.rows), locations)
         pairs = rows["values"][:, 1:].reshape(len(rows), layout.LINES_IN_ROW, 2)
         row, column = np.nonzero(pairs[:, :, 1])
@@ -369,7 +369,7 @@ def read_line_samples(read: Sequence[RecorderFile]) -> LineSamples:
         worker, at_ns = rows["worker"][row].astype(np.int64), rows["values"][row, 0]
         parts.append((loader, worker, at_ns, number[row, column], pairs[row, column, 1]))
     loader, worker, at_ns, location, count = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return LineSamples(loader, worker, at_ns, location, count, tuple(locations), late)
+    return LineSamples(loader, worker, at_ns, location, count, tuple(locations), late_count)
 
 
 def names_of(rows: Rows) -> dict[tuple[int, int], str]:

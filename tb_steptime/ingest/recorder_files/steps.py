@@ -80,10 +80,10 @@ def decode_steps(content: bytes) -> TimedSteps:
     first = int(ring["step"].min()) if len(ring) else 0
     groups = groups[groups["step"] < first]
     covered = int((groups["step"] + groups["steps"]).max()) if len(groups) else 0
-    kept = np.concatenate([groups, ring[ring["step"] >= covered]])
+    all_rows = np.concatenate([groups, ring[ring["step"] >= covered]])
     return TimedSteps(
         header=header,
-        rows=kept[np.argsort(kept["step"], kind="stable")],
+        rows=all_rows[np.argsort(all_rows["step"], kind="stable")],
         lost_rows=int((~valid & (rows["kind"] != 0)).sum()) + bool(len(body) % _ROW.itemsize),
     )
 
@@ -97,11 +97,11 @@ def _valid(body: bytes, rows: Rows) -> Bool:
 
 def read_files(folder: AnyPath, names: Sequence[str]) -> list[TimedSteps]:
     """Returns the files that can be read; a file that cannot be read only means that its additions are missing."""
-    found = []
+    timed = []
     for name in names:
         with contextlib.suppress(OSError, FormatError):
-            found.append(read_steps(folder / name))
-    return found
+            timed.append(read_steps(folder / name))
+    return timed
 
 
 def is_enough(steps: TimedSteps, after_ns: int) -> bool:
@@ -118,7 +118,7 @@ def step_pace(steps: TimedSteps) -> StepPace | None:
     plain = _near(steps.plain[steps.plain["step"] >= FIRST_STEPS], recorded)
     if recorded["steps"].sum() < LEAST_STEPS or plain["steps"].sum() < LEAST_STEPS:
         return None
-    inside, outside = _Median.of(recorded), _Median.of(plain)
+    inside, outside = _Median.of_rows(recorded), _Median.of_rows(plain)
     differ = inside.high_ns < outside.low_ns or outside.high_ns < inside.low_ns
     fast_ns = _in_order(plain, [max(LEAST_FAST, FAST * outside.steps)])[0]
     return StepPace(inside.ns, inside.steps, outside.ns, outside.steps, differ, fast_ns)
@@ -144,7 +144,7 @@ class _Median(NamedTuple):
     steps: int
 
     @staticmethod
-    def of(rows: Rows) -> _Median:
+    def of_rows(rows: Rows) -> _Median:
         """The interval lies between two order statistics: the number of steps that are shorter than the true median
         varies by chance."""
         steps = int(rows["steps"].sum())
@@ -159,5 +159,5 @@ def _in_order(rows: Rows, ranks: Sequence[float]) -> list[int]:
     mean_ns = rows["duration_ns"] / rows["steps"]
     order = np.argsort(mean_ns)
     upto = np.cumsum(rows["steps"][order])
-    found: list[int] = mean_ns[order][np.minimum(np.searchsorted(upto, ranks), len(order) - 1)].astype(int).tolist()
-    return found
+    values: list[int] = mean_ns[order][np.minimum(np.searchsorted(upto, ranks), len(order) - 1)].astype(int).tolist()
+    return values

@@ -152,8 +152,8 @@ def names_are_current(names: GraphNames, trace: AnyPath) -> bool:
 def names_stamp(names: GraphNames, trace: AnyPath) -> tuple[tuple[int, int], ...]:
     """Size and time in ns of the recording that named the kernels in CUDA graphs; empty where it is gone or not known.
     This is cheaper than `names_are_current`, which reads the file's ends. Raises OSError."""
-    known = [path.stat() for path in _naming(names, trace)]
-    return tuple((each.st_size, each.st_mtime_ns) for each in known)
+    stamps = [path.stat() for path in _naming(names, trace)]
+    return tuple((each.st_size, each.st_mtime_ns) for each in stamps)
 
 
 def _naming(names: GraphNames, trace: AnyPath) -> list[Path]:
@@ -177,10 +177,10 @@ def user_peaks_digest() -> str:
     return hashlib.blake2b(peaks.encode(), digest_size=8).hexdigest() if peaks else ""
 
 
-def is_of(known: TraceStamp, trace: AnyPath) -> bool:
+def is_of(recorded: TraceStamp, trace: AnyPath) -> bool:
     """Whether a file is the one that was measured. A copied directory has new modification times; then the ends of the
     file decide. Raises OSError."""
     stat = trace.stat()
-    if stat.st_size != known.bytes:
+    if stat.st_size != recorded.bytes:
         return False
-    return stat.st_mtime_ns == known.mtime_ns or _digest(trace, stat.st_size) == known.digest
+    return stat.st_mtime_ns == recorded.mtime_ns or _digest(trace, stat.st_size) == recorded.digest

@@ -200,12 +200,12 @@ def local_copy(path: AnyPath) -> Path:
     """Returns a file of this machine with the same content: the file itself where it is local. Raises OSError."""
     if not isinstance(path, RemotePath):
         return path
-    known = path.stat()
-    address, state = _digest(identity(path)), _digest(repr(tuple(known)))
+    status = path.stat()
+    address, state = _digest(identity(path)), _digest(repr(tuple(status)))
     for folder in _folders():
         if (folder / f"{address}.{state}{SUFFIX}").exists():
             return folder / f"{address}.{state}{SUFFIX}"
-    return _kept(RemotePath(path.url, known).read_bytes(), address, state)
+    return _cached_copy(RemotePath(path.url, status).read_bytes(), address, state)
 
 
 def fetch_all(paths: Sequence[RemotePath]) -> None:
@@ -219,7 +219,7 @@ def fetch_all(paths: Sequence[RemotePath]) -> None:
     answers(fetch, paths, RemotePath.absolute)
 
 
-def _kept(content: bytes, address: str, state: str) -> Path:
+def _cached_copy(content: bytes, address: str, state: str) -> Path:
     """Stores the copy in the cache, and removes copies of earlier states of the file. Where the cache cannot be written
     to, the copy is kept until this process ends."""
     folder = _folders()[0]

@@ -88,23 +88,23 @@ def later_title(title: Phrase) -> Phrase:
     return Phrase(LATER + title.template[:1].lower() + title.template[1:], title.values)
 
 
-def fitted(said: Phrase) -> Phrase:
+def fitted(title: Phrase) -> Phrase:
     """Returns the sentence with its names as short as a card asks for."""
-    values, over = dict(said.values), length(said) - CARD_LENGTH
-    names = [key for key, value in values.items() if value.unit is Unit.TEXT and f"{{{key}}}" in said.template]
+    values, over = dict(title.values), length(title) - CARD_LENGTH
+    names = [key for key, value in values.items() if value.unit is Unit.TEXT and f"{{{key}}}" in title.template]
     for key in sorted(names, key=lambda key: -len(str(values[key].value))):
         name = str(values[key].value)
         most = max(LEAST_NAME, len(name) - max(0, over))
         over -= len(name) - len(shortened(name, most))
         values[key] = text(shortened(name, most))
-    return Phrase(said.template, values)
+    return Phrase(title.template, values)
 
 
-def length(said: Phrase) -> int:
+def length(title: Phrase) -> int:
     """Returns the number of letters of the sentence as it is shown."""
-    shown = {key: value for key, value in said.values.items() if f"{{{key}}}" in said.template}
+    shown = {key: value for key, value in title.values.items() if f"{{{key}}}" in title.template}
     places = sum(len(key) + len("{}") for key in shown)
-    return len(said.template) - places + sum(map(_letters, shown.values()))
+    return len(title.template) - places + sum(map(_letters, shown.values()))
 
 
 def _letters(value: Quantity) -> int:

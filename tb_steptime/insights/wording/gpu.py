@@ -55,13 +55,13 @@ def _missing(facts: Facts, there: set[By]) -> Titles:
     """there: what kernels are grouped by."""
     if not there or facts.operators is None:
         return {}
-    said, older = facts.operators.recorded, not facts.operators.tables
-    no_modules = NO_FRAMES if said.stacks else MISSING["no_modules"]
+    recorded, older = facts.operators.recorded, not facts.operators.tables
+    no_modules = NO_FRAMES if recorded.stacks else MISSING["no_modules"]
     titles: Titles = {}
     if "line" not in there:
-        titles["no_lines"] = OLDER if said.stacks or older else MISSING["no_stacks"]
+        titles["no_lines"] = OLDER if recorded.stacks or older else MISSING["no_stacks"]
     if "name,module" not in there:
-        titles["no_modules"] = OLDER if said.modules or older else no_modules
+        titles["no_modules"] = OLDER if recorded.modules or older else no_modules
     return titles
 
 
@@ -102,10 +102,10 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
         return phrase("How far kernels are from the limits of this GPU is not known")
     most = max(times, key=lambda bound: times[bound])
     share = times[most] / max(1, device.split.kernel_ns)
-    said = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
+    sentence = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
     steps = max(1, len(facts.gpu.steps) if facts.gpu else 1)
     gain_ns = sum(dot.gain_ns for dot in found.dots) / steps
-    return joined(said, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else said
+    return joined(sentence, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else sentence
 
 
 def tensor_core_titles(facts: Facts) -> Titles:

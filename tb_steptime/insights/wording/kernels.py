@@ -155,10 +155,10 @@ def sizes(shapes: str | None) -> str:
 def _flat(shapes: str | None) -> list[tuple[int, ...]]:
     """Returns the shape of each tensor, those in lists of tensors too."""
     try:
-        given = msgspec.json.decode(shapes or "[]", type=list[list[int | list[int]]])
+        parsed = msgspec.json.decode(shapes or "[]", type=list[list[int | list[int]]])
     except msgspec.MsgspecError:
         return []
-    tensors = [each if all(isinstance(length, int) for length in each) else None for each in given]
-    inside = [length for each, tensor in zip(given, tensors, strict=True) if tensor is None for length in each]
+    tensors = [each if all(isinstance(length, int) for length in each) else None for each in parsed]
+    inside = [length for each, tensor in zip(parsed, tensors, strict=True) if tensor is None for length in each]
     flat = [each for each in (*tensors, *inside) if isinstance(each, list) and each]
     return [tuple(length for length in each if isinstance(length, int)) for each in flat]

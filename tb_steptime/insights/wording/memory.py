@@ -49,14 +49,14 @@ def memory_headline(facts: Facts) -> Headline:
             phrase("Allocations on the GPU were not recorded; on the CPU, [{peak}] at most.",
                    peak=nbytes(device.peak.allocated_bytes))
         )  # fmt: skip
-    said = (
+    template = (
         "On the {device}, at most [{peak}] is allocated"
         if device.whole
         else "On the {device}, at most [{peak}] more is allocated than at the start"
     )
     gpus = [each for each in memory.devices if each.device is not None]
     name = "GPU" if gpus == [device] else device.name
-    peak = phrase(said, device=text(name), peak=nbytes(device.peak.allocated_bytes))
+    peak = phrase(template, device=text(name), peak=nbytes(device.peak.allocated_bytes))
     return Headline(joined(peak, _where(memory, device.peak), by=", "))
 
 
@@ -80,9 +80,9 @@ def _parts(device: DeviceMemory) -> Phrase:
     if most is None or most.bytes < MOST * device.peak.allocated_bytes:
         return phrase("What is alive at the peak?")
     share = fraction(most.bytes / device.peak.allocated_bytes)
-    said = phrase("{share} of the peak is {kind}", share=share, kind=text(_KINDS[most.category]))
+    sentence = phrase("{share} of the peak is {kind}", share=share, kind=text(_KINDS[most.category]))
     makers = _makers_of_unknown(device) if most.category == "unknown" else None
-    return said if makers is None else joined(said, makers, by=": ")
+    return sentence if makers is None else joined(sentence, makers, by=": ")
 
 
 def _fit(device: DeviceMemory) -> Phrase:

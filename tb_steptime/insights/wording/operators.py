@@ -23,12 +23,12 @@ def operator_titles(facts: Facts) -> Titles:
         return {}
     if not result.tables:
         return {"no_ops": phrase("An older release measured this recording, without its ops; its trace has them.")}
-    said = result.recorded
-    missing = {"no_shapes": said.shapes, "no_stacks": said.stacks, "no_modules": said.modules}
-    titles: Titles = {each: MISSING[each] for each, is_there in missing.items() if said.ops and not is_there}
-    if said.stacks and not said.modules:
+    recorded = result.recorded
+    missing = {"no_shapes": recorded.shapes, "no_stacks": recorded.stacks, "no_modules": recorded.modules}
+    titles: Titles = {each: MISSING[each] for each, is_there in missing.items() if recorded.ops and not is_there}
+    if recorded.stacks and not recorded.modules:
         titles["no_modules"] = NO_FRAMES
-    if not said.ops:
+    if not recorded.ops:
         return {"no_ops": MISSING["no_ops"]}
     if result.folded:
         titles["modules"] = _modules(result)

@@ -20,8 +20,8 @@ def overview_titles(facts: Facts) -> Titles:
     titles, device = {"steps": _steps(facts.overview)}, facts.kernel_split
     eligible = device.matmul_like_share if device else None
     if device and device.unclassified is not None:
-        said = phrase("{unknown} unclassified", unknown=fraction(device.unclassified))
-        return titles | {"tile.tensor_core_share": said}
+        unclassified = phrase("{unknown} unclassified", unknown=fraction(device.unclassified))
+        return titles | {"tile.tensor_core_share": unclassified}
     if eligible is None or eligible < WORTH_SAYING_FRACTION:
         return titles
     return titles | {"tile.tensor_core_share": phrase("{share} could use them", share=fraction(eligible))}

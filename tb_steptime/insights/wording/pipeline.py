@@ -75,8 +75,8 @@ def _schedule(found: Pipeline) -> Phrase:
 
 
 def _without(found: Pipeline) -> Phrase:
-    said = phrase(
+    sentence = phrase(
         "Without any bubble a step would take {perfect} (est.), as long as its slowest stage works.",
         perfect=ns(found.perfect_ns),
     )
-    return said if found.reason is None else joined(explain(found.reason), said)
+    return sentence if found.reason is None else joined(explain(found.reason), sentence)

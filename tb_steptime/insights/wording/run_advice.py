@@ -14,12 +14,12 @@ _SAME_GAIN = 1.1
 
 def first_card_words(advice: RunAdvice) -> str:
     """`Major: Use 2 workers, up to 20 ms a step (38 %) (2 spans: 2 to 3 workers)`."""
-    card, how_far, said = advice.card, agreement(advice), "no card"
+    card, how_far, card_text = advice.card, agreement(advice), "no card"
     if card:
         share = f" ({percent(card.gain_fraction)})" if card.gain_ns else ""
         unsure = ", confidence low" if card.confidence is Confidence.LOW else ""
-        said = f"{severity_word(card.severity)}: {render(card.title)}, {gain_words(card)}{share}{unsure}"
-    return f"{said} ({render(how_far)})" if how_far else said
+        card_text = f"{severity_word(card.severity)}: {render(card.title)}, {gain_words(card)}{share}{unsure}"
+    return f"{card_text} ({render(how_far)})" if how_far else card_text
 
 
 def agreement(advice: RunAdvice) -> Phrase | None:

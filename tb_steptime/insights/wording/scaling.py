@@ -26,17 +26,19 @@ def scaling_text(found: Scaling) -> Phrase:
     if found.reason is not None or found.efficiency is None:
         why = explain(found.reason) if found.reason else phrase("")
         return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
-    said = phrase("{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency))
+    sentence = phrase(
+        "{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency)
+    )
     most = found.parts[0]
     if min(most.lost_ns, (1 - found.efficiency) * found.step_ns) < WORTH_NAMING * found.step_ns:
-        return closed(said)
+        return closed(sentence)
     lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
-    return joined(said, lost, by="")
+    return joined(sentence, lost, by="")
 
 
 def same_ranks_text(found: Scaling) -> Phrase:
     """Two jobs of as many ranks: what the whole job's step became, and the part that changed most."""
-    said = phrase(
+    sentence = phrase(
         "Over all {ranks} ranks a step takes {after}, in the base {before}",
         ranks=count(found.ranks),
         after=ns(found.step_ns),
@@ -44,14 +46,14 @@ def same_ranks_text(found: Scaling) -> Phrase:
     )
     most = max(found.parts, key=lambda part: abs(part.ns - part.base_ns))
     if abs(most.ns - most.base_ns) < WORTH_NAMING * found.base_step_ns:
-        return closed(said)
+        return closed(sentence)
     changed = phrase(
         "; most changed: {part}, {own} and {was}.",
         part=text(_part(most)),
         own=ns(most.ns),
         was=ns(most.base_ns),
     )
-    return joined(said, changed, by="")
+    return joined(sentence, changed, by="")
 
 
 def paths_text(found: Scaling) -> Phrase | None:
@@ -60,7 +62,7 @@ def paths_text(found: Scaling) -> Phrase | None:
     if found.base_path is None or found.path is None:
         return None
     was, now = _path_parts(found.base_path), _path_parts(found.path)
-    said = phrase(
+    sentence = phrase(
         "The path that decides the step takes {path}, in the base {base_path}",
         path=ns(found.path.step_ns),
         base_path=ns(found.base_path.step_ns),
@@ -68,14 +70,14 @@ def paths_text(found: Scaling) -> Phrase | None:
     parts = dict.fromkeys([*now, *was])
     most = max(parts, key=lambda part: abs(now.get(part, 0) - was.get(part, 0)))
     if abs(now.get(most, 0) - was.get(most, 0)) < WORTH_NAMING * found.base_path.step_ns:
-        return joined(said, phrase(", and no part of it changed by much."), by="")
+        return joined(sentence, phrase(", and no part of it changed by much."), by="")
     changed = phrase(
         "; most changed on it: {on_path}, {on_path_ns} and {on_base_path_ns}.",
         on_path=text(most),
         on_path_ns=ns(now.get(most, 0)),
         on_base_path_ns=ns(was.get(most, 0)),
     )
-    return joined(said, changed, by="")
+    return joined(sentence, changed, by="")
 
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:

@@ -21,15 +21,17 @@ def snapshot_headline(found: DeviceSnapshot | None) -> Headline:
     if found.out_of_memory:
         last = found.out_of_memory[-1]
         return Headline(_failed(last), _expandable() if last.expandable_helps else None)
-    holder, held = _most_at_peak(found)
+    holder, held_bytes = _most_at_peak(found)
     values = {
         "peak": nbytes(found.peak_in_use_bytes),
         "reserved": nbytes(found.peak_reserved_bytes),
         "holder": text(holder),
-        "bytes": nbytes(held),
+        "bytes": nbytes(held_bytes),
     }
     words = "At most {peak} is in use and {reserved} reserved"
-    return Headline(filled(words + (": [{holder} holds {bytes} at the peak]." if held else "."), values), _kept(found))
+    return Headline(
+        filled(words + (": [{holder} holds {bytes} at the peak]." if held_bytes else "."), values), _kept(found)
+    )
 
 
 def _most_at_peak(found: DeviceSnapshot) -> tuple[str, int]:
@@ -59,10 +61,10 @@ def out_of_memory_text(found: OutOfMemory) -> Phrase:
 
 
 def _failed(found: OutOfMemory) -> Phrase:
-    said = "Out of memory: {asked} asked" + (" at {line}" if found.line else "") + ", {device} free on the GPU"
+    template = "Out of memory: {asked} asked" + (" at {line}" if found.line else "") + ", {device} free on the GPU"
     if found.free_bytes is not None:
-        said += ", {free} free in segments"
-        said += " in {pieces} pieces, the largest {largest}" if found.pieces else ""
+        template += ", {free} free in segments"
+        template += " in {pieces} pieces, the largest {largest}" if found.pieces else ""
     values = {
         "asked": nbytes(found.asked_bytes),
         "device": nbytes(found.device_free_bytes),
@@ -72,10 +74,10 @@ def _failed(found: OutOfMemory) -> Phrase:
         "largest": nbytes(found.largest_bytes),
     }
     if found.device_free_bytes >= found.asked_bytes:
-        said += (
+        template += (
             ". The GPU had room: the process reached a limit of its own, such as set_per_process_memory_fraction sets"
         )
-    return filled(said + ".", values)
+    return filled(template + ".", values)
 
 
 def _expandable() -> Phrase:

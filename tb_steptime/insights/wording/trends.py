@@ -193,5 +193,5 @@ def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Ph
 def _metric_mean(metric: Metric, results: list[TrendsResult]) -> float | None:
     """Mean of the spans' values; fractions of unequal spans are weighed alike, as the spans' own figures are."""
     values = [series.value for result in results for series in result.series if series.metric == metric.id]
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    measured = [value for value in values if value is not None]
+    return sum(measured) / len(measured) if measured else None

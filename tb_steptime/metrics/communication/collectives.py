@@ -335,10 +335,10 @@ def _with_batches(trace: Trace, found: Collectives, call: Int64, op_row: Int64) 
     for thread in distinct_in(events.thread[call[bare]]).tolist():
         mine = bare[events.thread[call[bare]] == thread]
         mine = mine[np.argsort(events.start_ns[call[mine]], kind="stable")]
-        here = requests[events.thread[rows[requests]] == thread]
-        launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[here]))
+        on_thread = requests[events.thread[rows[requests]] == thread]
+        launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[on_thread]))
         for place in distinct(launch[launch < len(mine)]).tolist():
-            _add_batch(trace, columns, int(mine[place]), here[launch == place])
+            _add_batch(trace, columns, int(mine[place]), on_thread[launch == place])
     return msgspec.structs.replace(found, **columns)
 
 

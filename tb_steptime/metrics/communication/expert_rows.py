@@ -72,8 +72,8 @@ def expert_rows(trace: Trace) -> ExpertRows | Reason | None:
     rows = np.array([sorted(each.rows, reverse=True) + [0] * (experts - len(each.rows)) for each in of_kind])
     mean = rows.mean(axis=0)
     steps = Intervals.of(*((step.start_ns, step.end_ns) for step in find_steps(trace).steps))
-    taken = Intervals.of(*((each.begin_ns, each.end_ns) for each in proven))
-    share = (taken & steps).total_ns / max(1, steps.total_ns)
+    intervals = Intervals.of(*((each.begin_ns, each.end_ns) for each in proven))
+    share = (intervals & steps).total_ns / max(1, steps.total_ns)
     return ExpertRows(mean.round(1).tolist(), float(mean[0] / mean.mean()), chosen, len(of_kind), share)
 
 

@@ -169,11 +169,11 @@ def computing_ops(trace: Trace) -> Intervals:
     on, pieces = trace.events.thread[rows], []
     with_waits = distinct_in(on[holds])
     for thread in with_waits.tolist():
-        here = on == thread
-        waits = Intervals.of_events(trace.events, rows[here & holds]) - Intervals.of_events(
-            trace.events, rows[here & inside & computes]
+        on_thread = on == thread
+        waits = Intervals.of_events(trace.events, rows[on_thread & holds]) - Intervals.of_events(
+            trace.events, rows[on_thread & inside & computes]
         )
-        pieces.append(Intervals.of_events(trace.events, rows[here & computes]) - waits)
+        pieces.append(Intervals.of_events(trace.events, rows[on_thread & computes]) - waits)
     pieces.append(Intervals.of_events(trace.events, rows[computes & ~is_in(on, with_waits)]))
     return Intervals.joined(pieces)
 
@@ -304,12 +304,12 @@ def _last_before(trace: Trace, found: Collectives, groups: BlockingGroups) -> In
     last = np.full(len(groups), -1, np.int64)
     for number in distinct_in(thread[call[small]]).tolist():
         own, mine = launching[thread[launching] == number], small[thread[call[small]] == number]
-        here = np.flatnonzero(thread[groups.call] == number)
-        before = np.searchsorted(call[mine], groups.call[here]) - 1
-        here, before = here[before >= 0], mine[before[before >= 0]]
-        between = np.searchsorted(own, groups.call[here]) - np.searchsorted(own, call[before]) - 1
+        on_thread = np.flatnonzero(thread[groups.call] == number)
+        before = np.searchsorted(call[mine], groups.call[on_thread]) - 1
+        on_thread, before = on_thread[before >= 0], mine[before[before >= 0]]
+        between = np.searchsorted(own, groups.call[on_thread]) - np.searchsorted(own, call[before]) - 1
         near = between <= LAUNCHES_BETWEEN
-        last[here[near]] = before[near]
+        last[on_thread[near]] = before[near]
     return last
 
 

@@ -78,11 +78,11 @@ def passes(trace: Trace, most: int = MOST) -> Passes:
         return Passes()
     work = _work(trace)
     work_step = find_steps(trace).holding_on_host(work.instant)
-    of = _labelled(work, labels) if len(labels.start) else _between(work, work_step, messages)
-    mine = np.flatnonzero(of >= 0)
-    first, start, end = _extents(work, mine, of[mine])
+    pass_of = _labelled(work, labels) if len(labels.start) else _between(work, work_step, messages)
+    mine = np.flatnonzero(pass_of >= 0)
+    first, start, end = _extents(work, mine, pass_of[mine])
     if len(labels.start):
-        kind, stage, micro_batch = (each[of[first]] for each in (labels.kind, labels.stage, labels.micro_batch))
+        kind, stage, micro_batch = (each[pass_of[first]] for each in (labels.kind, labels.stage, labels.micro_batch))
     else:
         kind, (stage, micro_batch) = work.kind[first], np.full((2, len(first)), -1, np.int64)
     step = work_step[first]
@@ -100,10 +100,10 @@ def passes(trace: Trace, most: int = MOST) -> Passes:
     )
 
 
-def _extents(work: _Work, rows: Int64, of: Int64) -> tuple[Int64, Int64, Int64]:
-    """Returns for each number in `of` the first of its rows, when the first of them starts, and when the last one
+def _extents(work: _Work, rows: Int64, pass_of: Int64) -> tuple[Int64, Int64, Int64]:
+    """Returns for each number in `pass_of` the first of its rows, when the first of them starts, and when the last one
     ends."""
-    alike = Groups.of(of)
+    alike = Groups.of(pass_of)
     start, end = np.full(len(alike), np.iinfo(np.int64).max), np.full(len(alike), np.iinfo(np.int64).min)
     np.minimum.at(start, alike.place, work.start[rows])
     np.maximum.at(end, alike.place, work.end[rows])
@@ -167,9 +167,9 @@ def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
     run = _runs(slot, kind)
     first, start, end = _extents(work, known, run)
     long = _long(work.kind[first], end - start)[run]
-    of = np.full(len(work.kind), -1, np.int64)
-    of[known[long]] = _runs(slot[long], kind[long])
-    return of
+    pass_of = np.full(len(work.kind), -1, np.int64)
+    pass_of[known[long]] = _runs(slot[long], kind[long])
+    return pass_of
 
 
 def _runs(slot: Int64, kind: Int64) -> Int64:

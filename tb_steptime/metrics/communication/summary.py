@@ -323,11 +323,11 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
 
 def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64, chosen: Steps) -> int | None:
     """The wait of these steps without the recording's first. A collective belongs to the step in which it begins."""
-    begun = find_steps(trace).start_ns
-    later = int((chosen.start_ns > begun[0]).sum())
-    if len(begun) < FEWEST_STEPS or not later:
+    starts = find_steps(trace).start_ns
+    later = int((chosen.start_ns > starts[0]).sum())
+    if len(starts) < FEWEST_STEPS or not later:
         return None
-    return int(wait[found.start >= begun[1]].sum()) // later
+    return int(wait[found.start >= starts[1]].sum()) // later
 
 
 def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: int) -> list[CollectiveRow]:

@@ -150,8 +150,8 @@ def simulated_waits(production: Float64, consumer: float, workers: Int64, prefet
     now = np.zeros(shape[1:])
     for batch in range(len(production)):
         place = before + batch
-        begun = np.maximum(ready[place - workers, :, each], taken[place - workers * prefetch, :, each]).T
-        ready[place] = begun + production[batch][:, None]
+        starts = np.maximum(ready[place - workers, :, each], taken[place - workers * prefetch, :, each]).T
+        ready[place] = starts + production[batch][:, None]
         taken[place] = np.maximum(now, ready[place])
         waits[batch] = taken[place] - now
         now = taken[place] + consumer
@@ -383,10 +383,10 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     usual = round(float(waits.wait_ns[leader].mean()))
     short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual)
     consumer = rest + min(short or 0, rest)
-    made = np.diff(leader) // period
-    times = np.diff(waits.arrived_ns[leader]) / made
+    batches = np.diff(leader) // period
+    times = np.diff(waits.arrived_ns[leader]) / batches
     # The mean of several batches differs less than each of them.
-    spread = round(robust_deviation((times - median(times)) * np.sqrt(made)))
+    spread = round(robust_deviation((times - median(times)) * np.sqrt(batches)))
     each = round(length * period / number)
     return msgspec.structs.replace(
         burst,

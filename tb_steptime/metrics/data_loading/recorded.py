@@ -134,10 +134,10 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     steps = find_steps(trace).steps
     window = find_steps(trace).host_window
     main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
-    mine, of = timings.of(timings.loader == main), _of_main(records, timings, main)
+    mine, main_batches = timings.take(timings.loader == main), _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)
-    shares = sampled_shares(records.produced, of.timings.produced)
-    consumer, late, per_step = _pace(trace, mine.step, of)
+    shares = sampled_shares(records.produced, main_batches.timings.produced)
+    consumer, late, per_step = _pace(trace, mine.step, main_batches)
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
     production = None if dataset is None or collate is None else dataset + collate
@@ -155,13 +155,13 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
-        kind=shares.kind_of(len(of.timings)),
-        bytes=_mean(records.produced.bytes[of.timings.produced]),
-        samples=_mean(records.produced.samples[of.timings.produced]),
+        kind=shares.kind_of(len(main_batches.timings)),
+        bytes=_mean(records.produced.bytes[main_batches.timings.produced]),
+        samples=_mean(records.produced.samples[main_batches.timings.produced]),
         consumer_ns=consumer,
         late_ns=late,
         batches_per_step=per_step,
-        overhead_ns=_receiving_ns(of),
+        overhead_ns=_receiving_ns(main_batches),
         cores=records.cores,
         loaders=loaders,
         workers=sorted(recorded_workers(records, *window), key=lambda each: place[each.loader]),
@@ -172,9 +172,9 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         lanes=sorted(lanes(records, *window), key=lambda each: place[each.loader]),
         queues=sorted(ready_queues(records, *window), key=lambda each: place[each.loader]),
         slowest=slowest_batches(trace, records, timings),
-        lines=recorded_lines(records, main, production, window) if of.has_workers else None,
-        sampler_ns=sampler_ns(of.timings) if of.has_workers else None,
-        held_ns=of.held_ns if of.has_workers else None,
+        lines=recorded_lines(records, main, production, window) if main_batches.has_workers else None,
+        sampler_ns=sampler_ns(main_batches.timings) if main_batches.has_workers else None,
+        held_ns=main_batches.held_ns if main_batches.has_workers else None,
     )
 
 
@@ -220,7 +220,7 @@ class _OfMain(msgspec.Struct, frozen=True, eq=False):
 
 
 def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMain:
-    known = timings.of((timings.loader == main) & (timings.produced >= 0))
+    known = timings.take((timings.loader == main) & (timings.produced >= 0))
     own = sampled_shares(records.produced, known.produced).own_cpu
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[known.produced]
@@ -245,13 +245,15 @@ def _busy(known: BatchTimings) -> float:
     """How many workers produce these batches at the same time, on average."""
     if not len(known):
         return 0.0
-    return int((known.dataset_ns + known.collate_ns).sum()) / max(1, int(known.returned_ns[-1] - known.asked_ns[0]))
+    return int((known.dataset_ns + known.collate_ns).sum()) / max(
+        1, int(known.returned_ns[-1] - known.next_called_ns[0])
+    )
 
 
 def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
     """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
     came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
-    came_late = known.arrived_ns > np.maximum(end_ns, known.asked_ns + READ_NS)
+    came_late = known.arrived_ns > np.maximum(end_ns, known.next_called_ns + READ_NS)
     return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
@@ -259,7 +261,7 @@ def _late_memory_ns(known: BatchTimings, nbytes: Int64) -> Int64:
     """How long the training process waited for a batch's memory after its message had come. A thread of the worker
     opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
     many tensors take long, whatever the worker does."""
-    given = known.returned_ns - np.maximum(known.arrived_ns, known.asked_ns) - _copied_ns(nbytes)
+    given = known.returned_ns - np.maximum(known.arrived_ns, known.next_called_ns) - _copied_ns(nbytes)
     return np.where(given < known.dataset_ns + known.collate_ns, given, 0)
 
 
@@ -275,12 +277,12 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
     """The batches whose production is known, without each worker's first one of a pass if there are others: in the
     first one the dataset opens files, and no number of workers ends the wait for it."""
-    known = timings.of((timings.loader == main) & (timings.produced >= 0))
-    later = known.of(known.batch >= max(1, _workers(records, main)))
+    known = timings.take((timings.loader == main) & (timings.produced >= 0))
+    later = known.take(known.batch >= max(1, _workers(records, main)))
     return later if len(later) else known
 
 
-def _receiving_ns(of: _OfMain) -> int | None:
+def _receiving_ns(batches: _OfMain) -> int | None:
     """Median time from when a batch can be received until the loop has it. A median, so that pauses of the host do not
     lengthen it.
 
@@ -288,28 +290,32 @@ def _receiving_ns(of: _OfMain) -> int | None:
     of this one late, as Python runs one of its threads at a time. None if workers compute and batches come late; if
     they leave no core for the training process, which then waits for one; and for a loader without workers.
     """
-    ready, there = _ready(of)
+    ready, there = _ready(batches)
     many = ready.sum() >= READY_FRACTION * max(1, len(ready))
-    if not of.has_workers or of.short_of_cores or (not many and of.computes):
+    if not batches.has_workers or batches.short_of_cores or (not many and batches.computes):
         return None
-    each = (of.timings.returned_ns - there)[ready if many else slice(None)]
+    each = (batches.timings.returned_ns - there)[ready if many else slice(None)]
     return round(median(each)) if len(each) else None
 
 
-def _ready(of: _OfMain) -> tuple[Bool, Int64]:
+def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
     """Which batches were produced before the loop asked for them, and when each could be received: when it was
     requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
-    asked, end = of.timings.asked_ns, of.end_ns
-    came = np.maximum(np.maximum(of.timings.arrived_ns, of.timings.pinned_ns), end)  # far below 0: not recorded
-    return end <= asked, np.where(end <= asked, asked, np.clip(came, asked, of.timings.returned_ns))
+    requested, end = batches.timings.next_called_ns, batches.end_ns
+    came = np.maximum(
+        np.maximum(batches.timings.arrived_ns, batches.timings.pinned_ns), end
+    )  # far below 0: not recorded
+    return end <= requested, np.where(
+        end <= requested, requested, np.clip(came, requested, batches.timings.returned_ns)
+    )
 
 
-def _late(of: _OfMain) -> Intervals:
+def _late(batches: _OfMain) -> Intervals:
     """When the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving is
     unknown."""
-    ready, there = _ready(of)
-    until = of.timings.returned_ns if _receiving_ns(of) is None else there
-    return Intervals.union(of.timings.asked_ns[~ready], until[~ready])
+    ready, there = _ready(batches)
+    until = batches.timings.returned_ns if _receiving_ns(batches) is None else there
+    return Intervals.union(batches.timings.next_called_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:
@@ -321,7 +327,7 @@ def late_waits(trace: Trace) -> Intervals | None:
     return _late(_of_main(records, timings, _main_loader(trace, timings)))
 
 
-def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, float]:
+def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int, float]:
     """consumer_ns, late_ns and batches_per_step of `Recorded`. step: the step that requested each of its batches.
 
     Only steps whose batches are recorded count; otherwise each of the others would be a step without batches.
@@ -329,9 +335,9 @@ def _pace(trace: Trace, step: Int64, of: _OfMain) -> tuple[int | None, int, floa
     steps = find_steps(trace)
     covered = covered_steps(step, len(steps.steps))
     number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
-    if not any(each.recorded == of.loader for each in find_batches(trace).loaders):
+    if not any(each.recorded == batches.loader for each in find_batches(trace).loaders):
         return None, 0, number / of_steps
-    late_ns = steps.overlap_ns(exposed_waits(trace) & _late(of)) + between_epochs_ns(trace)
+    late_ns = steps.overlap_ns(exposed_waits(trace) & _late(batches)) + between_epochs_ns(trace)
     late, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
     return round((total - late) / number), round(late / number), number / of_steps
 
@@ -345,10 +351,10 @@ def covered_steps(step: Int64, number: int) -> Bool:
     [True, True, True, True, True, False]
     """
     counts = np.bincount(step, minlength=number)
-    some = np.flatnonzero(counts)
-    ended = some[-1] < number - 1 and counts[some[-1]] < median(counts[some])
+    with_batches = np.flatnonzero(counts)
+    ended = with_batches[-1] < number - 1 and counts[with_batches[-1]] < median(counts[with_batches])
     steps = np.arange(number)
-    return np.asarray((steps >= some[0]) & (steps <= some[-1] - ended))
+    return np.asarray((steps >= with_batches[0]) & (steps <= with_batches[-1] - ended))
 
 
 def _mean(values: Int64) -> int | None:

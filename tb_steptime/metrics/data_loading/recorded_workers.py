@@ -51,7 +51,7 @@ def find_timings(trace: Trace) -> BatchTimings | None:
     records = trace.loader_records
     if records is None:
         return None
-    rows, step = in_steps(trace, records.received.asked_ns)
+    rows, step = in_steps(trace, records.received.next_called_ns)
     return _timings(records, rows, step, find_steps(trace).steps[0].host_start_ns) if len(rows) else None
 
 
@@ -86,33 +86,35 @@ def sampler_ns(timings: BatchTimings) -> int | None:
     loop    asked [ waits | receives | draws indices ] returned
     """
     pinned, unpickled = timings.pinned_ns, timings.unpickled_ns
-    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.asked_ns)
+    there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.next_called_ns)
     known = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
     return round(median((timings.returned_ns - there)[known])) if known.any() else None
 
 
 def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
-    taken, made, every = records.received.of(rows), records.produced, producers(records)
+    received_batches, produced_batches, every = records.received.take(rows), records.produced, producers(records)
     produced, there = every[rows], ready_at(records, every)[rows]
     columns = (
-        *taken.columns,
+        *received_batches.columns,
         step,
         produced,
-        _of(made.collate_ns - made.start_ns, produced, -1),
-        _of(made.end_ns - made.collate_ns, produced, -1),
-        _transfer(taken, _of(made.end_ns, produced, UNKNOWN_TIME)),
-        np.where(there == UNKNOWN_TIME, -1, np.maximum(taken.asked_ns - np.maximum(there, begin_ns), 0)),
-        taken.returned_ns - taken.asked_ns,
+        _of(produced_batches.collate_ns - produced_batches.start_ns, produced, -1),
+        _of(produced_batches.end_ns - produced_batches.collate_ns, produced, -1),
+        _transfer(received_batches, _of(produced_batches.end_ns, produced, UNKNOWN_TIME)),
+        np.where(
+            there == UNKNOWN_TIME, -1, np.maximum(received_batches.next_called_ns - np.maximum(there, begin_ns), 0)
+        ),
+        received_batches.returned_ns - received_batches.next_called_ns,
     )
     return BatchTimings(*columns)
 
 
-def _transfer(taken: ReceivedBatches, end_ns: Int64) -> Int64:
+def _transfer(received: ReceivedBatches, end_ns: Int64) -> Int64:
     """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
-    known = (end_ns != UNKNOWN_TIME) & (taken.unpickled_ns != UNKNOWN_TIME)
-    late = np.maximum(end_ns, taken.asked_ns)
-    alone = taken.unpickled_ns - np.where(taken.unpickled_ns >= late, late, taken.arrived_ns)
-    way = np.where(taken.pinned_ns != UNKNOWN_TIME, taken.pinned_ns - end_ns, alone)
+    known = (end_ns != UNKNOWN_TIME) & (received.unpickled_ns != UNKNOWN_TIME)
+    late = np.maximum(end_ns, received.next_called_ns)
+    alone = received.unpickled_ns - np.where(received.unpickled_ns >= late, late, received.arrived_ns)
+    way = np.where(received.pinned_ns != UNKNOWN_TIME, received.pinned_ns - end_ns, alone)
     return np.maximum(np.where(known, way, -1), -1)
 
 
@@ -178,30 +180,30 @@ class SlowBatch(msgspec.Struct, frozen=True):
 
 def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[RecordedWorker]:
     """Returns every worker that produced a batch within [low, high), by loader and number."""
-    made = records.produced
-    overlap = _overlap(made, low, high)
-    columns = np.stack((made.loader, made.worker, made.pid), axis=1)
+    batches = records.produced
+    overlap = _overlap(batches, low, high)
+    columns = np.stack((batches.loader, batches.worker, batches.pid), axis=1)
     keys = np.unique(columns[overlap > 0], axis=0)
     mine = [np.flatnonzero((overlap > 0) & (columns == key).all(axis=1)) for key in keys]
     return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in mine]
 
 
-def _overlap(made: ProducedBatches, low: int, high: int) -> Int64:
+def _overlap(batches: ProducedBatches, low: int, high: int) -> Int64:
     """How much of [low, high) each batch was in production; 0 or less if it was not."""
-    return np.clip(made.end_ns, low, high) - np.clip(made.start_ns, low, high)
+    return np.clip(batches.end_ns, low, high) - np.clip(batches.start_ns, low, high)
 
 
 def _worker(records: LoaderRecords, rows: Int64, busy_ns: int, window_ns: int) -> RecordedWorker:
     """One worker. rows: its batches, as rows of `records.produced`."""
-    made, shares = records.produced, sampled_shares(records.produced, rows)
-    pid = int(made.pid[rows[0]])
+    batches, shares = records.produced, sampled_shares(records.produced, rows)
+    pid = int(batches.pid[rows[0]])
     return RecordedWorker(
-        loader=int(made.loader[rows[0]]),
-        worker=int(made.worker[rows[0]]),
+        loader=int(batches.loader[rows[0]]),
+        worker=int(batches.worker[rows[0]]),
         pid=pid,
         batches=len(rows),
-        dataset_ns=round(float((made.collate_ns - made.start_ns)[rows].mean())),
-        collate_ns=round(float((made.end_ns - made.collate_ns)[rows].mean())),
+        dataset_ns=round(float((batches.collate_ns - batches.start_ns)[rows].mean())),
+        collate_ns=round(float((batches.end_ns - batches.collate_ns)[rows].mean())),
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
@@ -253,15 +255,15 @@ def _are_enough(sampled: int, batches: int) -> bool:
     return sampled >= min(LEAST_SAMPLED, MOST_FRACTION * batches)
 
 
-def sampled_shares(made: ProducedBatches, rows: Int64) -> SampledShares:
-    """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `made`."""
-    sampled = rows[made.dataset_cpu_ns[rows] >= 0]
-    waited = sampled[made.core_wait_ns[sampled] >= 0]
-    cpu, length = made.dataset_cpu_ns + made.collate_cpu_ns, made.end_ns - made.start_ns
+def sampled_shares(batches: ProducedBatches, rows: Int64) -> SampledShares:
+    """Shares of the time of these batches, from those of them that the recorder sampled. rows: rows of `batches`."""
+    sampled = rows[batches.dataset_cpu_ns[rows] >= 0]
+    waited = sampled[batches.core_wait_ns[sampled] >= 0]
+    cpu, length = batches.dataset_cpu_ns + batches.collate_cpu_ns, batches.end_ns - batches.start_ns
     return SampledShares(
         batches=len(sampled),
         cpu=_share(cpu[sampled], length[sampled]),
-        core_wait=_share(made.core_wait_ns[waited], length[waited]),
+        core_wait=_share(batches.core_wait_ns[waited], length[waited]),
         waited=len(waited),
         waited_cpu=_share(cpu[waited], length[waited]),
     )
@@ -274,7 +276,7 @@ def _share(parts: Int64, whole: Int64) -> float | None:
 
 def slowest_batches(trace: Trace, records: LoaderRecords, timings: BatchTimings) -> list[SlowBatch]:
     """Returns the slowest batches that the steps received, longest first."""
-    made, steps = records.produced, find_steps(trace).steps
+    produced, steps = records.produced, find_steps(trace).steps
     total = np.where(timings.produced >= 0, timings.dataset_ns + timings.collate_ns, -1)
     order = np.argsort(-total, kind="stable")[:MOST_SLOW]
     batches = []
@@ -282,15 +284,15 @@ def slowest_batches(trace: Trace, records: LoaderRecords, timings: BatchTimings)
         row = int(timings.produced[entry])
         batches.append(
             SlowBatch(
-                loader=int(made.loader[row]),
+                loader=int(produced.loader[row]),
                 batch=int(timings.batch[entry]),
-                worker=int(made.worker[row]),
+                worker=int(produced.worker[row]),
                 step=steps[int(timings.step[entry])].name,
-                start_ns=int(made.start_ns[row]),
+                start_ns=int(produced.start_ns[row]),
                 total_ns=int(total[entry]),
                 dataset_ns=int(timings.dataset_ns[entry]),
                 collate_ns=int(timings.collate_ns[entry]),
-                cpu_share=sampled_shares(made, np.array([row])).cpu,
+                cpu_share=sampled_shares(produced, np.array([row])).cpu,
                 wait_ns=int(timings.wait_ns[entry]),
             )
         )
@@ -355,11 +357,11 @@ class ReadyQueue(msgspec.Struct, frozen=True):
 
 def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
     """Returns the lane of each worker number of each loader, within [low, high)."""
-    made = records.produced
-    there = np.full(len(made), UNKNOWN_TIME, np.int64)
+    batches = records.produced
+    there = np.full(len(batches), UNKNOWN_TIME, np.int64)
     producer = producers(records)
     there[producer[producer >= 0]] = ready_at(records, producer)[producer >= 0]
-    keys = np.unique(np.stack((made.loader, made.worker), axis=1), axis=0).tolist() if len(made) else []
+    keys = np.unique(np.stack((batches.loader, batches.worker), axis=1), axis=0).tolist() if len(batches) else []
     least = max(1, round(LEAST_FRACTION * (high - low)))
     drawn = [_lane(records, there, loader, worker, (low, high), least) for loader, worker in keys]
     return [lane for lane in drawn if lane.start_ns]
@@ -368,15 +370,15 @@ def lanes(records: LoaderRecords, low: int, high: int) -> list[ProductionLane]:
 def _lane(
     records: LoaderRecords, there: Int64, loader: int, worker: int, window: tuple[int, int], least: int
 ) -> ProductionLane:
-    made = records.produced
-    mine = np.flatnonzero((made.loader == loader) & (made.worker == worker))
-    start, collate, end = made.start_ns[mine], made.collate_ns[mine], made.end_ns[mine]
+    batches = records.produced
+    mine = np.flatnonzero((batches.loader == loader) & (batches.worker == worker))
+    start, collate, end = batches.start_ns[mine], batches.collate_ns[mine], batches.end_ns[mine]
     following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
     arrived = np.clip(np.where(there[mine] == UNKNOWN_TIME, end, there[mine]), end, np.maximum(following, end))
     edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))
     begin, past = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
     part = np.tile(np.arange(4), len(mine))
-    batch = np.where(part == WAIT, -1, np.repeat(made.batch[mine], 4))
+    batch = np.where(part == WAIT, -1, np.repeat(batches.batch[mine], 4))
     keep = np.flatnonzero(past - begin >= least)
     columns: tuple[Int64, ...]
     if len(keep) < len(mine):  # most batches are too short: times without a visible gap are merged into one segment
@@ -384,7 +386,7 @@ def _lane(
         closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
         columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))
     else:
-        keep = keep[: MOST_SEGMENTS // max(1, len(distinct(made.worker)))]
+        keep = keep[: MOST_SEGMENTS // max(1, len(distinct(batches.worker)))]
         columns = (begin[keep], past[keep], part[keep], batch[keep])
     return ProductionLane(loader, worker, *(column.tolist() for column in columns))
 
@@ -397,9 +399,9 @@ def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue
 
 
 def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:
-    taken = records.received
-    mine = np.flatnonzero((taken.loader == loader) & (there != UNKNOWN_TIME))
-    came, left = there[mine], np.maximum(taken.returned_ns[mine], there[mine])
+    received = records.received
+    mine = np.flatnonzero((received.loader == loader) & (there != UNKNOWN_TIME))
+    came, left = there[mine], np.maximum(received.returned_ns[mine], there[mine])
     at = np.concatenate((came, left))
     order = np.argsort(at, kind="stable")
     depth = np.cumsum(np.repeat([1, -1], len(mine))[order])
@@ -408,7 +410,7 @@ def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int,
     before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
-    requests = mine[(taken.asked_ns[mine] >= window[0]) & (taken.asked_ns[mine] < window[1])]
-    late = there[requests] > taken.asked_ns[requests]
+    requests = mine[(received.next_called_ns[mine] >= window[0]) & (received.next_called_ns[mine] < window[1])]
+    late = there[requests] > received.next_called_ns[requests]
     at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
     return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)

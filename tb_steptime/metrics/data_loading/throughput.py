@@ -193,7 +193,7 @@ def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None or recorded.main_loader.iterable:
         return ()
-    mine = settled_batches(records, timings, recorded.main).by("asked_ns")
+    mine = settled_batches(records, timings, recorded.main).by("next_called_ns")
     return _sequence(mine.dataset_ns + mine.collate_ns)
 
 

@@ -347,9 +347,9 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
     """Find the batch for which each mark waits: of the recorder's rows requested next to the mark's start, the
     longest."""
     start, end, taken = trace.events.start_ns[marks.row], trace.events.ends(marks.row), records.received
-    mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.asked_ns), 0, len(start) - 1)
-    meets = np.argsort(taken.returned_ns - taken.asked_ns, kind="stable")
-    asked, mark = taken.asked_ns[meets], mark[meets]
+    mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.next_called_ns), 0, len(start) - 1)
+    meets = np.argsort(taken.returned_ns - taken.next_called_ns, kind="stable")
+    asked, mark = taken.next_called_ns[meets], mark[meets]
     inside = (asked > start[mark] - _CLOCKS_NS) & (asked < end[mark] + _CLOCKS_NS)
     meets, mark = meets[inside], mark[inside]
     recorded, begins = marks.recorded.copy(), marks.begins.copy()

@@ -65,10 +65,10 @@ def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     rest = steps.intervals & ((on_host_once(trace, device) - loader_intervals(trace)) | tried)
     row, costs, left = _rows(trace, found), [], np.ones(len(found), bool)
     for cause, mine in _causes(trace, found, row):
-        some = found.where(mine & left)
-        when = (some.intervals() | tried if cause == "first_call" else some.intervals()) & rest
-        if len(when) and len(some):
-            costs.append(OneTime(cause, some, row[mine & left], when))
+        selected = found.where(mine & left)
+        when = (selected.intervals() | tried if cause == "first_call" else selected.intervals()) & rest
+        if len(when) and len(selected):
+            costs.append(OneTime(cause, selected, row[mine & left], when))
             rest = rest - when
         left &= ~mine
     recorded_ns = int(steps.duration_ns.sum())

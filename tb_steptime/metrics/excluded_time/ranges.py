@@ -133,11 +133,11 @@ def findings(trace: Trace, device: int | None) -> list[Finding]:
     """Returns the faults of the recording, and how much of its steps is the profiler's own time: repaired ones first,
     then exclusions, then mere remarks. device: the one that is judged."""
     steps, own = find_steps(trace), excluded_time(trace, device).profiler
-    taken = int(steps.overlap_ns(own).sum())
-    share = taken / max(1, int(steps.duration_ns.sum()))
+    excluded_ns = int(steps.overlap_ns(own).sum())
+    share = excluded_ns / max(1, int(steps.duration_ns.sum()))
     found = list(recording_findings(trace))
     if share >= LEAST_FRACTION:
-        values, ranges = {"time": ns(taken), "share": fraction(share)}, longest_ranges(own.start, own.end)
+        values, ranges = {"time": ns(excluded_ns), "share": fraction(share)}, longest_ranges(own.start, own.end)
         profiler = Finding("profiler_time", "left_out", (), share=share, values=values, ranges=ranges)
         found.insert(sum(each.done != "said" for each in found), profiler)
     observed = observed_ops(trace)

@@ -45,8 +45,8 @@ class Tensors(msgspec.Struct, frozen=True):
 
     def read(self, *places: int) -> int:
         """Bytes of the inputs at these places, as far as they exist."""
-        given = self.call.shapes
-        return sum(prod(given[at]) * self.sizes[at] for at in places if at < len(given) and at < len(self.sizes))
+        shapes = self.call.shapes
+        return sum(prod(shapes[at]) * self.sizes[at] for at in places if at < len(shapes) and at < len(self.sizes))
 
 
 Formula = Callable[[Tensors], CallTraffic | None]

@@ -354,17 +354,17 @@ def _bmm(first: int) -> Callable[[Call], Work | None]:
 
 
 def _linear(call: Call) -> Work | None:
-    given = call.shapes
-    rows, k = given[0][:-1], given[0][-1]
-    n, k_too = given[1] if len(given[1]) > 1 else (1, *given[1])
+    shapes = call.shapes
+    rows, k = shapes[0][:-1], shapes[0][-1]
+    n, k_too = shapes[1] if len(shapes[1]) > 1 else (1, *shapes[1])
     return _product(1, prod(rows), n, k) if k == k_too else None
 
 
 def _matmul(call: Call) -> Work | None:
     """Vectors become matrices of one row or column; batch dimensions are broadcast; a shared matrix is moved once."""
-    given = call.shapes
-    left = (1, *given[0]) if len(given[0]) == 1 else given[0]
-    right = (*given[1], 1) if len(given[1]) == 1 else given[1]
+    shapes = call.shapes
+    left = (1, *shapes[0]) if len(shapes[0]) == 1 else shapes[0]
+    right = (*shapes[1], 1) if len(shapes[1]) == 1 else shapes[1]
     (m, k), (k_too, n) = left[-2:], right[-2:]
     batches = _broadcast(left[:-2], right[:-2])
     if k != k_too or batches is None:

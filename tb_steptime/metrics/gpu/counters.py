@@ -101,20 +101,20 @@ class Samples(msgspec.Struct, frozen=True, eq=False):
 @shared
 def samples(trace: Trace, device: int, id: str) -> Samples | None:
     """The samples in the metric's unit, in time order; None if they were not recorded."""
-    of, wanted = trace.counters, COUNTERS[id]
-    named = [bool(wanted.names.fullmatch(name)) for name in trace.counter_names.strings]
+    table, counter = trace.counters, COUNTERS[id]
+    named = [bool(counter.names.fullmatch(name)) for name in trace.counter_names.strings]
     if not any(named):
         return None
-    rows = np.flatnonzero(np.array(named)[of.name] & (of.device == device) & (of.value >= 0))
-    rows = rows[of.name[rows] == of.name[rows[:1]]]  # one counter, if several measure the same
+    rows = np.flatnonzero(np.array(named)[table.name] & (table.device == device) & (table.value >= 0))
+    rows = rows[table.name[rows] == table.name[rows[:1]]]  # one counter, if several measure the same
     if not len(rows):
         return None
-    end, value = of.ts[rows], of.value[rows] * wanted.unit
+    end, value = table.ts[rows], table.value[rows] * counter.unit
     length = np.diff(end)
     usual = int(median(length)) if len(length) else 0
     length = np.where(np.append(usual, length) > _LONGEST_INTERVAL * usual, usual, np.append(usual, length))
     start = np.maximum(end - length, 0)
-    return Samples(start, end, np.minimum(value, 1.0) if wanted.metric.unit is Unit.FRACTION else value)
+    return Samples(start, end, np.minimum(value, 1.0) if counter.metric.unit is Unit.FRACTION else value)
 
 
 def sampled_ids(trace: Trace, device: int | None) -> tuple[str, ...]:
@@ -134,10 +134,10 @@ def clocks_were_locked(trace: Trace, device: int) -> bool:
 
 def measured(trace: Trace, device: int, id: str) -> Figure:
     """The mean of the samples over the window and over each step, weighted by the time that they cover."""
-    of = samples(trace, device, id)
-    if of is None:
+    sampled = samples(trace, device, id)
+    if sampled is None:
         return unknown(trace, NOT_SAMPLED)
-    part, whole = sums_in_windows(trace, partial(_covered, of))
+    part, whole = sums_in_windows(trace, partial(_covered, sampled))
     means = [p / w if w > 0 else None for p, w in zip(part.tolist(), np.rint(whole).tolist(), strict=True)]
     return Figure(means[0], tuple(means[1:]), NOT_SAMPLED_HERE if means[0] is None else None)
 
@@ -149,13 +149,13 @@ def measuring(id: str) -> Callable[[Trace, int], Figure]:
 
 def measured_in(trace: Trace, device: int, id: str, edges: Int64) -> tuple[Float64, Float64] | None:
     """Value x time, and the time that the samples cover, in each bin [edges[i], edges[i+1])."""
-    of = samples(trace, device, id)
-    return None if of is None else _covered(of, edges)
+    sampled = samples(trace, device, id)
+    return None if sampled is None else _covered(sampled, edges)
 
 
-def _covered(of: Samples, edges: Int64) -> tuple[Float64, Float64]:
-    whole = weighted_overlap(of.start, of.end, np.ones(len(of.end)), edges)
-    return weighted_overlap(of.start, of.end, of.value, edges), whole
+def _covered(sampled: Samples, edges: Int64) -> tuple[Float64, Float64]:
+    whole = weighted_overlap(sampled.start, sampled.end, np.ones(len(sampled.end)), edges)
+    return weighted_overlap(sampled.start, sampled.end, sampled.value, edges), whole
 
 
 class Validation(msgspec.Struct, frozen=True):
@@ -167,13 +167,13 @@ class Validation(msgspec.Struct, frozen=True):
 
 def validated_sm_efficiency(trace: Trace, device: int) -> Validation | None:
     """Est. SM efficiency and SM activity over the part of the window that samples cover; None where one is unknown."""
-    of, levels = samples(trace, device, SM_ACTIVE.id), sm_levels(trace, device)
-    if of is None or levels is None:
+    sampled, levels = samples(trace, device, SM_ACTIVE.id), sm_levels(trace, device)
+    if sampled is None or levels is None:
         return None
     low, high = find_steps(trace).window
-    start, end = np.clip(of.start, low, high), np.clip(of.end, low, high)
+    start, end = np.clip(sampled.start, low, high), np.clip(sampled.end, low, high)
     covered = int((end - start).sum())
     if not covered:
         return None
     estimated = float(levels.integral_ns(start, end).sum()) / covered
-    return Validation(estimated, float((of.value * (end - start)).sum()) / covered)
+    return Validation(estimated, float((sampled.value * (end - start)).sum()) / covered)

@@ -140,13 +140,13 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
     rows = rows[(counted[rows] > 0) & (kernels.registers[rows] >= 0) & (kernels.shared_memory[rows] >= 0)]
     rows = rows[(kernels.block[rows] > 0).all(axis=1)]
     for first in range(0, len(rows), FILLED_AT_ONCE):
-        some = rows[first : first + FILLED_AT_ONCE]
-        threads = kernels.block[some].prod(axis=1, dtype=np.int64)
-        shared_memory = kernels.shared_memory[some].astype(np.int64)
-        resident = resident_blocks(device, threads, kernels.registers[some].astype(np.int64), shared_memory)
+        chunk = rows[first : first + FILLED_AT_ONCE]
+        threads = kernels.block[chunk].prod(axis=1, dtype=np.int64)
+        shared_memory = kernels.shared_memory[chunk].astype(np.int64)
+        resident = resident_blocks(device, threads, kernels.registers[chunk].astype(np.int64), shared_memory)
         if resident is None or not device.sm_count or not device.max_threads_per_sm:
             return
-        _fill_rows(some, counted[some], resident, device.sm_count, threads / device.max_threads_per_sm, result)
+        _fill_rows(chunk, counted[chunk], resident, device.sm_count, threads / device.max_threads_per_sm, result)
 
 
 def _fill_rows(

@@ -83,10 +83,10 @@ def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[Rang
     tree = _tree(trace)
     if not len(tree.rows):
         return []
-    begun, host_ns, self_ns = _host_sums(trace, tree)
+    begin_counts, host_ns, self_ns = _host_sums(trace, tree)
     kept = _kept(host_ns)
     launched = _launched(trace, tree, _nearest(tree.parent, kept), idle_of_activity)
-    sums = _Sums(begun, host_ns, self_ns, *launched)
+    sums = _Sums(begin_counts, host_ns, self_ns, *launched)
     return [
         _row(trace, tree, sums, path)
         for path in depth_first(tree.parent, np.argsort(-host_ns, kind="stable"))
@@ -187,8 +187,8 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
     device_ns = np.zeros(size, np.int64)
     for each, intervals in running.items():
         device_ns[each] = (intervals & windows).total_ns
-    idle_ns, begun = (with_inner(exact_sums(path, values, size), tree.parent) for values in (idle, begins))
-    return device_ns, idle_ns, begun
+    idle_ns, begin_counts = (with_inner(exact_sums(path, values, size), tree.parent) for values in (idle, begins))
+    return device_ns, idle_ns, begin_counts
 
 
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:

@@ -25,7 +25,7 @@ from tb_steptime.metrics.gpu.activities import directions
 from tb_steptime.metrics.phases.assignment import SITES, site_of
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import op_rows, outermost, parent_places
 from tb_steptime.trace.ops import SYNC_CALL, op_at
@@ -342,7 +342,7 @@ def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace
     alike = Groups.of(*around.keys())
     figures = zip(alike.count().tolist(), alike.sum(blocked).tolist(),
                   alike.deviation(blocked, step[kept], steps).tolist(), strict=True)  # fmt: skip
-    found = [around.place(row, count, ns, known(spread))
+    found = [around.place(row, count, ns, none_if_nan(spread))
              for row, (count, ns, spread) in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(found, key=lambda place: (-place.total_ns, place.call, place.op or ""))[:PLACES]
 

@@ -22,7 +22,7 @@ from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_in
 from tb_steptime.metrics.host.blocking_calls import blocking_groups
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
-from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import places
@@ -59,8 +59,8 @@ def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
     """One row for each way of the copies of this process that begin within the steps, most time first. steps: None for
     all."""
     chosen = steps or find_steps(trace)
-    rows, number, ways = copies_in_steps(trace, chosen)
-    found = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(ways)]
+    rows, number, directions = copies_in_steps(trace, chosen)
+    found = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(directions)]
     return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
@@ -71,8 +71,8 @@ def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[Copy
     rows = rows[steps.holding(events.start_ns[launches.activity[rows]]) >= 0]
     names, place = np.unique(events.name[launches.activity[rows]], return_inverse=True)
     named = [way(trace.strings[int(name)]) for name in names]
-    ways = list(dict.fromkeys(named))
-    return rows, np.array([ways.index(each) for each in named], np.int64)[place], ways
+    directions = list(dict.fromkeys(named))
+    return rows, np.array([directions.index(each) for each in named], np.int64)[place], directions
 
 
 def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> CopyRow:
@@ -127,10 +127,10 @@ def copy_makers(trace: Trace, rows: Int64) -> Int64:
 def _maker(trace: Trace, rows: Int64) -> str | None:
     """The maker with the most copy time; None if no copy has one."""
     name = copy_makers(trace, rows)
-    made = name >= 0
-    if not made.any():
+    has_maker = name >= 0
+    if not has_maker.any():
         return None
-    time = np.bincount(name[made], trace.events.dur_ns[find_launches(trace).activity[rows[made]]])
+    time = np.bincount(name[has_maker], trace.events.dur_ns[find_launches(trace).activity[rows[has_maker]]])
     return short_range(trace.strings[int(time.argmax())])
 
 
@@ -160,7 +160,7 @@ class CopyPlace(msgspec.Struct, frozen=True):
 def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> list[CopyPlace]:
     """The places of the copies that begin in one of the compared steps, most time first. step_at: gives the step of
     each instant, -1 for none."""
-    rows, number, ways = copies_in_steps(trace, find_steps(trace))
+    rows, number, directions = copies_in_steps(trace, find_steps(trace))
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])
     kept = step >= 0
@@ -174,9 +174,9 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
         trace.events.dur_ns[activity],
     )
     figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
-                  map(known, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
-    found = [_place(trace, ways[number[row]], int(maker[row]), PHASES[int(phase[row])], of)
-             for row, of in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
+                  map(none_if_nan, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
+    found = [_place(trace, directions[number[row]], int(maker[row]), PHASES[int(phase[row])], figures_of_copy)
+             for row, figures_of_copy in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(found, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.nesting import self_times
 from tb_steptime.trace.table import Int64, Kind
@@ -41,7 +41,7 @@ def op_times(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> lis
     step = step[counted].astype(np.int32)
     groups = Groups.of(trace.events.name[rows])
     names = trace.events.name[rows[groups.first]].tolist()
-    deviation = map(known, groups.deviation(own_ns, step, steps).tolist())
+    deviation = map(none_if_nan, groups.deviation(own_ns, step, steps).tolist())
     columns = zip(names, groups.count().tolist(), groups.sum(own_ns).tolist(), deviation, strict=True)
     ops = [OpTime(trace.strings[name], *figures) for name, *figures in columns]
     return sorted(ops, key=lambda op: (-op.self_ns, op.name))[:OPS]

@@ -101,12 +101,12 @@ def _all_segments(trace: Trace, device: int) -> Iterator[IdleSegments]:
     return _cut(trace, device, gaps, 0, len(gaps.start))
 
 
-def _cut(trace: Trace, device: int, gaps: Gaps, first: int, past: int) -> Iterator[IdleSegments]:
+def _cut(trace: Trace, device: int, gaps: Gaps, first: int, end: int) -> Iterator[IdleSegments]:
     threads, reached = _Threads(trace, unrecorded_work(trace, device)), reached_ns(trace, gaps)
-    for begin in range(first, past, _GAPS_AT_ONCE):
-        some = slice(begin, min(begin + _GAPS_AT_ONCE, past))
-        piece = Gaps(gaps.start[some], gaps.end[some], gaps.launch[some])
-        yield _segments(trace, piece, reached[some], threads, excluded_time(trace, device))
+    for begin in range(first, end, _GAPS_AT_ONCE):
+        chunk = slice(begin, min(begin + _GAPS_AT_ONCE, end))
+        piece = Gaps(gaps.start[chunk], gaps.end[chunk], gaps.launch[chunk])
+        yield _segments(trace, piece, reached[chunk], threads, excluded_time(trace, device))
 
 
 class _Parts(NamedTuple):
@@ -120,8 +120,11 @@ class _Parts(NamedTuple):
 
 
 def _segments(trace: Trace, gaps: Gaps, reached: Int64, threads: _Threads, excluded: ExcludedTime) -> IdleSegments:
-    begun = _begun(trace, gaps, reached)
-    parts = [*_after_the_call(gaps, begun, threads.before_all), *_before_the_call(trace, gaps, begun.late, threads)]
+    times = _begun(trace, gaps, reached)
+    parts = [
+        *_after_the_call(gaps, times, threads.before_all),
+        *_before_the_call(trace, gaps, times.late, threads),
+    ]
     gap, start, end, why = _left_out(_Parts(*(np.concatenate(column) for column in zip(*parts, strict=True))), excluded)
     steps = find_steps(trace)
     cut = Segments.numbered(steps.start_ns, steps.end_ns).cut(start, end)
@@ -165,10 +168,10 @@ class _Begun(msgspec.Struct, frozen=True, eq=False):
 def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     """Returns the boundaries. A call that begins together with the gap has launched nothing before it."""
     call = np.where(gaps.launch >= 0, find_launches(trace).call[gaps.launch], -1)
-    begun = trace.events.start_ns[call]
-    waited = (call >= 0) & (begun >= gaps.start)
+    launched_ns = trace.events.start_ns[call]
+    waited = (call >= 0) & (launched_ns >= gaps.start)
     blocks = waited & is_in(call, blocking_calls(trace).row)
-    late = np.where(waited, np.minimum(begun, gaps.end), gaps.start)
+    late = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
     activity = find_launches(trace).activity[gaps.launch]
     collective = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only before a collective it may be for other ranks
@@ -180,7 +183,7 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     return _Begun(late, reason.astype(np.uint8), reached, waits.astype(np.uint8))
 
 
-def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
+def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
     """Yields the parts until the launch must have reached the device, and after that, while the work waits.
 
     call     [launch]
@@ -188,7 +191,10 @@ def _after_the_call(gaps: Gaps, begun: _Begun, before_all: list[Intervals]) -> I
     thread                              [synchronize          ]
     """
     first = Segments.first_of(before_all, int(gaps.start[0]), int(gaps.end[-1]))
-    for start, end, reason in ((begun.late, begun.reached, begun.reason), (begun.reached, gaps.end, begun.beyond)):
+    for start, end, reason in (
+        (times.late, times.reached, times.reason),
+        (times.reached, gaps.end, times.beyond),
+    ):
         cut = first.cut(start, end)
         why = np.where(cut.label == 1, _UNRECORDED, reason[cut.source])
         yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why).astype(np.int32))
@@ -261,9 +267,9 @@ def _cpu_work(trace: Trace, thread: int) -> Intervals:
     too."""
     events, parts = trace.events, []
     for first in range(0, len(events), _JOINED_AT_ONCE):
-        some = slice(first, first + _JOINED_AT_ONCE)
+        chunk = slice(first, first + _JOINED_AT_ONCE)
         work = np.zeros(256, bool)
         work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
-        mine = first + np.flatnonzero(work[events.kind[some]] & (events.thread[some] == thread))
+        mine = first + np.flatnonzero(work[events.kind[chunk]] & (events.thread[chunk] == thread))
         parts.append(Intervals.of_events(events, mine))
     return Intervals.joined(parts)

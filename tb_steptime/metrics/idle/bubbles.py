@@ -133,11 +133,11 @@ def _stalls(trace: Trace, device: int, groups: BlockingGroups) -> tuple[Int64, I
     if not len(rows) or not len(groups):
         return groups.start, groups.start
     rows = rows[np.argsort(events.start_ns.take(launches.call.take(rows)), kind="stable")]
-    begun, activity = events.start_ns.take(launches.call.take(rows)), launches.activity[rows]
+    call_starts, activity = events.start_ns.take(launches.call.take(rows)), launches.activity[rows]
     reach = np.maximum.accumulate(events.ends(activity))
     coming = np.minimum.accumulate(events.start_ns[activity][::-1])[::-1]
-    drained = np.append(np.iinfo(np.int64).min, reach)[np.searchsorted(begun, groups.start)]
-    follows = np.append(coming, reach[-1])[np.searchsorted(begun, groups.end)]
+    drained = np.append(np.iinfo(np.int64).min, reach)[np.searchsorted(call_starts, groups.start)]
+    follows = np.append(coming, reach[-1])[np.searchsorted(call_starts, groups.end)]
     start = np.maximum(groups.start, drained)
     cut = np.append(groups.start[1:], np.iinfo(np.int64).max)
     return start, np.maximum(np.minimum(follows, cut), start)
@@ -204,8 +204,8 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
         for field, row in rows.items()
     }
     names["direction"] = directions(trace, groups.copy)
-    for field, of in (("module", modules), ("source", sources)):
-        words = of(trace, np.concatenate((groups.call, forward)))  # looked up once, as it is slow
+    for field, texts_of in (("module", modules), ("source", sources)):
+        words = texts_of(trace, np.concatenate((groups.call, forward)))  # looked up once, as it is slow
         names[field] = Words(words.number[: len(groups)], words.texts)
         names[f"forward_{field}"] = Words(words.number[len(groups) :], words.texts)
     return names

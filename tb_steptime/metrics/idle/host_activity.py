@@ -79,8 +79,10 @@ def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
 def _calls(trace: Trace, frames: Int64, end: int) -> Int64:
     """Returns the rows of all calls on the frames' thread from the first frame to an instant, in time order."""
     events, first = trace.events, int(frames[0]) + 1
-    some = slice(first, int(np.searchsorted(events.start_ns, end)))
-    calls: Int64 = np.flatnonzero((events.thread[some] == events.thread[first - 1]) & is_in(events.kind[some], _CALLED))
+    chunk = slice(first, int(np.searchsorted(events.start_ns, end)))
+    calls: Int64 = np.flatnonzero(
+        (events.thread[chunk] == events.thread[first - 1]) & is_in(events.kind[chunk], _CALLED)
+    )
     calls += first
     return calls
 
@@ -203,10 +205,10 @@ def _lasting(trace: Trace, start: int, end: int) -> Int64:
 def _at(trace: Trace, instant: int) -> Int64:
     """Returns the rows of the events that last at an instant, in ns, or begin or end at it, in time order."""
     events = trace.events
-    begun = int(np.searchsorted(events.start_ns, instant, side="right"))
+    start_count = int(np.searchsorted(events.start_ns, instant, side="right"))
     found = []
-    for block in np.flatnonzero(_latest_ends(trace)[: -(-begun // _BLOCK)] >= instant).tolist():
-        first, last = block * _BLOCK, min((block + 1) * _BLOCK, begun)
+    for block in np.flatnonzero(_latest_ends(trace)[: -(-start_count // _BLOCK)] >= instant).tolist():
+        first, last = block * _BLOCK, min((block + 1) * _BLOCK, start_count)
         ends = events.start_ns[first:last] + events.dur_ns[first:last]
         found.append(first + np.flatnonzero(ends >= instant))
     return np.concatenate((np.empty(0, np.int64), *found))

@@ -64,8 +64,8 @@ def cpu_updates(trace: Trace) -> Intervals:
         return _unmarked(trace)
     launches = find_launches(trace)
     kernels = (launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)
-    begun = np.sort(events.start_ns[launches.call[kernels]])
-    inside = np.searchsorted(begun, events.ends(marks)) - np.searchsorted(begun, events.start_ns[marks])
+    call_starts = np.sort(events.start_ns[launches.call[kernels]])
+    inside = np.searchsorted(call_starts, events.ends(marks)) - np.searchsorted(call_starts, events.start_ns[marks])
     return Intervals.of_events(events, marks[(inside == 0) & (events.dur_ns[marks] >= LEAST_UPDATE_NS)])
 
 
@@ -101,17 +101,17 @@ def _next_weights(trace: Trace, waited: Int64) -> Int64:
     events, launches, steps = trace.events, find_launches(trace), find_steps(trace)
     rows = np.flatnonzero(launches.call >= 0)
     rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
-    begun, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
+    call_starts, activity = events.start_ns[launches.call[rows]], launches.activity[rows]
     to_host, to_device = (_copied(trace, activity, direction) for direction in ("DtoH", "HtoD"))
     step = steps.holding_on_host(waited)
     low, following, high = (
-        np.searchsorted(begun, bound) for bound in (steps.host_start_ns[step], waited, steps.host_end_ns[step])
+        np.searchsorted(call_starts, bound) for bound in (steps.host_start_ns[step], waited, steps.host_end_ns[step])
     )
     out, back = to_host[following] - to_host[low], to_device[high] - to_device[following]
     alike = (np.minimum(out, back) >= LEAST_BYTES) & (np.maximum(out, back) <= MOST_TIMES * np.minimum(out, back))
     follows = np.minimum(following + 1, high)
     copies = to_device[follows] > to_device[following]
-    return np.where(alike & copies, np.append(begun, 0)[following], waited)
+    return np.where(alike & copies, np.append(call_starts, 0)[following], waited)
 
 
 def _copied(trace: Trace, activity: Int32, direction: str) -> Int64:
@@ -147,9 +147,9 @@ def token_waits(trace: Trace) -> Bool:
     decodes = rows_named(trace, (Kind.USER, Kind.CPU_OP, Kind.KERNEL), _DECODES.search)
     if not len(decodes) or purpose_of(trace)[0] == "training":
         return found
-    begun = find_steps(trace).host_start_ns
-    step = np.searchsorted(begun, groups.start[rows], side="right")
-    found[rows[np.diff(step, append=len(begun) + 1) > 0]] = True
+    step_starts = find_steps(trace).host_start_ns
+    step = np.searchsorted(step_starts, groups.start[rows], side="right")
+    found[rows[np.diff(step, append=len(step_starts) + 1) > 0]] = True
     return found
 
 

@@ -148,12 +148,12 @@ def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
 def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
     """In a blocking copy, the time beyond the usual delay before it begins."""
     mine = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
-    begun = trace.events.start_ns[_calls(trace, gaps)[mine]]
+    call_starts = trace.events.start_ns[_calls(trace, gaps)[mine]]
     copies, nbytes = find_launches(trace).activity[gaps.launch[mine]], trace.events.bytes
     # copies to the device with more bytes than fit into a command, as far as recorded
     staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
     staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True
-    return _waits(begun, gaps.end[mine], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
+    return _waits(call_starts, gaps.end[mine], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:
@@ -175,8 +175,8 @@ def _calls(trace: Trace, gaps: Gaps) -> Int64:
 def _found_idle(trace: Trace, gaps: Gaps) -> Bool:
     """Says which gaps end with work whose launch call began in the gap."""
     calls = _calls(trace, gaps)
-    begun = trace.events.start_ns[calls]
-    return np.asarray((calls >= 0) & (begun >= gaps.start) & (begun < gaps.end), bool)
+    call_starts = trace.events.start_ns[calls]
+    return np.asarray((calls >= 0) & (call_starts >= gaps.start) & (call_starts < gaps.end), bool)
 
 
 def _begun_by(trace: Trace, gaps: Gaps, *kinds: Blocks) -> Bool:

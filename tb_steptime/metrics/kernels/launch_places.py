@@ -24,7 +24,7 @@ from tb_steptime.metrics.kernel_names.short_names import kernel_names
 from tb_steptime.metrics.phases.assignment import PHASES, kernel_phases
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.trace.frames import module_frames, module_name
-from tb_steptime.trace.groups import Groups, known
+from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.kernel_labels import kernel_labels
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.nesting import innermost
@@ -81,7 +81,7 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
             count=int(count[group]),
             total_ns=int(total[group]),
             order=int(order[group]),
-            deviation_ns=known(float(deviation[group])),
+            deviation_ns=none_if_nan(float(deviation[group])),
         )
         for group, name, op, shapes, module, phase in zip(
             kept.tolist(),
@@ -166,5 +166,5 @@ def _made_by(trace: Trace) -> Int64:
     """For each kernel the row of its launch or op; for a backward kernel, of the op that created its node."""
     origins = kernel_origins(trace)
     anchor = np.where(origins.call >= 0, origins.call, origins.op)
-    made = forward_of(trace, anchor)
-    return np.where(made >= 0, made, anchor).astype(np.int64)
+    forward_ops = forward_of(trace, anchor)
+    return np.where(forward_ops >= 0, forward_ops, anchor).astype(np.int64)

@@ -309,8 +309,8 @@ def _tensor_cores(trace: Trace, parts: KernelAggregates, groups: Groups) -> dict
 def _leading_answers(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[Answer]:
     """For each group the answer with most of its time, and of the rules that give it the one with most of that time."""
     distinct = kernel_answers(trace).distinct
-    given = np.array([ANSWERS.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
-    main = given == np.array(groups.leading(given, parts.total_ns)[0], np.int64)[groups.place]
+    answer_numbers = np.array([ANSWERS.index(answer.answer) for answer in distinct], np.int64)[parts.answer]
+    main = answer_numbers == np.array(groups.leading(answer_numbers, parts.total_ns)[0], np.int64)[groups.place]
     of_main = Groups.of(groups.place[main])  # every group has some, so the numbers do not change
     return [distinct[place] for place in of_main.leading(parts.answer[main], parts.total_ns[main])[0]]
 
@@ -319,12 +319,12 @@ def _leading_reasons(
     trace: Trace, parts: KernelAggregates, groups: Groups, eligible: list[bool | None]
 ) -> list[str | None]:
     """Per group the reason with most time, of its kernels that have one; None where the group is not eligible."""
-    ids, some = reason_ids(trace), parts.why >= 0
-    with_reason = Groups.of(groups.place[some])
+    ids, has_reason = reason_ids(trace), parts.why >= 0
+    with_reason = Groups.of(groups.place[has_reason])
     found: list[str | None] = [None] * len(groups)
     for group, why in zip(
-        groups.place[some][with_reason.first].tolist(),
-        with_reason.leading(parts.why[some], parts.total_ns[some])[0],
+        groups.place[has_reason][with_reason.first].tolist(),
+        with_reason.leading(parts.why[has_reason], parts.total_ns[has_reason])[0],
         strict=True,
     ):
         found[group] = ids[why] if eligible[group] else None

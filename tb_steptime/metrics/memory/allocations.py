@@ -154,12 +154,16 @@ class MemoryBins(msgspec.Struct, frozen=True):
     reserved_most: list[int]
 
 
-def memory_bins(of: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
+def memory_bins(memory: Curve, start_ns: int, end_ns: int, bins: int) -> MemoryBins:
     """Bins of the window, at most this many, none shorter than a nanosecond."""
     edges = bin_edges(start_ns, end_ns, max(1, min(bins, end_ns - start_ns)))
-    allocated = extremes(of.ts, of.allocated, of.before, edges)
+    allocated = extremes(memory.ts, memory.allocated, memory.before, edges)
     none = np.empty(0, np.int64)
-    reserved = (none, none) if of.reserved is None else extremes(of.ts, of.reserved, int(of.reserved[0]), edges)
+    reserved = (
+        (none, none)
+        if memory.reserved is None
+        else extremes(memory.ts, memory.reserved, int(memory.reserved[0]), edges)
+    )
     return MemoryBins(start_ns, end_ns, *(each.tolist() for each in (*allocated, *reserved)))
 
 
@@ -175,8 +179,8 @@ def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64
     """(least, most) of each bin. values[i] holds from ts[i] on, `before` until the first of them."""
     all_of = np.append(before, values)
     first = np.searchsorted(ts, edges[:-1], side="right")  # an event on an edge belongs to the bin that begins there
-    past = np.maximum(np.searchsorted(ts, edges[1:], side="left"), first) + 1
-    pairs = np.stack((first, past), axis=1).ravel()
+    end = np.maximum(np.searchsorted(ts, edges[1:], side="left"), first) + 1
+    pairs = np.stack((first, end), axis=1).ravel()
     padded = np.append(all_of, all_of[-1])
     return np.minimum.reduceat(padded, pairs)[::2], np.maximum.reduceat(padded, pairs)[::2]
 
@@ -202,8 +206,8 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
 def are_on(trace: Trace, place: Place) -> Bool:
     """Which of the allocations are of this device's memory."""
-    born, table = allocations(trace).born, trace.memory
-    return np.asarray((table.device_type[born] == place.type) & (table.device[born] == place.device), bool)
+    rows, table = allocations(trace).born, trace.memory
+    return np.asarray((table.device_type[rows] == place.type) & (table.device[rows] == place.device), bool)
 
 
 @shared
@@ -217,9 +221,9 @@ def allocations(trace: Trace) -> Allocations:
     is_born = table.bytes[order] > 0
     after = np.append(order[1:], -1)
     died = np.where(follows.astype(bool), after, -1)[is_born]
-    born = order[is_born]
-    by_birth = np.argsort(born)
-    return Allocations(born[by_birth].astype(np.int32), died[by_birth].astype(np.int32))
+    allocating = order[is_born]
+    by_birth = np.argsort(allocating)
+    return Allocations(allocating[by_birth].astype(np.int32), died[by_birth].astype(np.int32))
 
 
 def sizes(trace: Trace) -> Int64:
@@ -237,8 +241,10 @@ def ends_ns(trace: Trace) -> Int64:
 def alive(trace: Trace, row: int) -> Bool:
     """Which allocations of its device are alive after this row of the memory table."""
     table, found = trace.memory, allocations(trace)
-    here = (table.device_type[found.born] == table.device_type[row]) & (table.device[found.born] == table.device[row])
-    result: Bool = here & (found.born <= row) & ((found.died < 0) | (found.died > row))
+    on_device = (table.device_type[found.born] == table.device_type[row]) & (
+        table.device[found.born] == table.device[row]
+    )
+    result: Bool = on_device & (found.born <= row) & ((found.died < 0) | (found.died > row))
     return result
 
 

@@ -93,10 +93,12 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
     events, table, found = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():
-        rows, of = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
-        first, past = (np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (of.start, of.end))
-        some, op = np.flatnonzero(first < past), np.flatnonzero(on == thread).astype(np.int32)
-        found.append(_During(op.take(some), rows, first.take(some), past.take(some)))
+        rows, thread_lane = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
+        first, end = (
+            np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (thread_lane.start, thread_lane.end)
+        )
+        not_empty, op = np.flatnonzero(first < end), np.flatnonzero(on == thread).astype(np.int32)
+        found.append(_During(op.take(not_empty), rows, first.take(not_empty), end.take(not_empty)))
     return tuple(found)
 
 
@@ -106,30 +108,34 @@ def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, .
     for total, value in zip(sums, values, strict=True):
         every = np.zeros(len(trace.memory), np.int64)
         every[rows] = value
-        for of in _during_ops(trace):
-            until = np.append(0, np.cumsum(every.take(of.rows)))
-            total[of.op] = until.take(of.past) - until.take(of.first)
+        for during in _during_ops(trace):
+            until = np.append(0, np.cumsum(every.take(during.rows)))
+            total[during.op] = until.take(during.past) - until.take(during.first)
     return sums
 
 
 def memory_by_op(trace: Trace, place: Place) -> list[OpMemory]:
     """Memory by op name, for names that allocate or free anything; most bytes of their own first."""
-    of, names = op_bytes(trace, place), trace.events.name
-    name, number, outer = names.take(of.op), len(trace.strings), _outermost_of_name(trace)
+    bytes_of_ops, names = op_bytes(trace, place), trace.events.name
+    name, number, outer = names.take(bytes_of_ops.op), len(trace.strings), _outermost_of_name(trace)
     outer_name = name[outer]
     calls = np.bincount(outer_name, minlength=number)
-    sums = [_by_name(name, column, number) for column in (of.count, of.allocated, of.increase)]
-    with_children = (of.all_count, of.all_allocated, of.all_increase)
+    sums = [
+        _by_name(name, column, number) for column in (bytes_of_ops.count, bytes_of_ops.allocated, bytes_of_ops.increase)
+    ]
+    with_children = (bytes_of_ops.all_count, bytes_of_ops.all_allocated, bytes_of_ops.all_increase)
     sums += [_by_name(outer_name, column[outer], number) for column in with_children]
-    some = np.flatnonzero(np.logical_or.reduce([each != 0 for each in sums])).tolist()
-    rows = [OpMemory(trace.strings[each], int(calls[each]), *(int(column[each]) for column in sums)) for each in some]
+    not_zero = np.flatnonzero(np.logical_or.reduce([each != 0 for each in sums])).tolist()
+    rows = [
+        OpMemory(trace.strings[each], int(calls[each]), *(int(column[each]) for column in sums)) for each in not_zero
+    ]
     return sorted(rows, key=lambda row: (-row.allocated_bytes, -row.all_allocated_bytes, row.op))
 
 
 def _by_name(name: Int32, values: Int64, size: int) -> Int64:
     """Sums by name; fast, since most ops allocate nothing."""
-    some = np.flatnonzero(values)
-    return exact_sums(name.take(some), values.take(some), size)
+    not_zero = np.flatnonzero(values)
+    return exact_sums(name.take(not_zero), values.take(not_zero), size)
 
 
 @shared
@@ -158,12 +164,12 @@ class ChurnRow(msgspec.Struct, frozen=True):
 
 def churn(trace: Trace, place: Place) -> list[ChurnRow]:
     """Allocations that are made and freed in the same step, by op."""
-    found, born, table = allocations(trace), births(trace), trace.memory
-    here = are_on(trace, place)
+    found, made_by, table = allocations(trace), births(trace), trace.memory
+    on_device = are_on(trace, place)
     freed_in = np.where(found.died >= 0, steps_at(trace, ends_ns(trace)), -1)
-    some = np.flatnonzero(here & (born.step >= 0) & (freed_in == born.step))
-    name = np.append(trace.events.name, -1)[born.op[some]].astype(np.int64)
-    groups, size = Groups.of(name), table.bytes[found.born[some]]
+    short_lived = np.flatnonzero(on_device & (made_by.step >= 0) & (freed_in == made_by.step))
+    name = np.append(trace.events.name, -1)[made_by.op[short_lived]].astype(np.int64)
+    groups, size = Groups.of(name), table.bytes[found.born[short_lived]]
     _, most = groups.extremes(size)
     steps = len(find_steps(trace).steps)
     columns = zip(

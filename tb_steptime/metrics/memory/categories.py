@@ -63,9 +63,9 @@ class _AllocationColumns:
     """Columns of all allocations. start, end: ns, NEVER if it outlives the recording; step: -1 outside of all."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace, found, born = trace, allocations(trace), births(trace)
+        self.trace, found, made_by = trace, allocations(trace), births(trace)
         self.start, self.end = trace.memory.ts[found.born], ends_ns(trace)
-        self.phase, self.step, self.outer = born.phase, born.step, born.outer_op
+        self.phase, self.step, self.outer = made_by.phase, made_by.step, made_by.outer_op
         freed = moments(trace, found.died[found.died >= 0])
         self.end_phase, self.end_step = np.full(len(found), -1, np.int16), np.full(len(found), -2, np.int32)
         self.end_phase[found.died >= 0], self.end_step[found.died >= 0] = freed.phase, freed.step
@@ -148,8 +148,10 @@ class _AllocationColumns:
         inside: Bool = np.zeros(len(self.start), bool)
         threads = trace.memory.thread[allocations(trace).born]
         for thread in distinct_in(trace.events.thread[frames]).tolist():
-            mine, here = frames[trace.events.thread[frames] == thread], threads == thread
-            inside[here] = open_at(trace.events.start_ns[mine], trace.events.ends(mine), self.start[here]) >= 0
+            mine, on_thread = frames[trace.events.thread[frames] == thread], threads == thread
+            inside[on_thread] = (
+                open_at(trace.events.start_ns[mine], trace.events.ends(mine), self.start[on_thread]) >= 0
+            )
         inside &= self.end == NEVER
         return inside
 

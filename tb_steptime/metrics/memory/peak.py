@@ -85,8 +85,8 @@ class AllocationRow(msgspec.Struct, frozen=True):
 def by_category(trace: Trace, row: int, allocated: int) -> list[CategoryBytes] | None:
     """Bytes by category on the row's device after this row of the memory table: parts that sum to `allocated`, in the
     order of `CATEGORIES`. None if the live allocations exceed that, since frees are then missing."""
-    here = alive(trace, row)
-    return parts_of(categories(trace)[here], trace.memory.bytes[allocations(trace).born[here]], allocated)
+    is_alive = alive(trace, row)
+    return parts_of(categories(trace)[is_alive], trace.memory.bytes[allocations(trace).born[is_alive]], allocated)
 
 
 def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] | None:
@@ -102,30 +102,30 @@ def parts_of(kinds: UInt8, size: Int64, allocated: int) -> list[CategoryBytes] |
 
 def largest(trace: Trace, row: int) -> list[AllocationRow]:
     """The largest allocations that are alive after this row of the memory table."""
-    some = np.flatnonzero(alive(trace, row))
-    size = trace.memory.bytes[allocations(trace).born[some]]
-    return rows_of(trace, some[np.argsort(-size, kind="stable")[:MOST_ROWS]])
+    alive_rows = np.flatnonzero(alive(trace, row))
+    size = trace.memory.bytes[allocations(trace).born[alive_rows]]
+    return rows_of(trace, alive_rows[np.argsort(-size, kind="stable")[:MOST_ROWS]])
 
 
-def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
+def rows_of(trace: Trace, chosen: Int64) -> list[AllocationRow]:
     """Table rows for these of `allocations`."""
-    born, at, end = allocations(trace).born[some], births(trace), ends_ns(trace)[some]
-    made, names = makers(trace, at.op[some]), [step.name for step in find_steps(trace).steps]
-    died, later = allocations(trace).died[some], later_steps(trace, some).tolist()
+    table_rows, at, end = allocations(trace).born[chosen], births(trace), ends_ns(trace)[chosen]
+    names_of_makers, names = makers(trace, at.op[chosen]), [step.name for step in find_steps(trace).steps]
+    died, later = allocations(trace).died[chosen], later_steps(trace, chosen).tolist()
     rows = []
-    for place, one in enumerate(some.tolist()):
+    for place, one in enumerate(chosen.tolist()):
         step = int(at.step[one])
         rows.append(
             AllocationRow(
-                bytes=int(trace.memory.bytes[born[place]]),
+                bytes=int(trace.memory.bytes[table_rows[place]]),
                 category=CATEGORIES[categories(trace)[one]],
                 op=_name(trace, int(at.op[one])),
                 outer_op=_name(trace, int(at.outer_op[one])),
-                module=made.modules[place],
-                line=made.lines[place],
+                module=names_of_makers.modules[place],
+                line=names_of_makers.lines[place],
                 phase=PHASES[at.phase[one]],
                 step=names[step] if step >= 0 else None,
-                born_ns=int(trace.memory.ts[born[place]]),
+                born_ns=int(trace.memory.ts[table_rows[place]]),
                 died_ns=int(end[place]) if died[place] >= 0 else None,
                 lives_steps=later[place] if later[place] >= 0 else None,
             )
@@ -133,10 +133,10 @@ def rows_of(trace: Trace, some: Int64) -> list[AllocationRow]:
     return rows
 
 
-def later_steps(trace: Trace, some: Int64) -> Int64:
+def later_steps(trace: Trace, chosen: Int64) -> Int64:
     """For each of these of `allocations`, how many steps after its own it is freed; -1 if either is in no step."""
-    born, freed = births(trace).step[some], steps_at(trace, ends_ns(trace)[some])
-    return np.where((born >= 0) & (freed >= 0), freed - born, -1).astype(np.int64)
+    made_in, freed = births(trace).step[chosen], steps_at(trace, ends_ns(trace)[chosen])
+    return np.where((made_in >= 0) & (freed >= 0), freed - made_in, -1).astype(np.int64)
 
 
 def _name(trace: Trace, row: int) -> str | None:
@@ -194,28 +194,35 @@ def growth(trace: Trace, place: Place) -> Growth:
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
     """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
     allocated. Most bytes per step first."""
-    found, born = allocations(trace), births(trace)
+    found, made_by = allocations(trace), births(trace)
     last = len(find_steps(trace).steps) - 1
-    here = are_on(trace, place)
-    stays = np.flatnonzero(here & (found.died < 0) & (born.step >= 0) & (born.step < last))
+    on_device = are_on(trace, place)
+    stays = np.flatnonzero(on_device & (found.died < 0) & (made_by.step >= 0) & (made_by.step < last))
     groups = [_maker(trace, mine, last) for mine in _by_maker(trace, stays)]
     return sorted((each for each in groups if each), key=lambda each: -each.bytes_per_step)[:MOST_MAKERS]
 
 
-def _by_maker(trace: Trace, some: Int64) -> list[Int64]:
+def _by_maker(trace: Trace, chosen: Int64) -> list[Int64]:
     """Groups of allocations with the same op, phase, module and line."""
-    born = births(trace)
-    made = makers(trace, born.op[some])
-    ops = [np.append(trace.events.name, -1)[of[some]].tolist() for of in (born.op, born.outer_op)]
+    made_by = births(trace)
+    names_of_makers = makers(trace, made_by.op[chosen])
+    ops = [np.append(trace.events.name, -1)[op[chosen]].tolist() for op in (made_by.op, made_by.outer_op)]
     groups: dict[object, list[int]] = {}
-    for one, *key in zip(some.tolist(), *ops, born.phase[some].tolist(), made.modules, made.lines, strict=True):
+    for one, *key in zip(
+        chosen.tolist(),
+        *ops,
+        made_by.phase[chosen].tolist(),
+        names_of_makers.modules,
+        names_of_makers.lines,
+        strict=True,
+    ):
         groups.setdefault(tuple(key), []).append(one)
     return [np.array(mine, np.int64) for mine in groups.values()]
 
 
-def _maker(trace: Trace, some: Int64, last: int) -> Maker | None:
+def _maker(trace: Trace, chosen: Int64, last: int) -> Maker | None:
     """The maker; None if the allocations do not occur in every step from some step on."""
-    step = births(trace).step[some]
+    step = births(trace).step[chosen]
     since = last - 1
     there = set(step.tolist())
     while since in there:
@@ -223,7 +230,7 @@ def _maker(trace: Trace, some: Int64, last: int) -> Maker | None:
     since, steps = since + 1, last - 1 - since
     if steps < FEWEST_MADE:
         return None
-    mine = some[step >= since]
+    mine = chosen[step >= since]
     size = trace.memory.bytes[allocations(trace).born[mine]]
     (example,) = rows_of(trace, mine[np.argmax(size)][None])
     name = find_steps(trace).steps[since].name
@@ -258,40 +265,42 @@ def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
 
 def step_peaks(trace: Trace, place: Place) -> list[int]:
     """Maximum allocated bytes in each step, by the host's marks."""
-    of = curve(trace, place)
+    memory = curve(trace, place)
     steps = find_steps(trace).steps
-    return [_most(of.at(np.array([step.host_start_ns])), of.allocated, *_rows(of.ts, step)) for step in steps]
+    return [
+        _most(memory.at(np.array([step.host_start_ns])), memory.allocated, *_rows(memory.ts, step)) for step in steps
+    ]
 
 
 def step_reserved_peaks(trace: Trace, place: Place) -> list[int | None]:
     """Maximum reserved bytes in each step; None before the allocator's first event, and without a caching allocator."""
-    of, steps = curve(trace, place), find_steps(trace).steps
-    if of.reserved is None:
+    memory, steps = curve(trace, place), find_steps(trace).steps
+    if memory.reserved is None:
         return [None] * len(steps)
-    rows = [_rows(of.ts, step) for step in steps]
-    return [int(of.reserved[max(first - 1, 0) : past].max()) if past else None for first, past in rows]
+    rows = [_rows(memory.ts, step) for step in steps]
+    return [int(memory.reserved[max(first - 1, 0) : end].max()) if end else None for first, end in rows]
 
 
 def _rows(ts: Int64, step: Step) -> tuple[int, int]:
-    first, past = np.searchsorted(ts, [step.host_start_ns, step.host_end_ns])
-    return int(first), int(past)
+    first, end = np.searchsorted(ts, [step.host_start_ns, step.host_end_ns])
+    return int(first), int(end)
 
 
-def _most(at_start: Int64, allocated: Int64, first: int, past: int) -> int:
-    return int(np.append(allocated[first:past], at_start).max())
+def _most(at_start: Int64, allocated: Int64, first: int, end: int) -> int:
+    return int(np.append(allocated[first:end], at_start).max())
 
 
 def _at(trace: Trace, place: Place, number: int) -> MemoryPeak:
-    of = curve(trace, place)
-    here = moments(trace, of.row[number : number + 1])
-    step = int(here.step[0])
+    memory = curve(trace, place)
+    moment = moments(trace, memory.row[number : number + 1])
+    step = int(moment.step[0])
     return MemoryPeak(
-        row=int(of.row[number]),
-        at_ns=int(of.ts[number]),
+        row=int(memory.row[number]),
+        at_ns=int(memory.ts[number]),
         step=find_steps(trace).steps[step].name if step >= 0 else None,
-        phase=PHASES[here.phase[0]],
-        allocated_bytes=int(of.allocated[number]),
-        reserved_bytes=None if of.reserved is None else int(of.reserved[number]),
+        phase=PHASES[moment.phase[0]],
+        allocated_bytes=int(memory.allocated[number]),
+        reserved_bytes=None if memory.reserved is None else int(memory.reserved[number]),
     )
 
 
@@ -312,8 +321,12 @@ def peak_allocated(trace: Trace) -> Figure:
     place = memory_place(trace)
     if place is None:
         return unknown(trace, NOT_RECORDED)
-    of = curve(trace, place)
-    return Figure(int(of.allocated.max()), tuple(step_peaks(trace, place))) if of.whole else unknown(trace, NO_TOTALS)
+    memory = curve(trace, place)
+    return (
+        Figure(int(memory.allocated.max()), tuple(step_peaks(trace, place)))
+        if memory.whole
+        else unknown(trace, NO_TOTALS)
+    )
 
 
 def peak_reserved(trace: Trace) -> Figure:

@@ -290,10 +290,10 @@ def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -
     count, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
     while len(kernel):
         row = row_of_op[above]
-        here = kernel[row >= 0]
-        place = row[row >= 0] * np.int64(len(names)) + column[here]
+        linked = kernel[row >= 0]
+        place = row[row >= 0] * np.int64(len(names)) + column[linked]
         count += np.bincount(place, minlength=size)
-        total += exact_sums(place, trace.events.dur_ns[trace.kernels.event[here]], size)
+        total += exact_sums(place, trace.events.dur_ns[trace.kernels.event[linked]], size)
         above = tree.around[above]
         kernel, above = kernel[above >= 0], above[above >= 0]
     return count.reshape(len(wanted), len(names)), total.reshape(len(wanted), len(names))

@@ -96,8 +96,8 @@ class _Course(msgspec.Struct, frozen=True, eq=False):
         return self.site[np.searchsorted(self.knots, instants, side="right") - 1]
 
     def when(self, phase: PhaseId) -> Intervals:
-        inside, past = SITE_PHASE[self.site] == PHASES.index(phase), np.append(self.knots[1:], _NEVER)
-        return Intervals.union(self.knots[inside], past[inside])
+        inside, ends = SITE_PHASE[self.site] == PHASES.index(phase), np.append(self.knots[1:], _NEVER)
+        return Intervals.union(self.knots[inside], ends[inside])
 
 
 @shared
@@ -140,8 +140,8 @@ def site_at(trace: Trace, threads: Int32, instants: Int64) -> UInt8:
     courses = host_courses(trace)
     sites = np.full(len(threads), SITE["unknown"], np.uint8)
     for thread in distinct_in(threads[threads >= 0]).tolist():
-        here = threads == thread
-        sites[here] = courses.get(thread, courses[-1]).at(instants[here])
+        on_thread = threads == thread
+        sites[on_thread] = courses.get(thread, courses[-1]).at(instants[on_thread])
     return sites
 
 
@@ -272,8 +272,8 @@ def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:
     """(step, start, end) of each interval's part in each step, if it is long enough to draw."""
-    first, past = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
-    count = np.maximum(past - first, 0)
+    first, end_row = np.searchsorted(end, low, side="right"), np.searchsorted(start, high, side="left")
+    count = np.maximum(end_row - first, 0)
     step = np.repeat(np.arange(len(low)), count)
     row = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
     begins, ends = np.maximum(start[row], low[step]), np.minimum(end[row], high[step])
@@ -287,6 +287,6 @@ def _site_ranges(trace: Trace, phase: PhaseId, site: int) -> list[tuple[int, int
     calls = find_launches(trace).call[activity_sites(trace) == site]
     calls = distinct_in(calls[calls >= 0])
     start, end = events.start_ns[calls], np.maximum.accumulate(events.ends(calls))
-    past = np.searchsorted(start, times.end)
-    has = past > np.searchsorted(start, times.start)
-    return _within(times.start[has], end[past[has] - 1], steps.start_ns, steps.end_ns)
+    end_row = np.searchsorted(start, times.end)
+    has = end_row > np.searchsorted(start, times.start)
+    return _within(times.start[has], end[end_row[has] - 1], steps.start_ns, steps.end_ns)

@@ -342,13 +342,13 @@ def _buffer_sync_end(trace: Trace, row: int) -> int | None:
 def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Intervals) -> Iterator[tuple[int, int]]:
     """When closures run inside these optimizer marks of the thread. They are in the order of the marks; those of nested
     marks overlap."""
-    first, past = np.searchsorted(passes.start, start), np.searchsorted(passes.end, end, side="right")
-    for mark in np.flatnonzero(past > first).tolist():
-        inside = Intervals(passes.start[first[mark] : past[mark]], passes.end[first[mark] : past[mark]])
+    first, last = np.searchsorted(passes.start, start), np.searchsorted(passes.end, end, side="right")
+    for mark in np.flatnonzero(last > first).tolist():
+        inside = Intervals(passes.start[first[mark] : last[mark]], passes.end[first[mark] : last[mark]])
         repeats = len(inside) > 1
         calls = _calls(trace, thread, int(start[mark]), int(end[mark])) if repeats else np.empty(0, np.int64)
         yield from _of_mark(int(start[mark]), inside, calls)
-    if len(start) and (past > first).any() and past[-1] <= first[-1] and _is_cut(trace, thread, int(end[-1])):
+    if len(start) and (last > first).any() and last[-1] <= first[-1] and _is_cut(trace, thread, int(end[-1])):
         yield int(start[-1]), int(end[-1])
 
 

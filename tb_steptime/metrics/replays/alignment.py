@@ -117,14 +117,14 @@ def _shared_out(found: Int64, eager_count: int) -> Int64:
     eager    a  b c d e  f         b..e and X, Y lie between the same pairs, so X stands for c and Y for e:
     replay   a   X   Y   f         each of them does the work of about two kernels
     """
-    found, taken = found.copy(), np.isin(np.arange(eager_count), found)
+    found, is_used = found.copy(), np.isin(np.arange(eager_count), found)
     rising = np.maximum.accumulate(found)  # a pair of another stream may lie further back
     alone = np.flatnonzero(found < 0)
     below = rising[alone]
     above = np.minimum.accumulate(np.where(found < 0, eager_count, found)[::-1])[::-1][alone]
     for low, high in {(int(low), int(high)) for low, high in zip(below, above, strict=True) if low < high}:
         ours = np.flatnonzero((below == low) & (above == high))
-        free = low + 1 + np.flatnonzero(~taken[low + 1 : high])
+        free = low + 1 + np.flatnonzero(~is_used[low + 1 : high])
         if len(free):
             place = (np.arange(len(ours)) + 0.5) * len(free) / len(ours)
             found[alone[ours]] = free[place.astype(np.int64)]
@@ -239,8 +239,8 @@ def _equally_often(eager: Int64, replay: Int64) -> tuple[Int64, Int64]:
     equal = (counts[0] == counts[1]) & (counts[0] > 0)
     places = []
     for each in (eager, replay):
-        of = np.flatnonzero(equal[each])
-        places.append(of[np.argsort(each[of], kind="stable")])
+        rows = np.flatnonzero(equal[each])
+        places.append(rows[np.argsort(each[rows], kind="stable")])
     return places[0], places[1]
 
 

@@ -39,8 +39,8 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
     if not len(launches.activity):
         return no_excess()
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
-    begun = np.where(launches.call >= 0, events.start_ns[launches.call], start)
-    step, exchanges = step_at(trace, begun), collective_names(trace)[events.name[launches.activity]]
+    launched_ns = np.where(launches.call >= 0, events.start_ns[launches.call], start)
+    step, exchanges = step_at(trace, launched_ns), collective_names(trace)[events.name[launches.activity]]
     found = judge(end - start, step, *activity_sites(trace), first_step)
     tried = is_in(launches.activity, trials(trace, first_step).event)
     waits = exchanges & _shows_no_cause(step, found.kind)
@@ -95,9 +95,9 @@ def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
         if len(tracks) < 2:
             continue
         for one in tracks:
-            here, others = mine & (track == one), mine & (track != one)
-            shared = Intervals.union(start[others], end[others]).overlap_ns(start[here], end[here])
-            found[here] = 2 * shared > end[here] - start[here]
+            on_track, others = mine & (track == one), mine & (track != one)
+            shared = Intervals.union(start[others], end[others]).overlap_ns(start[on_track], end[on_track])
+            found[on_track] = 2 * shared > end[on_track] - start[on_track]
     return found
 
 

@@ -219,9 +219,9 @@ def after_recording(trace: Trace, device: int) -> Intervals:
 def _tails(trace: Trace, device: int) -> Int64:
     """Returns how long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
     steps, busy = find_steps(trace), busy_intervals(trace, device)
-    begun = np.searchsorted(busy.start, steps.end_ns) - 1
-    end = np.minimum(busy.end[begun], steps.end_ns)
-    return np.where((begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
+    last_begun = np.searchsorted(busy.start, steps.end_ns) - 1
+    end = np.minimum(busy.end[last_begun], steps.end_ns)
+    return np.where((last_begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
 
 
 def first_lost_ns(trace: Trace) -> int | None:

@@ -57,11 +57,11 @@ LEAST_STEPS = 3
 def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
-    captured, begun = _captures(trace)
+    captured, begin_ns = _captures(trace)
     loads, tensor = _while_warm(trace, loading_calls(trace)), _while_warm(trace, _first_tensor(trace))
     rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), tensor))
     thread = np.concatenate((events.thread[rows], events.thread[captured]))
-    start = np.concatenate((events.start_ns[rows], begun))
+    start = np.concatenate((events.start_ns[rows], begin_ns))
     end = np.concatenate((events.ends(rows), events.ends(captured)))
     for each in distinct_in(thread).tolist():
         yield each, Intervals.union(start[thread == each], end[thread == each])
@@ -80,16 +80,18 @@ def _captures(trace: Trace) -> tuple[Int64, Int64]:
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
-        mine, here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
-        place = np.searchsorted(here, ends[mine]) - 1
-        start[mine] = np.where(place >= 0, events.start_ns[here[place]] if len(here) else start[mine], start[mine])
+        mine, begins_here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
+        place = np.searchsorted(begins_here, ends[mine]) - 1
+        start[mine] = np.where(
+            place >= 0, events.start_ns[begins_here[place]] if len(begins_here) else start[mine], start[mine]
+        )
     return ends, start
 
 
 def capture_intervals(trace: Trace) -> Intervals:
     """From where each capture begins to the end of the calls that follow from it on its thread."""
-    rows, begun = _captures(trace)
-    return Intervals.union(begun, trace.events.ends(rows))
+    rows, begin_ns = _captures(trace)
+    return Intervals.union(begin_ns, trace.events.ends(rows))
 
 
 def _while_warm(trace: Trace, rows: Int64) -> Int64:

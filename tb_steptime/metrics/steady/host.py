@@ -1,6 +1,6 @@
 """The excess on host threads.
 
-stretch  [aten::addmm          |launch|  ]      a stretch that is longer than others of its site
+segment  [aten::addmm          |launch|  ]      a segment that is longer than others of its site
 op       [cudnn_convolution [cudaFree][cudaMalloc] ]     an op that is longer than those of its site, for calls that no
                                                          other one makes: these are its excess
 range    [compile_inner (dynamo_timed)     ]    what the recording names as work of a first use
@@ -18,9 +18,9 @@ from tb_steptime.metrics.phases.marks import training_threads
 from tb_steptime.metrics.steady.edges import cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
+from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_segments, waits_ns
 from tb_steptime.metrics.steady.repeats import LEAST_ALIKE_NS, CallExcess, judge, ranked_in_groups
-from tb_steptime.metrics.steady.sites import host_code, op_sites, stretch_sites
-from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, find_stretches, host_events, waits_ns
+from tb_steptime.metrics.steady.sites import host_code, op_sites, segment_sites
 from tb_steptime.text import Reason, Unit
 from tb_steptime.trace.host_ranges import LOADING_OVERHEAD, garbage_collections, loading_overheads
 from tb_steptime.trace.intervals import Intervals
@@ -35,7 +35,7 @@ TIMES_NOISE, LEAST_STEPS = 2, 3
 #: What only the first step does must take this many times as long as the longest later step: work of every k-th step,
 #: such as an optimizer's after accumulated gradients, does not.
 TIMES_ALL_LATER = 2
-#: Number of bits for the time when a thread and an instant are combined into one number, by which stretches are sorted.
+#: Number of bits for the time when a thread and an instant are combined into one number, by which segments are sorted.
 _BITS = 46
 
 
@@ -58,53 +58,53 @@ _NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 @shared
 def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
-    """Returns the stretches that are too long, without the waits of their thread. Threads that do not train rest
+    """Returns the segments that are too long, without the waits of their thread. Threads that do not train rest
     between their events, which is not time of the job. first_step: as in `find_excess`."""
-    host, stretches = host_events(trace), find_stretches(trace)
-    trains = is_in(stretches.thread, training_threads(trace))
-    stretches = stretches.where((stretches.inside >= 0) | trains)
-    if not len(stretches):
+    host, segments = host_events(trace), host_segments(trace)
+    trains = is_in(segments.thread, training_threads(trace))
+    segments = segments.where((segments.inside >= 0) | trains)
+    if not len(segments):
         return HostComparison(no_excess(), None)
-    own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
-    step = step_at(trace, stretches.start_ns)
-    found, site, only_first = _judged(trace, stretches, own, step, first_step)
-    undisturbed_ns = _undisturbed_ns(trace, stretches, own, site, step)
-    excess, kind = _of_ops(trace, stretches, own, site, found, first_step)
-    kind = _explained(trace, stretches, excess, kind)
+    own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
+    step = step_at(trace, segments.start_ns)
+    found, site, only_first = _judged(trace, segments, own, step, first_step)
+    undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
+    excess, kind = _of_ops(trace, segments, own, site, found, first_step)
+    kind = _explained(trace, segments, excess, kind)
     kind[_is_noise(excess, kind, step)] = ExcessKind.INTERRUPTED
-    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, stretches, site)
+    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, segments, site)
     kind[begins] = ExcessKind.ONCE
     kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
     short = is_in(host.row, allocation_retries(trace).rows)  # memory may run short in any op and any step
-    again = (stretches.inside >= 0) & short.take(stretches.inside)
+    again = (segments.inside >= 0) & short.take(segments.inside)
     kind[(kind == ExcessKind.ONCE) & again] = ExcessKind.INTERRUPTED
-    only_first = _with_calls_between(trace, stretches, only_first) & ~again
+    only_first = _with_calls_between(trace, segments, only_first) & ~again
     kind[only_first] = ExcessKind.ONCE
     excess[only_first] = own[only_first]
-    excess, kind, ends = _of_first_use(trace, host, stretches, own, excess, kind)
-    kind = _explained(trace, stretches, excess, kind)
+    excess, kind, ends = _of_first_use(trace, host, segments, own, excess, kind)
+    kind = _explained(trace, segments, excess, kind)
     long = np.flatnonzero(excess)
     start, end = ends[long] - excess[long], ends[long]
-    inside = stretches.inside[long]
-    named = np.where(inside >= 0, inside, np.maximum(stretches.before[long], stretches.after[long]))
+    inside = segments.inside[long]
+    named = np.where(inside >= 0, inside, np.maximum(segments.before[long], segments.after[long]))
     events = values_at(host.row, named).astype(np.int32)
-    return HostComparison(Excess(stretches.thread[long], start, end, kind[long], events), undisturbed_ns)
+    return HostComparison(Excess(segments.thread[long], start, end, kind[long], events), undisturbed_ns)
 
 
-def _undisturbed_ns(trace: Trace, stretches: Stretches, own_ns: Int64, site: Int64, step: Int64) -> Int64 | None:
+def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: Int64, step: Int64) -> Int64 | None:
     """Returns the time of the training threads in each step if each call took as long as the second fastest one of its
-    site, ns; None if they have no stretches. Stretches outside the steps are compared, too, but do not count.
+    site, ns; None if they have no segments. Segments outside the steps are compared, too, but do not count.
 
     aten::mm of one site, in ten steps      1.3  0.9  2.4  0.9  1.0  6.2  0.9  1.1  0.9  1.4 ms      0.9 ms per call
 
     Other processes lengthen calls and shorten none. A step of 25 ms is rarely left alone as a whole, but most of its
     calls are left alone in some step.
     """
-    rows = np.flatnonzero(is_in(stretches.thread, training_threads(trace)))
+    rows = np.flatnonzero(is_in(segments.thread, training_threads(trace)))
     if not len(rows):
         return None
     steps, site = find_steps(trace), site[rows]
-    within = np.where(stretches.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
+    within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     count = np.bincount(site)
     past = np.cumsum(count)
     second = ranked_in_groups(own_ns[rows], site)[np.minimum(past - count + 1, past - 1)]
@@ -114,16 +114,16 @@ def _undisturbed_ns(trace: Trace, stretches: Stretches, own_ns: Int64, site: Int
 
 
 def _judged(
-    trace: Trace, stretches: Stretches, own: Int64, step: Int64, first_step: int
+    trace: Trace, segments: HostSegments, own: Int64, step: Int64, first_step: int
 ) -> tuple[CallExcess, Int64, Bool]:
-    """Each stretch compared with those of its sites, the number of its exact site, and whether only the first step has
-    its code. The less exact sites are not needed afterwards; of a million stretches each takes 8 MB."""
-    sites, like = stretch_sites(trace, stretches)
+    """Each segment compared with those of its sites, the number of its exact site, and whether only the first step has
+    its code. The less exact sites are not needed afterwards; of a million segments each takes 8 MB."""
+    sites, like = segment_sites(trace, segments)
     return judge(own, step, sites, like, first_step), sites[0], _only_in_first(trace, sites[2], own, step, first_step)
 
 
 def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_step: int) -> Bool:
-    """Which stretches are code that no later step runs, if all of it takes far longer than any later step: candidates
+    """Which segments are code that no later step runs, if all of it takes far longer than any later step: candidates
     that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded steps may be
     such code, too; what it costs is no cost of the other steps either."""
     steps = find_steps(trace)
@@ -143,22 +143,22 @@ def only_first_calls(trace: Trace, first_step: int) -> Int64:
     first = (first_step or 1) - 1
     if len(length) < LEAST_STEPS or length[first] < TIMES_ALL_LATER * int(np.delete(length, first).max()):
         return np.zeros(0, np.int64)  # only a longer first step can have so much code of its own
-    host, stretches = host_events(trace), find_stretches(trace)
-    stretches = stretches.where(is_in(stretches.thread, training_threads(trace)))
-    own = stretches.end_ns - stretches.start_ns - waits_ns(trace, host, stretches)
-    site = stretch_sites(trace, stretches).sites[2]
-    only = _only_in_first(trace, site, own, step_at(trace, stretches.start_ns), first_step)
-    found = np.flatnonzero(_with_calls_between(trace, stretches, only) & (stretches.inside >= 0))
-    rows: Int64 = host.row[stretches.inside[found]].astype(np.int64)
+    host, segments = host_events(trace), host_segments(trace)
+    segments = segments.where(is_in(segments.thread, training_threads(trace)))
+    own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
+    site = segment_sites(trace, segments).sites[2]
+    only = _only_in_first(trace, site, own, step_at(trace, segments.start_ns), first_step)
+    found = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
+    rows: Int64 = host.row[segments.inside[found]].astype(np.int64)
     return rows[is_in(trace.events.kind[rows], CALL_KINDS)]
 
 
-def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
+def _with_calls_between(trace: Trace, segments: HostSegments, only: Bool) -> Bool:
     """Adds the calls before and after which a thread runs such code. A call has only a name in common with other calls,
     so that alone does not show to what code it belongs."""
     if not only.any():
         return only
-    host, thread, inside = host_events(trace), stretches.thread, stretches.inside
+    host, thread, inside = host_events(trace), segments.thread, segments.inside
     near = np.append(False, only[:-1] & (thread[:-1] == thread[1:])) & np.append(
         only[1:] & (thread[1:] == thread[:-1]), False
     )
@@ -166,11 +166,11 @@ def _with_calls_between(trace: Trace, stretches: Stretches, only: Bool) -> Bool:
     return np.asarray(only | near & calls, bool)
 
 
-def _explained(trace: Trace, stretches: Stretches, excess: Int64, kind: UInt8) -> UInt8:
+def _explained(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8) -> UInt8:
     """Returns the kind of each excess, considering what else happens for half of it: a garbage collection, the end of
     the work that the recording explains, or the profiler."""
     kind, long = kind.copy(), np.flatnonzero(excess)
-    start, end = stretches.start_ns[long], stretches.end_ns[long]
+    start, end = segments.start_ns[long], segments.end_ns[long]
     collected = garbage_collections(trace)
     cut_off = (cut_off_intervals(trace, device) for device in devices_with_activity(trace))
     for named, when in (
@@ -200,19 +200,19 @@ def profiler_intervals(trace: Trace) -> Intervals:
 
 
 def _of_ops(
-    trace: Trace, stretches: Stretches, own: Int64, site: Int64, found: CallExcess, first_step: int
+    trace: Trace, segments: HostSegments, own: Int64, site: Int64, found: CallExcess, first_step: int
 ) -> tuple[Int64, UInt8]:
-    """Returns the excess of each stretch and its kind, including that of ops with unusual calls: the time of an op
-    beyond the steady duration of its site is attributed to its longest stretches that have no equivalent in other calls
-    of the op. It is added to the columns of `found` itself, which are as long as the stretches."""
+    """Returns the excess of each segment and its kind, including that of ops with unusual calls: the time of an op
+    beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
+    of the op. It is added to the columns of `found` itself, which are as long as the segments."""
     excess, kind = found.excess_ns, found.kind
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
-    key = (stretches.thread.astype(np.int64) << _BITS) + stretches.start_ns
+    key = (segments.thread.astype(np.int64) << _BITS) + segments.start_ns
     thread = trace.events.thread[host.row[ops]].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
     past = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
-    del key, thread  # of a million stretches each column is 8 MB
+    del key, thread  # of a million segments each column is 8 MB
     some = past > first
     ops, first, past = ops[some], first[some], past[some]
     if not len(ops):
@@ -239,7 +239,7 @@ def _of_ops(
 
 
 def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
-    """Says which stretches would count as one-time, although two others in several steps were interrupted for at least
+    """Says which segments would count as one-time, although two others in several steps were interrupted for at least
     half as long: a first call is interrupted as often as any other one."""
     noise, steps = np.zeros(len(excess), bool), np.count_nonzero(np.bincount(step))
     if steps >= LEAST_STEPS:
@@ -254,7 +254,7 @@ def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
 
 
 def _begins_again(excess: Int64, kind: UInt8, step: Int64, first_step: int) -> Bool:
-    """Says which stretches of the first step would count as interrupted, although it has longer one-time work and no
+    """Says which segments of the first step would count as interrupted, although it has longer one-time work and no
     later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
     first, found = step == (first_step or 1), np.zeros(len(excess), bool)
     if np.count_nonzero(np.bincount(step)) >= LEAST_STEPS:
@@ -265,8 +265,8 @@ def _begins_again(excess: Int64, kind: UInt8, step: Int64, first_step: int) -> B
     return found
 
 
-def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: Int64) -> Bool:
-    """Says which stretches are in the first launch of a kernel or, if no other call of the op has similar ones, in the
+def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64) -> Bool:
+    """Says which segments are in the first launch of a kernel or, if no other call of the op has similar ones, in the
     first call of an op, in which a library initialises itself."""
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind.take(host.row), events.name.take(host.row).astype(np.int64)
@@ -282,7 +282,7 @@ def _in_first_call(trace: Trace, host: HostEvents, stretches: Stretches, site: I
     launched = launches.activity[launches.call >= 0]
     loads = np.zeros(len(events), bool)
     loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
-    inside = stretches.inside
+    inside = segments.inside
     within = np.where(inside >= 0, op.take(inside), -1)
     least, most = np.full(int(site.max()) + 1, len(host)), np.full(int(site.max()) + 1, -1)
     np.minimum.at(least, site, within)
@@ -299,26 +299,26 @@ def firsts(values: Int64) -> Int64:
 
 
 def _of_first_use(
-    trace: Trace, host: HostEvents, stretches: Stretches, own: Int64, excess: Int64, kind: UInt8
+    trace: Trace, host: HostEvents, segments: HostSegments, own: Int64, excess: Int64, kind: UInt8
 ) -> tuple[Int64, UInt8, Int64]:
     """Returns the excess including work that the recording identifies as a first use, which is excess as a whole. The
     profiler writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns
-    the excess of each stretch, its kind, and where it ends."""
+    the excess of each segment, its kind, and where it ends."""
     rows = loading_overheads(trace)
     loads = Intervals.of_events(trace.events, rows)
-    inside = stretches.inside
+    inside = segments.inside
     calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
-    named = np.where(calls, loads.overlap_ns(stretches.start_ns, stretches.end_ns), 0)
-    ends = stretches.end_ns.copy()
+    named = np.where(calls, loads.overlap_ns(segments.start_ns, segments.end_ns), 0)
+    ends = segments.end_ns.copy()
     for thread, when in first_uses(trace):
-        mine = stretches.thread == thread
-        here = when.overlap_ns(stretches.start_ns[mine], stretches.end_ns[mine])
-        last = np.maximum(np.searchsorted(when.start, stretches.end_ns[mine]) - 1, 0)
-        ends[mine] = np.where(here > 0, np.minimum(when.end[last], stretches.end_ns[mine]), stretches.end_ns[mine])
+        mine = segments.thread == thread
+        here = when.overlap_ns(segments.start_ns[mine], segments.end_ns[mine])
+        last = np.maximum(np.searchsorted(when.start, segments.end_ns[mine]) - 1, 0)
+        ends[mine] = np.where(here > 0, np.minimum(when.end[last], segments.end_ns[mine]), segments.end_ns[mine])
         named[mine] = np.maximum(named[mine], here)
     named = np.minimum(named, own)
     first = (named > 0) & (2 * named >= excess)
     excess = np.maximum(excess, named)
-    ends = np.maximum(np.where(first, ends, stretches.end_ns), stretches.start_ns + excess)
+    ends = np.maximum(np.where(first, ends, segments.end_ns), segments.start_ns + excess)
     kind[first] = ExcessKind.ONCE
     return excess, kind, ends

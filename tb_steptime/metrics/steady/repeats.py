@@ -113,8 +113,8 @@ def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
     """Returns the calls that may be long, and those with which they are compared."""
     alone = may & fixed & (np.bincount(sites[0], minlength=1)[sites[0]] < FEWEST)
     kept = may.copy()
-    for site, of in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
-        kept[_of_sites(site, site[of])] = True
+    for site, judged in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
+        kept[_of_sites(site, site[judged])] = True
     return np.flatnonzero(kept)
 
 
@@ -174,17 +174,17 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
 
 def _is_habit(length: Int64, rows: Int64, long: Bool, begins: Bool, site: Int64) -> Bool:
     """Says which calls are at sites with too many long later calls, at least half as long as this one."""
-    here = _of_sites(site, site[rows[long]])  # few sites have any long call
-    if not len(here):
+    same_site = _of_sites(site, site[rows[long]])  # few sites have any long call
+    if not len(same_site):
         return long
-    of, later, first = numbered(site[here]), length[here], is_in(here, rows[begins])
+    number, later, first = numbered(site[same_site]), length[same_site], is_in(same_site, rows[begins])
     later[first] = 0
-    ranked, count = later[np.lexsort((later, of))], np.bincount(of)
-    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(of, first))).astype(np.int64)
-    past = np.cumsum(count)
-    place = np.maximum(past - 1 - most, past - count)
+    ranked, count = later[np.lexsort((later, number))], np.bincount(number)
+    most = np.maximum(1, RARE_FRACTION * (count - np.bincount(number, first))).astype(np.int64)
+    ends = np.cumsum(count)
+    place = np.maximum(ends - 1 - most, ends - count)
     habit = np.zeros(len(length), bool)
-    habit[here] = 2 * np.where(count > most, ranked[place], 0)[of] >= length[here]
+    habit[same_site] = 2 * np.where(count > most, ranked[place], 0)[number] >= length[same_site]
     return habit[rows] & long
 
 
@@ -212,9 +212,9 @@ def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
     often = np.flatnonzero(np.bincount(site[long]) >= REGULAR)
     if not len(often):
         return np.zeros(len(rows), bool)
-    here = _of_sites(site, often)
+    same_site = _of_sites(site, often)
     place = np.zeros(len(site), np.int64)
-    place[here] = _places_in(numbered(site[here]))
+    place[same_site] = _places_in(numbered(site[same_site]))
     regular = np.zeros(int(site.max()) + 1, bool)
     for each in often.tolist():
         apart = np.diff(place[long[site[long] == each]])

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_places
 from tb_steptime.metrics.steady.repeats import Likeness
-from tb_steptime.metrics.steady.stretches import HostEvents, Stretches, host_events, host_places
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
@@ -83,16 +83,16 @@ def host_code(trace: Trace) -> HostCode:
     return HostCode(name, *paths, _is_fixed(trace, host), shapes > 0)
 
 
-def stretch_sites(trace: Trace, stretches: Stretches) -> Sites:
-    """Returns the sites of each stretch: exact, path, alike and, for stretches that are whole events, name. Other
-    stretches of one name are parts of an event that have nothing in common."""
-    code, inside = host_code(trace), stretches.inside
-    around = values_at(code.name, stretches.before), values_at(code.name, stretches.after)
+def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
+    """Returns the sites of each segment: exact, path, alike and, for segments that are whole events, name. Other
+    segments of one name are parts of an event that have nothing in common."""
+    code, inside = host_code(trace), segments.inside
+    around = values_at(code.name, segments.before), values_at(code.name, segments.after)
     sites = [mixed(values_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
-    del around  # of a million stretches each column is 8 MB
+    del around  # of a million segments each column is 8 MB
     sites[0] = numbered(sites[0])
-    whole = (inside >= 0) & (stretches.before < 0) & (stretches.after < 0)
-    sites.append(np.where(whole, values_at(code.name, inside), -2 - np.arange(len(stretches))))
+    whole = (inside >= 0) & (segments.before < 0) & (segments.after < 0)
+    sites.append(np.where(whole, values_at(code.name, inside), -2 - np.arange(len(segments))))
     return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
 
 
@@ -125,7 +125,7 @@ def activity_sites(trace: Trace) -> Sites:
     events, launches = trace.events, find_launches(trace)
     host, code, activity = host_events(trace), host_code(trace), launches.activity
     call = host_places(trace, launches.call)
-    of = [values_at(column, call) for column in (code.exact, code.path)]
+    sites_of_calls = [values_at(column, call) for column in (code.exact, code.path)]
     name = events.name[activity].astype(np.int64)
     size = np.zeros(len(activity), np.int64) if events.bytes is None else events.bytes.take(activity)
     copied = size > 0
@@ -141,7 +141,7 @@ def activity_sites(trace: Trace) -> Sites:
     shapes = events.shapes
     around = values_at(host.row, values_at(host.parent, call))  # the event around each launch call; -1 for none
     shaped = np.zeros(len(around), bool) if shapes is None else (around >= 0) & (shapes[np.maximum(around, 0)] >= 0)
-    sites = [numbered(mixed(shape, of[0])), mixed(shape, of[1]), shape]
+    sites = [numbered(mixed(shape, sites_of_calls[0])), mixed(shape, sites_of_calls[1]), shape]
     return Sites(sites, Likeness(copied, shaped))
 
 
@@ -172,6 +172,6 @@ def _paths(host: HostEvents, own: Int64) -> Int64:
         return found[0]
     path = mixed(own)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
-        here = np.flatnonzero(host.depth == depth)
-        path[here] = mixed(path[host.parent[here]], own[here])
+        at_depth = np.flatnonzero(host.depth == depth)
+        path[at_depth] = mixed(path[host.parent[at_depth]], own[at_depth])
     return path

@@ -108,8 +108,10 @@ def _when(trace: Trace, device: int | None, excess: Excess) -> Intervals:
     if device is None:
         return host
     mine = _on_device(trace, device, excess)
-    here = mine.intervals()
-    return (host - busy_intervals(trace, device)) | (here - _busy_without(trace, device, mine) if len(mine) else here)
+    own_ranges = mine.intervals()
+    return (host - busy_intervals(trace, device)) | (
+        own_ranges - _busy_without(trace, device, mine) if len(mine) else own_ranges
+    )
 
 
 def host_excess(trace: Trace, excess: Excess) -> Intervals:

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from tb_steptime.metrics.steady.host import only_first_calls
+from tb_steptime.metrics.steady.host_segments import host_events, host_places
 from tb_steptime.metrics.steady.sites import activity_sites, host_code
-from tb_steptime.metrics.steady.stretches import host_events, host_places
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, shared

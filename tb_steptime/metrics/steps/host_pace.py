@@ -147,11 +147,11 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
     split, refill = split_late_ns(trace, device, steps), refill_late_ns(trace, device, steps)
     rows, labels = [], _site_labels(trace)
     for place, site in enumerate(SITES):
-        idle, of = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
-        if idle.total_ns or of.launches:
+        idle, own = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
+        if idle.total_ns or own.launches:
             rows.append(SiteRow(
-                site.id, site.phase, labels[site.id], of.launches, of.starved_share, of.run_ahead_p50_ns, runs[place],
-                idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
+                site.id, site.phase, labels[site.id], own.launches, own.starved_share, own.run_ahead_p50_ns,
+                runs[place], idle, int(mean.bubble[0, place]), _examples(gaps, site.id), split[place], each.get(place),
                 refill[place],
             ))  # fmt: skip
     return rows
@@ -179,12 +179,16 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS), find_steps(trace))
     rows = []
     for place, (phase, label) in enumerate(phase_labels(trace).items()):
-        idle, bubble, of = mean.phase_idle(0, place), mean.phase_bubble_ns(0, place), launched.get(phase, _NOTHING)
-        if idle.total_ns or of.launches or host_ns[phase]:
-            bound = judge(Pace(idle, bubble, runs[place], starved_share=of.starved_share))
+        idle, bubble, sums = (
+            mean.phase_idle(0, place),
+            mean.phase_bubble_ns(0, place),
+            launched.get(phase, _NOTHING),
+        )
+        if idle.total_ns or sums.launches or host_ns[phase]:
+            bound = judge(Pace(idle, bubble, runs[place], starved_share=sums.starved_share))
             rows.append(PhaseRow(
-                phase, label, host_ns[phase], runs[place], idle, bubble, of.launches, of.run_ahead_p50_ns,
-                of.starved_share, bound,
+                phase, label, host_ns[phase], runs[place], idle, bubble, sums.launches, sums.run_ahead_p50_ns,
+                sums.starved_share, bound,
             ))  # fmt: skip
     return rows
 

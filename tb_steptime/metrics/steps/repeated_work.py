@@ -66,8 +66,8 @@ def recaptures(trace: Trace) -> Recaptures | None:
     if not mine:
         return None
     steps = find_steps(trace)
-    held = steps.begun_at(trace.events.start_ns[begins[mine]])
-    captured = distinct(held[held >= 0])
+    captured_in = steps.begun_at(trace.events.start_ns[begins[mine]])
+    captured = distinct(captured_in[captured_in >= 0])
     if len(captured) < 2:
         return None
     lengths = steps.duration_ns
@@ -185,26 +185,26 @@ def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
     if not kept.any():
         return None
     rows, node, work = again.rows[kept], again.node[kept], again_activities(trace)
-    taken = work if len(work) else rows
+    repeated = work if len(work) else rows
     return Recomputed(
         calls=round(len(distinct_in(node)) / steps),
-        ns=int(events.dur_ns[taken].sum()) // steps,
+        ns=int(events.dur_ns[repeated].sum()) // steps,
         kept_bytes=_kept_bytes(trace, device, rows, node, steps),
     )
 
 
 def _kept_bytes(trace: Trace, device: int | None, rows: Int64, node: Int64, steps: int) -> int | None:
     """The memory that these ops allocate, and that is alive when the last one inside their node has ended."""
-    table, born = trace.memory, allocations(trace).born
-    if device is None or not len(born):
+    table, rows_of_blocks = trace.memory, allocations(trace).born
+    if device is None or not len(rows_of_blocks):
         return None
-    here = (table.device[born] == device) & (table.device_type[born] != CPU)
-    maker = rows_at(trace, _recomputed_rows, born)
+    on_device = (table.device[rows_of_blocks] == device) & (table.device_type[rows_of_blocks] != CPU)
+    maker = rows_at(trace, _recomputed_rows, rows_of_blocks)
     place = np.searchsorted(rows, maker)
-    made = here & (maker >= 0) & (rows[np.minimum(place, len(rows) - 1)] == maker)
+    by_these_ops = on_device & (maker >= 0) & (rows[np.minimum(place, len(rows) - 1)] == maker)
     _, _, ends = checkpointed(trace).intervals(trace)
-    alive = made & (ends_ns(trace) > np.where(made, ends[node[np.minimum(place, len(rows) - 1)]], 0))
-    return int(table.bytes[born[alive]].sum()) // steps
+    alive = by_these_ops & (ends_ns(trace) > np.where(by_these_ops, ends[node[np.minimum(place, len(rows) - 1)]], 0))
+    return int(table.bytes[rows_of_blocks[alive]].sum()) // steps
 
 
 # Generation that computes all earlier tokens again for each new one.

@@ -73,11 +73,11 @@ _UNRECORDED = ("unrecorded_work_time", "idle_dependency_time")
 def causes(spans: Sequence[RankSpan], place: int, delay_ns: int, steps: Sequence[str]) -> list[Cause]:
     """Returns the causes for which the rank at this place delays each of the others by `delay_ns` a step, over these
     steps; the largest first."""
-    found = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
+    candidates = [_cause(id, metrics, spans, place, steps) for id, metrics in parts_of(spans[place])]
     if on_device(spans[place]):
-        found += [_of_kernels(spans, place, steps), _unrecorded(spans, place, steps)]
-    late = worth_naming([cause for cause in found if cause is not None], delay_ns)
-    return [_explained(cause, spans, place, steps) for cause in late]
+        candidates += [_of_kernels(spans, place, steps), _unrecorded(spans, place, steps)]
+    named = worth_naming([cause for cause in candidates if cause is not None], delay_ns)
+    return [_explained(cause, spans, place, steps) for cause in named]
 
 
 def _explained(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause:
@@ -121,12 +121,12 @@ def _interrupted_ns(span: RankSpan) -> dict[str | None, int]:
     if not isinstance(result, OverviewResult):
         return {}
     steps = max(1, len(result.steps))
-    found: dict[str | None, int] = {}
+    by_name: dict[str | None, int] = {}
     for row in result.excess:
         if row.kind == "interrupted":
-            found.update({each.name: each.ns // steps for each in row.names})
-            found[None] = found.get(None, 0) + (row.total_ns - sum(each.ns for each in row.names)) // steps
-    return found
+            by_name.update({each.name: each.ns // steps for each in row.names})
+            by_name[None] = by_name.get(None, 0) + (row.total_ns - sum(each.ns for each in row.names)) // steps
+    return by_name
 
 
 def excess_ns(cause: Cause, spans: Sequence[RankSpan], place: int, steps: Int64) -> Int64 | None:
@@ -156,11 +156,11 @@ def on_device(span: RankSpan) -> bool:
     return _KERNELS in span.figures and bool(np.nansum(span.figures[_KERNELS]))
 
 
-def worth_naming(found: Sequence[Cause], delay_ns: int) -> list[Cause]:
+def worth_naming(candidates: Sequence[Cause], delay_ns: int) -> list[Cause]:
     """Returns the causes that explain enough of the delay that the others have in a step, the largest first, with their
     share of it."""
     least_ns = max(LEAST_NS, round(LEAST_SHARE * delay_ns))
-    largest = sorted(found, key=lambda cause: cause.others_ns - cause.own_ns)
+    largest = sorted(candidates, key=lambda cause: cause.others_ns - cause.own_ns)
     return [
         msgspec.structs.replace(cause, share=longer_ns / max(1, delay_ns))
         for cause in largest
@@ -172,13 +172,13 @@ def _cause(
     id: CauseId, metrics: Sequence[str], spans: Sequence[RankSpan], place: int, steps: Sequence[str]
 ) -> Cause | None:
     """The cause by the metric in which the rank exceeds the others most."""
-    known = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps)) is not None}
-    columns = list(known.values())
+    measured = {metric: ns for metric in metrics if (ns := _per_rank(spans, metric, steps)) is not None}
+    columns = list(measured.values())
     if not columns:
         return None
     excess = [int(column[place]) - _median_of_others(column, place) for column in columns]
     total = np.sum(columns, axis=0)
-    return Cause(id, int(total[place]), _median_of_others(total, place), 0.0, list(known)[int(np.argmax(excess))])
+    return Cause(id, int(total[place]), _median_of_others(total, place), 0.0, list(measured)[int(np.argmax(excess))])
 
 
 def _of_kernels(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> Cause | None:
@@ -197,9 +197,9 @@ def _unrecorded(spans: Sequence[RankSpan], place: int, steps: Sequence[str]) -> 
     overview = spans[place].results.get("overview")
     if isinstance(overview, OverviewResult) and len(overview.devices) > 1:
         return None  # its work may wait for another GPU of the rank
-    found = _cause("unrecorded", _UNRECORDED, spans, place, steps)
-    mostly = found is not None and found.own_ns >= UNRECORDED_FRACTION * spans[place].mean_step_ns
-    return found if mostly else None
+    cause = _cause("unrecorded", _UNRECORDED, spans, place, steps)
+    mostly = cause is not None and cause.own_ns >= UNRECORDED_FRACTION * spans[place].mean_step_ns
+    return cause if mostly else None
 
 
 def _named(excess: KernelExcess | None, *, more: bool) -> tuple[str | None, float | None]:
@@ -223,8 +223,8 @@ def _per_rank(spans: Sequence[RankSpan], metric: str, steps: Sequence[str]) -> I
 
 
 def _rows(span: RankSpan, steps: Sequence[str]) -> Int64:
-    wanted = set(steps)
-    rows = np.array([row for row, name in enumerate(span.step_names) if name in wanted], np.int64)
+    step_names = set(steps)
+    rows = np.array([row for row, name in enumerate(span.step_names) if name in step_names], np.int64)
     return rows if len(rows) else np.arange(len(span.step_names))
 
 
@@ -251,28 +251,28 @@ class KernelExcess:
 
 def kernel_excess(own: RankSpan, other: RankSpan) -> KernelExcess | None:
     """Returns None where one of them has no kernels to compare. Raises what reading results raises."""
-    mine, theirs = _places(own), _places(other)
-    if not mine or not theirs:
+    ours, theirs = _places(own), _places(other)
+    if not ours or not theirs:
         return None
-    slower = {key: count * (ns - theirs[key][1]) for key, (count, ns) in mine.items() if key in theirs}
+    slower = {key: count * (ns - theirs[key][1]) for key, (count, ns) in ours.items() if key in theirs}
     more = {
-        key: (count - theirs.get(key, (0.0, 0.0))[0]) * _rate(key, mine, theirs) for key, (count, ns) in mine.items()
+        key: (count - theirs.get(key, (0.0, 0.0))[0]) * _rate(key, ours, theirs) for key, (count, ns) in ours.items()
     }
-    gone = sum(count * ns for key, (count, ns) in theirs.items() if key not in mine)
-    both, total = sum(mine[key][0] * theirs[key][1] for key in slower), sum(count * ns for count, ns in theirs.values())
+    absent_ns = sum(count * ns for key, (count, ns) in theirs.items() if key not in ours)
+    both, total = sum(ours[key][0] * theirs[key][1] for key in slower), sum(count * ns for count, ns in theirs.values())
     return KernelExcess(
         slower_ns=round(sum(slower.values())),
         slower=_most(slower),
         slow_factor=1 + sum(slower.values()) / both if both else None,
-        more_work_ns=round(sum(more.values()) - gone),
+        more_work_ns=round(sum(more.values()) - absent_ns),
         more_work=_most(more),
-        work_factor=1 + (sum(more.values()) - gone) / total if total else None,
+        work_factor=1 + (sum(more.values()) - absent_ns) / total if total else None,
     )
 
 
-def _rate(key: _Place, mine: dict[_Place, tuple[float, float]], theirs: dict[_Place, tuple[float, float]]) -> float:
+def _rate(key: _Place, ours: dict[_Place, tuple[float, float]], theirs: dict[_Place, tuple[float, float]]) -> float:
     """Returns the time of a launch in ns on the other rank, or on this one if the other has none."""
-    return theirs[key][1] if key in theirs else mine[key][1]
+    return theirs[key][1] if key in theirs else ours[key][1]
 
 
 def _most(ns: dict[_Place, float]) -> str | None:
@@ -308,9 +308,9 @@ _LEAST_CALLS, _LEAST_OPS = 10, 3
 _LONGER, _BEYOND_CPU = 2.0, 1.5
 
 
-def has_more_work(late: RankSpan, other: RankSpan) -> bool:
+def has_more_work(span: RankSpan, other: RankSpan) -> bool:
     """Returns False where too few ops that do not touch elements show how fast the CPU is."""
-    own, base = _ops(late), _ops(other)
+    own, base = _ops(span), _ops(other)
     factors = [
         own[name][1] / own[name][0] * base[name][0] / base[name][1]
         for name in _OF_NO_SIZE & own.keys() & base.keys()
@@ -320,7 +320,7 @@ def has_more_work(late: RankSpan, other: RankSpan) -> bool:
         return False
     slower = max(1.0, float(np.median(factors)))
     total, usual = (
-        sum(ns for _, ns in ops.values()) / steps for ops, steps in ((own, _steps(late)), (base, _steps(other)))
+        sum(ns for _, ns in ops.values()) / steps for ops, steps in ((own, _steps(span)), (base, _steps(other)))
     )
     return total > _LONGER * usual and total > _BEYOND_CPU * slower * usual
 
@@ -343,19 +343,19 @@ def received_factor(spans: Sequence[RankSpan], place: int) -> float | None:
     None where it does not exchange more, or where bytes are not recorded. NCCL's arguments give the larger of what a
     rank sends and receives in one of them. Those of gloo give what it sends: a rank that receives more also sends more
     back."""
-    found = [_bytes_a_step(span) for span in spans]
-    known = [each for each in found if each]
-    if len(known) < len(spans):
+    bytes_by_rank = [_bytes_a_step(span) for span in spans]
+    measured = [each for each in bytes_by_rank if each]
+    if len(measured) < len(spans):
         return None
-    factor = known[place] / float(np.median(np.delete(np.array(known), place)))
+    factor = measured[place] / float(np.median(np.delete(np.array(measured), place)))
     return factor if factor >= _MORE else None
 
 
 def _bytes_a_step(span: RankSpan) -> float:
     """Returns the bytes of all-to-alls in a step; 0 if none has any recorded."""
-    kept = span.ranks_result.exchanges
-    size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in kept.classes]
+    exchanges = span.ranks_result.exchanges
+    size = [each.bytes or 0 if each.kind == "all_to_all" else 0 for each in exchanges.classes]
     if not any(size):
         return 0.0
-    of, steps = unpacked(kept.of), len(distinct(unpacked(kept.step)))
-    return float(np.array(size, np.float64)[of].sum()) / steps
+    class_of, steps = unpacked(exchanges.of), len(distinct(unpacked(exchanges.step)))
+    return float(np.array(size, np.float64)[class_of].sum()) / steps

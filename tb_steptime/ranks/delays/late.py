@@ -71,49 +71,49 @@ def balance_of(
     return "imbalance" if waits_ns >= LEAST_SHARE * step_ns else "balanced"
 
 
-def is_straggler(first: LateRank, found: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
+def is_straggler(first: LateRank, arrivals: Arrivals, excess: Int64 | None, steps: Int64) -> bool:
     """Whether a rank is late by more than chance. first: the rank that makes the others wait most; excess: how much
     longer its main cause takes on it than on the others, for each of these steps, in ns."""
-    least = MOST_OF_WAITS if len(found.matched) > 2 else MOST_OF_WAITS_OF_TWO
+    least = MOST_OF_WAITS if len(arrivals.matched) > 2 else MOST_OF_WAITS_OF_TWO
     often = first.late_steps >= MOST_OF_STEPS * first.steps
     little = first.own_wait_ns <= OWN_WAITS * first.wait_ns
-    ranks = int((found.matched > 0).sum())
-    cost = found.exposed_ns[steps, int(found.caused_ns.argmax())] // max(1, ranks - 1)
+    ranks = int((arrivals.matched > 0).sum())
+    cost = arrivals.exposed_ns[steps, int(arrivals.caused_ns.argmax())] // max(1, ranks - 1)
     by_more_than_chance = (
         is_always_last(first, ranks) or is_steady(cost) or (excess is not None and is_explained(cost, excess))
     )
     return first.caused_share >= least and often and little and by_more_than_chance
 
 
-def late_ranks(found: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
+def late_ranks(arrivals: Arrivals, spans: Sequence[RankSpan], matched_steps: Int64, waits: StepWaits) -> list[LateRank]:
     """Returns the ranks that make others wait, most first. matched_steps: places among the job's steps; waits: those in
     these steps."""
-    caused, whole, wait_ns = found.caused_ns, int(found.wait_ns.sum()), waits.caused_ns()
+    caused, whole, wait_ns = arrivals.caused_ns, int(arrivals.wait_ns.sum()), waits.caused_ns()
     order = [
         place for place in np.argsort(-caused, kind="stable").tolist() if caused[place] >= WORTH_NAMING * whole > 0
     ]
-    return [_late(found, spans[place].rank, place, matched_steps, wait_ns[place]) for place in order[:MOST_NAMED]]
+    return [_late(arrivals, spans[place].rank, place, matched_steps, wait_ns[place]) for place in order[:MOST_NAMED]]
 
 
-def _late(found: Arrivals, rank: int, place: int, steps: Int64, wait_ns: int) -> LateRank:
-    late = found.exposed_ns[steps]
-    worst = (late.argmax(axis=1) == place) & (late.max(axis=1) > 0)
+def _late(arrivals: Arrivals, rank: int, place: int, steps: Int64, wait_ns: int) -> LateRank:
+    exposed_ns = arrivals.exposed_ns[steps]
+    worst = (exposed_ns.argmax(axis=1) == place) & (exposed_ns.max(axis=1) > 0)
     return LateRank(
         rank=rank,
-        last_share=int(found.last[place]) / max(1, int(found.matched[place])),
+        last_share=int(arrivals.last[place]) / max(1, int(arrivals.matched[place])),
         late_steps=int(worst.sum()),
         steps=len(steps),
-        caused_share=int(found.caused_ns[place]) / int(found.wait_ns.sum()),
+        caused_share=int(arrivals.caused_ns[place]) / int(arrivals.wait_ns.sum()),
         wait_ns=wait_ns,
-        own_wait_ns=round(int(found.exposed_wait_ns[place]) / len(steps)),
-        gain_ns=min(wait_ns, round(float(np.median(found.gain_ns[steps, place])))),
+        own_wait_ns=round(int(arrivals.exposed_wait_ns[place]) / len(steps)),
+        gain_ns=min(wait_ns, round(float(np.median(arrivals.gain_ns[steps, place])))),
     )
 
 
-def imbalance_gain_ns(found: Arrivals, steps: Int64) -> int:
+def imbalance_gain_ns(arrivals: Arrivals, steps: Int64) -> int:
     """Returns the upper limit of the gain per step if all ranks arrived with the median one: the wait of the median
     rank in the median step."""
-    return round(float(np.median(np.median(found.waited_ns[steps], axis=1)))) if len(steps) else 0
+    return round(float(np.median(np.median(arrivals.waited_ns[steps], axis=1)))) if len(steps) else 0
 
 
 #: One rank is the reason if at least this share of all waits ends with its arrival, in at least this share of the
@@ -186,13 +186,13 @@ def causes_of_turns(spans: Sequence[RankSpan], exposed_ns: Int64, steps: Int64) 
     steps = steps[exposed_ns[steps].any(axis=1)]
     if not len(steps):
         return []
-    late = exposed_ns[steps].argmax(axis=1)
-    delay_ns = round(float(exposed_ns[steps, late].mean()) / (len(spans) - 1))
-    found = [
-        _cause(Cause(id, 0, 0, 0.0, metrics[0]), _values(spans, metrics)[:, steps], late)
+    last_rank = exposed_ns[steps].argmax(axis=1)
+    delay_ns = round(float(exposed_ns[steps, last_rank].mean()) / (len(spans) - 1))
+    candidates = [
+        _cause(Cause(id, 0, 0, 0.0, metrics[0]), _values(spans, metrics)[:, steps], last_rank)
         for id, metrics in parts_of(spans[0], with_kernels=True)
     ]
-    return worth_naming(found, delay_ns)
+    return worth_naming(candidates, delay_ns)
 
 
 def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
@@ -201,18 +201,18 @@ def _values(spans: Sequence[RankSpan], metrics: Sequence[str]) -> Float64:
     return values
 
 
-def _cause(cause: Cause, values: Float64, late: Int64) -> Cause:
+def _cause(cause: Cause, values: Float64, late_rank: Int64) -> Cause:
     """The cause with its times on the rank that is late in each step, and on the others; unchanged, with zero times, if
-    no value is known. values: (ranks, steps); late: the late rank of each step."""
-    columns = np.arange(len(late))
-    own = values[late, columns]
+    no value is known. values: (ranks, steps); late_rank: the late rank of each step."""
+    columns = np.arange(len(late_rank))
+    own = values[late_rank, columns]
     others = values.copy()
-    others[late, columns] = np.nan
-    known = ~np.isnan(values).any(axis=0)
-    if not known.any():
+    others[late_rank, columns] = np.nan
+    measured = ~np.isnan(values).any(axis=0)
+    if not measured.any():
         return cause
-    usual = np.nanmedian(others[:, known], axis=0)
-    return Cause(cause.id, round(float(own[known].mean())), round(float(usual.mean())), 0.0, cause.metric)
+    usual = np.nanmedian(others[:, measured], axis=0)
+    return Cause(cause.id, round(float(own[measured].mean())), round(float(usual.mean())), 0.0, cause.metric)
 
 
 #: Minimum gap between the waits of late ranks without a common host and those of all others, as a share of what the
@@ -233,15 +233,15 @@ class _Cost:
 
 
 def late_group(
-    matched: Sequence[MatchedGroup], found: Arrivals, spans: Sequence[RankSpan], steps: Int64
+    matched: Sequence[MatchedGroup], arrivals: Arrivals, spans: Sequence[RankSpan], steps: Int64
 ) -> LateGroup | None:
     """Returns None where no ranks are late together. steps: places of the matched steps."""
-    waited = found.waited_ns[steps]
+    waited = arrivals.waited_ns[steps]
     for host, places in _candidates(spans, waited):
-        late = np.isin(np.arange(len(spans)), places)
-        cost = _cost(matched, late, found.waited_ns.shape)
-        if _all_late(waited, late) and _is_late(cost, late, steps):
-            first = max(places, key=lambda place: int(found.caused_ns[place]))
+        is_late = np.isin(np.arange(len(spans)), places)
+        cost = _cost(matched, is_late, arrivals.waited_ns.shape)
+        if _all_late(waited, is_late) and _is_late(cost, is_late, steps):
+            first = max(places, key=lambda place: int(arrivals.caused_ns[place]))
             group = _group(cost, steps)
             return msgspec.structs.replace(
                 group, ranks=[spans[place].rank for place in places], first=spans[first].rank, host=host
@@ -269,35 +269,35 @@ def _candidates(spans: Sequence[RankSpan], waited: Int64) -> Iterator[tuple[str 
         yield None, sorted(order[:size].tolist())
 
 
-def _cost(matched: Sequence[MatchedGroup], late: Bool, shape: tuple[int, ...]) -> _Cost:
-    """What late ranks cost the others. late: (ranks,), which ranks these are; shape: numbers of the job's steps and
+def _cost(matched: Sequence[MatchedGroup], is_late: Bool, shape: tuple[int, ...]) -> _Cost:
+    """What late ranks cost the others. is_late: (ranks,), which ranks these are; shape: numbers of the job's steps and
     ranks."""
-    steps, others = shape[0], max(1, int((~late).sum()))
+    steps, others = shape[0], max(1, int((~is_late).sum()))
     caused, whole, own, gain = (np.zeros(steps, np.int64) for _ in range(4))
-    for found in matched:
-        meeting = waited_for(found)
-        length, step, member = found.length[meeting], found.step[meeting], late[found.members]
+    for group in matched:
+        meeting = waited_for(group)
+        length, step, member = group.length[meeting], group.step[meeting], is_late[group.members]
         if not len(length) or member.all():
             continue
-        exposed = np.minimum(found.wait_ns[meeting], found.exposed[meeting])
+        exposed = np.minimum(group.wait_ns[meeting], group.exposed[meeting])
         ends = member[length.argmin(axis=1)]
         np.add.at(whole, step, exposed[:, ~member].sum(axis=1))
         np.add.at(caused, step[ends], exposed[ends][:, ~member].sum(axis=1))
         np.add.at(gain, step[ends], exposed[ends][:, ~member].min(axis=1))
         np.add.at(own, step[~ends], exposed[~ends][:, member].sum(axis=1))
-    return _Cost(caused // others, whole // others, own // max(1, int(late.sum())), gain)
+    return _Cost(caused // others, whole // others, own // max(1, int(is_late.sum())), gain)
 
 
-def _all_late(waited: Int64, late: Bool) -> bool:
+def _all_late(waited: Int64, is_late: Bool) -> bool:
     """Whether each of these ranks waits little, for whichever rank."""
     means = waited.mean(axis=0)
-    return bool(means[late].max() <= OWN_WAITS * float(np.median(means[~late])))
+    return bool(means[is_late].max() <= OWN_WAITS * float(np.median(means[~is_late])))
 
 
-def _is_late(cost: _Cost, late: Bool, steps: Int64) -> bool:
+def _is_late(cost: _Cost, is_late: Bool, steps: Int64) -> bool:
     """Applies the tests for a single rank to the group."""
     caused, whole = cost.caused[steps], cost.all[steps]
-    half = 2 * int(late.sum()) >= len(late)
+    half = 2 * int(is_late.sum()) >= len(is_late)
     if half and len(steps) < FEW_STEPS:  # by chance, one of two hosts is later in two steps
         return False
     least = MOST_OF_WAITS_OF_TWO if half else MOST_OF_WAITS

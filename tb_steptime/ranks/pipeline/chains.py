@@ -65,53 +65,53 @@ class Chain:
         return [each.passes for each in self.programs]
 
 
-def chains(found: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]) -> list[Chain]:
-    """The pipelines of a job. found: the ranks that have passes; ranks: messages of all ranks of the job; numbers: the
+def chains(passes: Sequence[RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]) -> list[Chain]:
+    """The pipelines of a job. passes: the ranks that have passes; ranks: messages of all ranks of the job; numbers: the
     numbers of all ranks."""
-    by_place = {each.place: each for each in found}
-    if all((each.stage >= 0).all() for each in found):
-        kept = (_chain([numbered(each, {}) for each in members]) for members in _by_labels(found))
+    by_place = {each.place: each for each in passes}
+    if all((each.stage >= 0).all() for each in passes):
+        candidates = (_chain([numbered(each, {}) for each in members]) for members in _by_labels(passes))
     else:
-        kept = (_of_members(members, by_place) for members in _by_messages(by_place, ranks, numbers))
-    return [chain for chain in kept if chain is not None]
+        candidates = (_of_members(members, by_place) for members in _by_messages(by_place, ranks, numbers))
+    return [chain for chain in candidates if chain is not None]
 
 
-def _by_labels(found: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
+def _by_labels(passes: Sequence[RankPasses]) -> Iterator[list[RankPasses]]:
     """Groups ranks by their stages; where several ranks compute the same stages, the n-th of each belongs to chain
     n."""
-    alike: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
-    for each in found:
-        alike[tuple(sorted(set(each.stage.tolist())))].append(each)
-    if len({len(same) for same in alike.values()}) == 1 and len(alike) > 1:
-        yield from (list(chain) for chain in zip(*(alike[stages] for stages in sorted(alike)), strict=True))
+    by_stages: dict[tuple[int, ...], list[RankPasses]] = defaultdict(list)
+    for each in passes:
+        by_stages[tuple(sorted(set(each.stage.tolist())))].append(each)
+    if len({len(same) for same in by_stages.values()}) == 1 and len(by_stages) > 1:
+        yield from (list(chain) for chain in zip(*(by_stages[stages] for stages in sorted(by_stages)), strict=True))
 
 
 def _by_messages(
-    found: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
+    passes: Mapping[int, RankPasses], ranks: Sequence[Instances], numbers: Sequence[int]
 ) -> Iterator[list[int]]:
     """Yields places of ranks that send to each other in a line or a ring; if ranks do not record their peers, all ranks
     in order."""
     place = {number: at for at, number in enumerate(numbers)}
-    peers = {at: {place[one.peer] for one in ranks[at].classes if one.peer in place} - {at} for at in found}
+    peers = {at: {place[one.peer] for one in ranks[at].classes if one.peer in place} - {at} for at in passes}
     if not any(peers.values()):
-        yield sorted(found)
+        yield sorted(passes)
         return
     left = set(peers)
     while left:
         members = _joined(min(left), peers)
         left -= members
         ends = sorted(at for at in members if len(peers[at]) == 1)
-        if members <= set(found) and all(1 <= len(peers[at]) <= 2 for at in members) and len(ends) in (0, 2):
+        if members <= set(passes) and all(1 <= len(peers[at]) <= 2 for at in members) and len(ends) in (0, 2):
             yield _in_line(ends[0] if ends else min(members), peers)
 
 
 def _joined(first: int, peers: Mapping[int, set[int]]) -> set[int]:
-    met, waiting = {first}, [first]
+    members, waiting = {first}, [first]
     while waiting:
-        new = peers.get(waiting.pop(), set()) - met
-        met |= new
+        new = peers.get(waiting.pop(), set()) - members
+        members |= new
         waiting += new
-    return met
+    return members
 
 
 def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
@@ -121,19 +121,19 @@ def _in_line(first: int, peers: Mapping[int, set[int]]) -> list[int]:
     return line
 
 
-def _of_members(members: Sequence[int], found: Mapping[int, RankPasses]) -> Chain | None:
+def _of_members(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Chain | None:
     """Considers the assignments of stages, one or several per rank, in which all passes are in order, and returns the
     first that follows a known schedule, else the first."""
-    known = [chain for numbered_so in _ways(members, found) if (chain := _chain(numbered_so)) is not None]
-    return next((chain for chain in known if followed(chain.orders).id is not None), next(iter(known), None))
+    candidates = [chain for numbered_so in _numberings(members, passes) if (chain := _chain(numbered_so)) is not None]
+    return next((chain for chain in candidates if followed(chain.orders).id is not None), next(iter(candidates), None))
 
 
-def _ways(members: Sequence[int], found: Mapping[int, RankPasses]) -> Iterator[list[RankPasses]]:
+def _numberings(members: Sequence[int], passes: Mapping[int, RankPasses]) -> Iterator[list[RankPasses]]:
     for line in (members, members[::-1]):
         stage_of = {place: stage for stage, place in enumerate(line)}
-        yield [numbered(found[place], stage_of) for place in line]
+        yield [numbered(passes[place], stage_of) for place in line]
     for chunks in range(2, _MOST_CHUNKS + 1):
-        several = [looped(found[place], rank, len(members), chunks) for rank, place in enumerate(members)]
+        several = [looped(passes[place], rank, len(members), chunks) for rank, place in enumerate(members)]
         even = [each for each in several if each is not None]
         if len(even) == len(members):
             yield even
@@ -141,10 +141,10 @@ def _ways(members: Sequence[int], found: Mapping[int, RankPasses]) -> Iterator[l
 
 def _chain(members: Sequence[RankPasses]) -> Chain | None:
     """Returns None for fewer than two ranks, and where passes of a stage are missing or begin before what they need."""
-    found = programs(members) if len(members) > 1 else None
-    if found is None or not _is_whole([one for each in found[1] for one in each.passes]):
+    steps_and_programs = programs(members) if len(members) > 1 else None
+    if steps_and_programs is None or not _is_whole([one for each in steps_and_programs[1] for one in each.passes]):
         return None
-    steps, of_ranks = found
+    steps, of_ranks = steps_and_programs
     offsets = _offsets(of_ranks)
     if offsets is None:
         return None
@@ -160,14 +160,14 @@ def _is_whole(passes: Sequence[Pass]) -> bool:
     return len(stages) > 1 and forward == grid and backward == grid
 
 
-def _offsets(found: Sequence[Program]) -> list[int] | None:
+def _offsets(rank_programs: Sequence[Program]) -> list[int] | None:
     """Returns the offsets of the ranks' clocks with which each pass begins after the one that it needs on another rank,
     in both directions; 0 where the clocks agree already."""
-    slack = _slack(found)
+    slack = _slack(rank_programs)
     if any(slack.get((a, b), 0) + slack.get((b, a), 0) < -_TOLERANCE_NS for a, b in slack):
         return None
     offsets = [0]
-    for rank in range(1, len(found)):
+    for rank in range(1, len(rank_programs)):
         to, back = slack.get((rank - 1, rank)), slack.get((rank, rank - 1))
         if to is None or back is None:
             return None
@@ -176,17 +176,17 @@ def _offsets(found: Sequence[Program]) -> list[int] | None:
     return offsets
 
 
-def _slack(found: Sequence[Program]) -> dict[tuple[int, int], int]:
+def _slack(rank_programs: Sequence[Program]) -> dict[tuple[int, int], int]:
     """Returns for two ranks the least time in ns from the end of a pass on the first to the begin of one on the second
     that needs it, each on its own clock."""
-    where = {one: (rank, column) for rank, each in enumerate(found) for column, one in enumerate(each.passes)}
+    where = {one: (rank, column) for rank, each in enumerate(rank_programs) for column, one in enumerate(each.passes)}
     last = max(one.stage for one in where)
     slack: dict[tuple[int, int], int] = {}
     for one, (rank, column) in where.items():
         needed = needs(one, where, last)
         if needed is not None and where[needed][0] != rank:
             other, source = where[needed]
-            least = int(np.min(found[rank].start[:, column] - found[other].end[:, source]))
+            least = int(np.min(rank_programs[rank].start[:, column] - rank_programs[other].end[:, source]))
             slack[other, rank] = min(slack.get((other, rank), least), least)
     return slack
 
@@ -227,16 +227,16 @@ def followed(orders: Orders) -> FollowedSchedule:
         return FollowedSchedule("breadth_first" if several else "gpipe", orders, [])
     if several:
         return _compared("interleaved", orders, interleaved(orders), orders)
-    wanted = [one_forward_one_backward(order, len(orders) - place) for place, order in enumerate(orders)]
-    return _compared("1f1b", orders, wanted, wanted)
+    expected = [one_forward_one_backward(order, len(orders) - place) for place, order in enumerate(orders)]
+    return _compared("1f1b", orders, expected, expected)
 
 
-def _compared(id: ScheduleId, orders: Orders, wanted: Orders | None, otherwise: Orders) -> FollowedSchedule:
-    if wanted is None:
+def _compared(id: ScheduleId, orders: Orders, expected: Orders | None, otherwise: Orders) -> FollowedSchedule:
+    if expected is None:
         return FollowedSchedule(None, otherwise, [])
-    odd = [place for place, order in enumerate(orders) if list(order) != list(wanted[place])]
-    if len(orders) - len(odd) >= _MOST_FOLLOW * len(orders):
-        return FollowedSchedule(id, wanted, odd)
+    different = [place for place, order in enumerate(orders) if list(order) != list(expected[place])]
+    if len(orders) - len(different) >= _MOST_FOLLOW * len(orders):
+        return FollowedSchedule(id, expected, different)
     return FollowedSchedule(None, otherwise, [])
 
 
@@ -262,8 +262,12 @@ def interleaved(orders: Orders) -> Orders | None:
         return None
     batches = 1 + max(one.micro_batch for order in orders for one in order)
     at_once = batches // max(1, batches // ranks)
-    found = [_interleaved(rank, ranks, own, batches, at_once) for rank, own in enumerate(stages)]
-    return found if all(set(own) == set(order) for own, order in zip(found, orders, strict=True)) else None
+    orders_of_ranks = [_interleaved(rank, ranks, own, batches, at_once) for rank, own in enumerate(stages)]
+    return (
+        orders_of_ranks
+        if all(set(own) == set(order) for own, order in zip(orders_of_ranks, orders, strict=True))
+        else None
+    )
 
 
 def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_once: int) -> list[Pass]:
@@ -280,9 +284,9 @@ def _interleaved(rank: int, ranks: int, stages: Sequence[int], batches: int, at_
 
 def _in_turns(kind: int, stages: Sequence[int]) -> list[Pass]:
     """Numbers the passes: the n-th of a stage is of micro-batch n."""
-    met: dict[int, int] = defaultdict(int)
-    found = []
+    counts: dict[int, int] = defaultdict(int)
+    passes = []
     for stage in stages:
-        found.append(Pass(kind, stage, met[stage]))
-        met[stage] += 1
-    return found
+        passes.append(Pass(kind, stage, counts[stage]))
+        counts[stage] += 1
+    return passes

@@ -74,18 +74,18 @@ class Program:
 
 def rank_passes(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Sequence[str]) -> list[RankPasses]:
     """Returns the passes of the ranks that have any, in the job's steps (names). Raises what reading results raises."""
-    found = [
+    all_passes = [
         _rank_passes(place, span, each, names) for place, (span, each) in enumerate(zip(spans, ranks, strict=True))
     ]
-    return [each for each in found if len(each.step)]
+    return [each for each in all_passes if len(each.step)]
 
 
 def _rank_passes(place: int, span: RankSpan, each: Instances, names: Sequence[str]) -> RankPasses:
-    kept, number = span.ranks_result.passes, {name: number for number, name in enumerate(names)}
-    step = np.array([number[name] for name in span.step_names], np.int64)[unpacked(kept.step)]
-    start = unpacked(kept.start) * START_UNIT_NS + span.origin_ns
-    end = start + unpacked(kept.length)
-    kind, stage, micro_batch = (unpacked(column) for column in (kept.kind, kept.stage, kept.micro_batch))
+    passes, number = span.ranks_result.passes, {name: number for number, name in enumerate(names)}
+    step = np.array([number[name] for name in span.step_names], np.int64)[unpacked(passes.step)]
+    start = unpacked(passes.start) * START_UNIT_NS + span.origin_ns
+    end = start + unpacked(passes.length)
+    kind, stage, micro_batch = (unpacked(column) for column in (passes.kind, passes.stage, passes.micro_batch))
     return RankPasses(place, step, kind, stage, micro_batch, start, end, _ready(each, step, start, end))
 
 
@@ -109,24 +109,24 @@ def programs(chain: Sequence[RankPasses]) -> tuple[list[int], list[Program]] | N
     if not steps:
         return None
     usual, _ = Counter(tuple(order[step] for order in orders) for step in steps).most_common(1)[0]
-    kept = sorted(step for step in steps if tuple(order[step] for order in orders) == usual)
+    usual_steps = sorted(step for step in steps if tuple(order[step] for order in orders) == usual)
     if any(len(set(order)) < len(order) or not order for order in usual):
         return None
-    return kept, [_program(each, order, kept) for each, order in zip(chain, usual, strict=True)]
+    return usual_steps, [_program(each, order, usual_steps) for each, order in zip(chain, usual, strict=True)]
 
 
 def _orders(each: RankPasses) -> dict[int, tuple[Pass, ...]]:
     passes = [Pass(*values) for values in np.stack([each.kind, each.stage, each.micro_batch], axis=1).tolist()]
     begins = np.searchsorted(each.step, distinct(each.step)).tolist()
     return {
-        int(each.step[first]): tuple(passes[first:past])
-        for first, past in zip(begins, [*begins[1:], len(passes)], strict=True)
+        int(each.step[first]): tuple(passes[first:end])
+        for first, end in zip(begins, [*begins[1:], len(passes)], strict=True)
     }
 
 
 def _program(each: RankPasses, order: Sequence[Pass], steps: Sequence[int]) -> Program:
-    mine = each.of_steps(steps)
-    start, end, ready = (column.reshape(len(steps), len(order)) for column in (mine.start, mine.end, mine.ready))
+    chosen = each.of_steps(steps)
+    start, end, ready = (column.reshape(len(steps), len(order)) for column in (chosen.start, chosen.end, chosen.ready))
     return Program(each.place, order, start, end, ready)
 
 
@@ -146,12 +146,14 @@ def looped(each: RankPasses, rank: int, ranks: int, chunks: int) -> RankPasses |
     number = _places(each.step, each.kind, np.zeros(len(each.kind), np.int64))
     turn = number // ranks % chunks
     chunk = np.where(each.kind == FORWARD, turn, chunks - 1 - turn)
-    found = replace(each, stage=chunk * ranks + rank, micro_batch=number // (ranks * chunks) * ranks + number % ranks)
-    return found if _is_even(number, ranks * chunks, each.kind == FORWARD) else None
+    renumbered = replace(
+        each, stage=chunk * ranks + rank, micro_batch=number // (ranks * chunks) * ranks + number % ranks
+    )
+    return renumbered if _is_even(number, ranks * chunks, each.kind == FORWARD) else None
 
 
 def _is_even(number: Int64, round_of: int, forward: Bool) -> bool:
-    return all((number[mine].max(initial=-1) + 1) % round_of == 0 for mine in (forward, ~forward))
+    return all((number[same_kind].max(initial=-1) + 1) % round_of == 0 for same_kind in (forward, ~forward))
 
 
 def _places(*keys: Int64) -> Int64:

@@ -55,31 +55,31 @@ def pipeline(spans: Sequence[RankSpan], ranks: Sequence[Instances], names: Seque
     """Returns the chain of stages whose step is longest; None for a job without one. spans: by rank; ranks: the
     exchanges of each; names: of the job's steps. Raises what reading results raises."""
     recorded, first = rank_passes(spans, ranks, names), 1 if len(names) >= FEWEST_STEPS else 0
-    past = first + _steps_within(recorded, first, len(names))
-    found = [kept for each in recorded if len((kept := each.of_steps(range(first, past))).step)]
-    if len(found) < 2:
+    end = first + _steps_within(recorded, first, len(names))
+    passes = [in_range for each in recorded if len((in_range := each.of_steps(range(first, end))).step)]
+    if len(passes) < 2:
         return None
-    of_job = chains(found, ranks, [span.rank for span in spans])
+    of_job = chains(passes, ranks, [span.rank for span in spans])
     if not of_job:
         return None
     slowest = max(of_job, key=lambda chain: float(np.mean(np.subtract(*window(chain)[::-1]))))
     return _pipeline(slowest, len(of_job), spans, names)
 
 
-def _steps_within(found: Sequence[RankPasses], first: int, steps: int) -> int:
+def _steps_within(passes: Sequence[RankPasses], first: int, steps: int) -> int:
     """Returns how many steps, counted from the first, are analysed."""
-    return steps_within([(each.step[each.step >= first] - first).astype(np.int32) for each in found], steps - first,
+    return steps_within([(each.step[each.step >= first] - first).astype(np.int32) for each in passes], steps - first,
                         MOST_PASSES)  # fmt: skip
 
 
 def _pipeline(chain: Chain, chains: int, spans: Sequence[RankSpan], names: Sequence[str]) -> Pipeline | None:
     schedule = followed(chain.orders)
-    found = bubbles(chain, schedule.orders)
-    if found is None:
+    idle = bubbles(chain, schedule.orders)
+    if idle is None:
         return None
-    rows = [_row(chain, found, rank, spans, names) for rank in range(len(chain.programs))]
-    parts = _rounded([float(found.work.mean()), *(float(found.costs[cause].mean()) for cause in CAUSES)])
-    window_ns, slowest_ns = sum(parts), round(float(found.work.mean(axis=1).max()))
+    rows = [_row(chain, idle, rank, spans, names) for rank in range(len(chain.programs))]
+    parts = _rounded([float(idle.work.mean()), *(float(idle.costs[cause].mean()) for cause in CAUSES)])
+    window_ns, slowest_ns = sum(parts), round(float(idle.work.mean(axis=1).max()))
     step_ns = max(window_ns, *(row.step_ns for row in rows))
     passes = [one for each in chain.programs for one in each.passes]
     return Pipeline(
@@ -97,7 +97,7 @@ def _pipeline(chain: Chain, chains: int, spans: Sequence[RankSpan], names: Seque
         **{f"{cause}_ns": part for cause, part in zip(CAUSES, parts[1:], strict=True)},
         perfect_ns=min(step_ns, step_ns - window_ns + slowest_ns),
         rows=rows,
-        shown=_shown(chain, found, spans, names) if len(passes) <= MOST_SHOWN else None,
+        shown=_shown(chain, idle, spans, names) if len(passes) <= MOST_SHOWN else None,
     )
 
 
@@ -107,26 +107,26 @@ def _rounded(parts: Sequence[float]) -> list[int]:
     return rounded
 
 
-def _row(chain: Chain, found: Bubbles, rank: int, spans: Sequence[RankSpan], names: Sequence[str]) -> StageRow:
+def _row(chain: Chain, idle: Bubbles, rank: int, spans: Sequence[RankSpan], names: Sequence[str]) -> StageRow:
     """Each part takes at most what the step has left, and the rest is other time: the recorded step may end while its
     last messages are under way."""
     each = chain.programs[rank]
-    span, causes = spans[each.place], found.of_rank(rank)
+    span, causes = spans[each.place], idle.of_rank(rank)
     step_ns = round(float(_step_ns(span, [names[step] for step in chain.steps]).mean()))
-    left, kept = step_ns, []
+    left, parts = step_ns, []
     for part in (*pass_times(each), *(round(float(causes[cause].mean())) for cause in CAUSES)):
-        kept.append(min(left, part))
-        left -= kept[-1]
-    return StageRow(span.rank, each.stages, step_ns, kept[0], kept[1], left, *kept[2:])
+        parts.append(min(left, part))
+        left -= parts[-1]
+    return StageRow(span.rank, each.stages, step_ns, parts[0], parts[1], left, *parts[2:])
 
 
 def _step_ns(span: RankSpan, names: Sequence[str]) -> Int64:
     return span.step_ns[[span.step_names.index(name) for name in names]]
 
 
-def _shown(chain: Chain, found: Bubbles, spans: Sequence[RankSpan], names: Sequence[str]) -> PipelineStep:
+def _shown(chain: Chain, idle: Bubbles, spans: Sequence[RankSpan], names: Sequence[str]) -> PipelineStep:
     """Returns the step whose window is closest to the median."""
-    step = int(np.argmin(np.abs(found.length - np.median(found.length))))
+    step = int(np.argmin(np.abs(idle.length - np.median(idle.length))))
     begin = int(window(chain)[0][step])
     passes = [
         PassPiece(row, *one, int(each.start[step, place]) - begin, int(each.end[step, place]) - begin)
@@ -135,13 +135,13 @@ def _shown(chain: Chain, found: Bubbles, spans: Sequence[RankSpan], names: Seque
     ]
     return PipelineStep(
         name=names[chain.steps[step]],
-        length_ns=round(float(found.length[step])),
+        length_ns=round(float(idle.length[step])),
         shift_ns=[
             begin - offset - spans[each.place].origin_ns
             for each, offset in zip(chain.programs, chain.offsets, strict=True)
         ],
         passes=passes,
-        bubbles=bubble_pieces(chain, found, step),
+        bubbles=bubble_pieces(chain, idle, step),
     )
 
 
@@ -168,8 +168,8 @@ class Bubbles:
         return {"schedule": schedule, "imbalance": idle - schedule, "ordering": ordering, "transfer": transfer}
 
 
-def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
-    """The idle time of a chain's ranks by cause; None if the recorded order could not run. wanted: the order that the
+def bubbles(chain: Chain, expected: Orders) -> Bubbles | None:
+    """The idle time of a chain's ranks by cause; None if the recorded order could not run. expected: the order that the
     schedule prescribes."""
     programs, lengths = chain.programs, lengths_of(chain.programs)
     arriving = replay(chain.orders, lengths)
@@ -177,8 +177,8 @@ def bubbles(chain: Chain, wanted: Orders) -> Bubbles | None:
         return None
     begin, end = window(chain)
     work = np.array([sum(lengths[one] for one in each.passes) for each in programs], np.float64)
-    in_order = replay(wanted, lengths) or arriving
-    balanced = replay(wanted, _balanced(programs, lengths, work)) or in_order
+    in_order = replay(expected, lengths) or arriving
+    balanced = replay(expected, _balanced(programs, lengths, work)) or in_order
     length = (end - begin).astype(np.float64)
     without = np.minimum(length, arriving.length)
     ordered = np.minimum(without, in_order.length)
@@ -210,7 +210,7 @@ def pass_times(each: Program) -> tuple[int, int]:
     return round(float(length[:, forward].sum(axis=1).mean())), round(float(length[:, ~forward].sum(axis=1).mean()))
 
 
-def bubble_pieces(chain: Chain, found: Bubbles, step: int) -> list[BubblePiece]:
+def bubble_pieces(chain: Chain, idle: Bubbles, step: int) -> list[BubblePiece]:
     """Returns the bubbles in one of the chain's steps, in times relative to the begin of its first pass."""
     begin, end = (int(edge[step]) for edge in window(chain))
     pieces = []
@@ -218,18 +218,18 @@ def bubble_pieces(chain: Chain, found: Bubbles, step: int) -> list[BubblePiece]:
         gap_begin = np.append(begin, each.end[step])
         gap_end = np.append(each.ready[step], end)
         room = np.maximum(0, gap_end - gap_begin)
-        costs = {cause: float(values[step]) for cause, values in found.of_rank(row).items()}
-        shares = _shared_out(room.astype(np.float64), costs, _hints(found, row, step))
+        costs = {cause: float(values[step]) for cause, values in idle.of_rank(row).items()}
+        shares = _shared_out(room.astype(np.float64), costs, _hints(idle, row, step))
         pieces += _pieces(row, gap_begin - begin, room, shares)
     return pieces
 
 
-def _hints(found: Bubbles, row: int, step: int) -> dict[BubbleCause, Float64]:
+def _hints(rank_idle: Bubbles, row: int, step: int) -> dict[BubbleCause, Float64]:
     """Returns where the replays are idle for each cause: before each pass, and after the last one."""
     idle = []
-    for each in found.replays:
+    for each in rank_idle.replays:
         before = each.idle[row][step]
-        used = before.sum() + found.work[row, step]
+        used = before.sum() + rank_idle.work[row, step]
         idle.append(np.append(before, max(0.0, float(each.length[step] - used))))
     arriving, in_order, balanced = idle
     return {

@@ -62,9 +62,9 @@ class _Change:
     least_ns: int = 0
 
 
-def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | Reason:
+def job_replay(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> JobReplay | Reason:
     """The job's step after changes; a reason if ranks meet in contradictory orders, or there are too many collectives.
-    Raises what reading results raises. late: groups of ranks that make the others wait."""
+    Raises what reading results raises. late_groups: groups of ranks that make the others wait."""
     if sum(len(graph.kind) for graph in job.graphs) > MOST_CALLS:
         return Reason("too_many_exchanges", {"most": count(MOST_CALLS)})
     replayed = job.swept()
@@ -74,13 +74,13 @@ def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | R
     later = job.later()
     before = later.swept() or replayed
     later_ns, unknown_share = min(job.step_ns(before), replayed_ns), max(map(unexplained, job.spans))
-    alike = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and later_ns >= LEAST_REPEATED * replayed_ns
-    trusted = alike and unknown_share <= MOST_UNEXPLAINED
+    agrees = abs(replayed_ns - recorded_ns) <= MOST_ERROR * recorded_ns and later_ns >= LEAST_REPEATED * replayed_ns
+    trusted = agrees and unknown_share <= MOST_UNEXPLAINED
     if not trusted:
         return JobReplay(
             len(job.spans), len(job.steps), recorded_ns, replayed_ns, unknown_share, trusted, job.by_device, later_ns
         )
-    found = [_outcome(later, before, each) for each in _changes(later, late) if each.replayed]
+    outcomes = [_outcome(later, before, each) for each in _changes(later, late_groups) if each.replayed]
     larger, reason = larger_jobs(later, later_ns)
     return JobReplay(
         rank_count=len(job.spans),
@@ -91,7 +91,7 @@ def job_replay(job: ReplayedJob, late: Sequence[Sequence[int]]) -> JobReplay | R
         trusted=trusted,
         by_device=job.by_device,
         later_step_ns=later_ns,
-        changes=sorted((each for each in found if each.gain_ns >= LEAST_GAIN * later_ns), key=lambda e: -e.gain_ns),
+        changes=sorted((each for each in outcomes if each.gain_ns >= LEAST_GAIN * later_ns), key=lambda e: -e.gain_ns),
         larger=larger,
         larger_reason=reason,
     )
@@ -104,10 +104,10 @@ def _outcome(job: ReplayedJob, before: StepTimes, change: _Change) -> JobChange:
     return JobChange(change.id, list(change.ranks), step_ns, gain_ns, max(0, min(gain_ns, round(float(usual_ns)))))
 
 
-def _changes(job: ReplayedJob, late: Sequence[Sequence[int]]) -> Iterator[_Change]:
+def _changes(job: ReplayedJob, late_groups: Sequence[Sequence[int]]) -> Iterator[_Change]:
     place = {span.rank: number for number, span in enumerate(job.spans)}
     both = (False, True)  # of the two ranks in the middle, the shorter and the longer
-    for ranks in late:
+    for ranks in late_groups:
         places = [place[rank] for rank in ranks]
         yield _Change("late_ranks", _swept(job, [job.as_the_others(places, longer=each) for each in both]), ranks)
     yield _Change("even_ranks", _swept(job, [job.evened(longer=each) for each in both]))
@@ -126,25 +126,25 @@ def _exchanged_sooner(job: ReplayedJob) -> Iterator[_Change]:
     yield _Change("instant_exchanges", [instant] if instant else [])
 
 
-def _swept(job: ReplayedJob, ways: Sequence[Sequence[RankGraph] | None]) -> list[StepTimes]:
+def _swept(job: ReplayedJob, variants: Sequence[Sequence[RankGraph] | None]) -> list[StepTimes]:
     """Returns the replays that are possible."""
-    swept = [job.swept(graphs) for graphs in ways if graphs is not None]
+    swept = [job.swept(graphs) for graphs in variants if graphs is not None]
     return [each for each in swept if each is not None]
 
 
 def _hidden(job: ReplayedJob) -> _Change | None:
     """Replays with the exchanges of data parallelism beside the ranks' own work, one after the other in each group.
     Returns None where there are no such exchanges."""
-    met = job.joined.met
+    meetings = job.joined.meetings
     beside = np.isin(
-        met.group, [place for place, role in enumerate(group_roles(job.matched, job.spans)) if role in HIDEABLE]
+        meetings.group, [place for place, role in enumerate(group_roles(job.matched, job.spans)) if role in HIDEABLE]
     )
     if not beside.any():
         return None
-    channel_ns = np.bincount(met.group[beside], met.transfer_ns[beside]).max()
-    least_ns = round(float(channel_ns) / len(distinct(met.step[beside])))
-    found = job.swept(None, np.where(beside, job.stalls_ns, met.transfer_ns))
-    return _Change("hidden_exchanges", [found] if found else [], (), least_ns)
+    channel_ns = np.bincount(meetings.group[beside], meetings.transfer_ns[beside]).max()
+    least_ns = round(float(channel_ns) / len(distinct(meetings.step[beside])))
+    times = job.swept(None, np.where(beside, job.stalls_ns, meetings.transfer_ns))
+    return _Change("hidden_exchanges", [times] if times else [], (), least_ns)
 
 
 #: Multiples of the present number of ranks.
@@ -158,34 +158,34 @@ _MOST_CALLS = 400_000
 def larger_jobs(job: ReplayedJob, step_ns: int) -> tuple[list[LargerJob], Reason | None]:
     """Returns the larger jobs, and the reason if they are not known. step_ns: as replayed."""
     roles = group_roles(job.matched, job.spans)
-    growing = [found for found, role in zip(job.matched, roles, strict=True) if role in _GROWING]
+    growing = [larger for larger, role in zip(job.matched, roles, strict=True) if role in _GROWING]
     grows = np.array([role in _GROWING for role in roles] + [False] * len(job.messages), bool)
     if not any(on_device(span) for span in job.spans):
         return [], Reason("larger_job_shares_cores")
     if not growing:
         return [], Reason("larger_job_not_of_data")
-    if any(one.bytes is None or bus_factor(one.kind, 2) is None for found in growing for one in found.classes):
+    if any(one.bytes is None or bus_factor(one.kind, 2) is None for larger in growing for one in larger.classes):
         return [], Reason("larger_job_needs_bytes")
     if sum(len(graph.kind) for graph in job.graphs) * max(TIMES) > _MOST_CALLS:
         return [], Reason("larger_job_has_too_many_calls")
-    found = []
+    larger = []
     for times in TIMES:
         copies = [_turned(graph, job.counted, copy) for copy in range(times) for graph in job.graphs]
-        joined = JoinedRanks(_met(job, times, grows), list(job.joined.offsets_ns) * times)
-        replayed = joined.replayed(copies, joined.met.transfer_ns)
+        joined = JoinedRanks(_meetings(job, times, grows), list(job.joined.offsets_ns) * times)
+        replayed = joined.replayed(copies, joined.meetings.transfer_ns)
         if replayed is not None:
             larger_ns = job.step_ns(replayed)
-            found.append(LargerJob(len(job.graphs) * times, larger_ns, step_ns / max(larger_ns, 1)))
-    return found, None
+            larger.append(LargerJob(len(job.graphs) * times, larger_ns, step_ns / max(larger_ns, 1)))
+    return larger, None
 
 
-def _turned(graph: RankGraph, steps: Int64, by: int) -> RankGraph:
+def _turned(graph: RankGraph, steps: Int64, places: int) -> RankGraph:
     """Returns the rank's graph with its counted steps shifted by a number of places; the same graph where the steps are
     not all alike."""
-    moved = np.roll(steps, -by * max(1, len(steps) // max(TIMES)))
+    moved = np.roll(steps, -places * max(1, len(steps) // max(TIMES)))
     nodes = [np.flatnonzero(graph.step == step) for step in steps.tolist()]
     kinds = [graph.kind[own[graph.is_call[own]] - graph.steps] for own in nodes]
-    if not by or any(not np.array_equal(own, kinds[0]) for own in kinds):
+    if not places or any(not np.array_equal(own, kinds[0]) for own in kinds):
         return graph
     sources = {int(step): own for step, own in zip(steps, nodes, strict=True)}
     before, after, lag = graph.paths
@@ -198,42 +198,42 @@ def _turned(graph: RankGraph, steps: Int64, by: int) -> RankGraph:
             if source + near in sources and step + near in sources:
                 shifted[sources[source + near]] = sources[step + near]
         own_ns[sources[step]] = graph.own_ns[sources[source]]
-        kept = of_step & (shifted[np.maximum(before, 0)] >= 0)
-        parts.append(PathColumns(shifted[before[kept]], shifted[after[kept]], lag[kept]))
+        inside = of_step & (shifted[np.maximum(before, 0)] >= 0)
+        parts.append(PathColumns(shifted[before[inside]], shifted[after[inside]], lag[inside]))
     return replace(
         graph, paths=PathColumns(*(np.concatenate(each) for each in zip(*parts, strict=True))), own_ns=own_ns
     )
 
 
-def _met(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
+def _meetings(job: ReplayedJob, times: int, grows: Bool) -> Meetings:
     """Returns the collectives of `times` as many ranks: those of growing groups join all copies of their ranks."""
-    met, ranks = job.joined.met, len(job.graphs)
-    larger = grows[met.group]
-    number = np.arange(len(met))
-    transfer = np.where(larger, met.transfer_ns * _longer(job, times), met.transfer_ns).astype(np.int64)
-    added = [number, *(np.where(larger, number, copy * len(met) + number) for copy in range(1, times))]
-    used, place = np.unique(np.concatenate([each[met.meeting] for each in added]), return_inverse=True)
-    source = used % max(len(met), 1)
+    meetings, ranks = job.joined.meetings, len(job.graphs)
+    larger = grows[meetings.group]
+    number = np.arange(len(meetings))
+    transfer = np.where(larger, meetings.transfer_ns * _longer(job, times), meetings.transfer_ns).astype(np.int64)
+    added = [number, *(np.where(larger, number, copy * len(meetings) + number) for copy in range(1, times))]
+    used, place = np.unique(np.concatenate([each[meetings.meeting] for each in added]), return_inverse=True)
+    source = used % max(len(meetings), 1)
     return Meetings(
-        group=met.group[source],
-        step=met.step[source],
+        group=meetings.group[source],
+        step=meetings.step[source],
         transfer_ns=transfer[source],
-        stalled_ns=met.stalled_ns[source],
-        of=met.of[source],
+        stalled_ns=meetings.stalled_ns[source],
+        of=meetings.of[source],
         meeting=place.reshape(-1).astype(np.int64),
-        rank=np.concatenate([met.rank + copy * ranks for copy in range(times)]),
-        call=np.tile(met.call, times),
+        rank=np.concatenate([meetings.rank + copy * ranks for copy in range(times)]),
+        call=np.tile(meetings.call, times),
     )
 
 
 def _longer(job: ReplayedJob, times: int) -> Float64:
     """Returns the factor by which each meeting's transfer grows with `times` as many ranks; 1 where none is known."""
-    met, longer = job.joined.met, np.ones(len(job.joined.met))
-    for group, found in enumerate(job.matched):
-        size = found.group.size or len(found.group.ranks) or len(found.members)
-        factors = [_factor(each.kind, size, times) for each in found.classes]
-        mine = met.group == group
-        longer[mine] = np.array(factors)[met.of[mine]]
+    meetings, longer = job.joined.meetings, np.ones(len(job.joined.meetings))
+    for group, group_matches in enumerate(job.matched):
+        size = group_matches.group.size or len(group_matches.group.ranks) or len(group_matches.members)
+        factors = [_factor(each.kind, size, times) for each in group_matches.classes]
+        of_group = meetings.group == group
+        longer[of_group] = np.array(factors)[meetings.of[of_group]]
     return longer
 
 

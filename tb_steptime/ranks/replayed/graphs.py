@@ -25,7 +25,7 @@ from tb_steptime.trace.table import Bool, Int64
 #: A change of all ranks for which their summaries hold graphs.
 Variant = Literal["recorded", "later", "instant_host", "no_loader", "uninterrupted"]
 #: Properties in which exchanges agree that two ranks may do in each other's place.
-_Alike = tuple[str, int | None, tuple[bool, bool] | None]
+_CallKind = tuple[str, int | None, tuple[bool, bool] | None]
 #: Metric of a step's wait for its batches, where ops run on the host alone.
 _LOADER = "data_loading_exposed"
 
@@ -50,15 +50,15 @@ class RankGraph:
     def is_call(self) -> Bool:
         """Marks the nodes that are collectives."""
         number = np.arange(len(self.step))
-        found: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
-        return found
+        result: Bool = (number >= self.steps) & (number < len(self.step) - self.steps)
+        return result
 
 
 def rank_graphs(spans: Sequence[RankSpan], names: Sequence[str], variant: Variant) -> list[RankGraph] | None:
     """Returns the graphs of all ranks with this change, those that it does not change as in a later step; None where it
     changes none of them, or the steps of a rank are not known. Raises what reading results raises."""
     on_device = by_device(spans)
-    kinds: dict[_Alike, int] = {}
+    kinds: dict[_CallKind, int] = {}
     paths = [_paths(span, variant, on_device=on_device) for span in spans]
     if not any(paths) or not all(span.step_names for span in spans):
         return None
@@ -79,24 +79,24 @@ def unexplained(span: RankSpan) -> float:
 
 
 def _graph(
-    span: RankSpan, names: Sequence[str], paths: PathColumns, kinds: dict[_Alike, int], *, on_device: bool
+    span: RankSpan, names: Sequence[str], paths: PathColumns, kinds: dict[_CallKind, int], *, on_device: bool
 ) -> RankGraph:
-    kept, steps, reduced = span.ranks_result.exchanges, len(span.step_names), span.ranks_result.reduced
+    exchanges, steps, reduced = span.ranks_result.exchanges, len(span.step_names), span.ranks_result.reduced
     of_step = np.array([names.index(name) for name in span.step_names], np.int64)
     began, ended = span.step_start_ns, span.step_start_ns + span.step_ns
     if on_device:
         began, ended = unpacked(reduced.began), unpacked(reduced.ended)
         ended = np.where(ended > 0, ended, -1)
-    of_class = [kinds.setdefault(_alike(each, span.rank), len(kinds)) for each in kept.classes]
-    length = unpacked(kept.length)
+    of_class = [kinds.setdefault(_call_kind(each, span.rank), len(kinds)) for each in exchanges.classes]
+    length = unpacked(exchanges.length)
     nodes = 2 * steps + len(length)
     if len(ended) != steps or len(began) != steps or not _within(paths, nodes):
         raise ValueError("a reduced graph is not of the steps and collectives of its recording")
     return RankGraph(
         paths=paths,
-        step=np.concatenate((of_step, of_step[unpacked(kept.step)], of_step)),
+        step=np.concatenate((of_step, of_step[unpacked(exchanges.step)], of_step)),
         own_ns=np.concatenate((np.zeros(steps, np.int64), length, np.zeros(steps, np.int64))),
-        kind=np.array(of_class, np.int64)[unpacked(kept.of)],
+        kind=np.array(of_class, np.int64)[unpacked(exchanges.of)],
         began_ns=_of_job(began, of_step, len(names)),
         ended_ns=_of_job(ended, of_step, len(names)),
         origin_ns=span.origin_ns,
@@ -104,11 +104,11 @@ def _graph(
     )
 
 
-def _alike(each: ExchangeClass, rank: int) -> _Alike:
+def _call_kind(each: ExchangeClass, rank: int) -> _CallKind:
     """Messages are also distinguished by whether they are sent or received, and whether the peer is an earlier or a
     later rank. Bytes do not distinguish exchanges in which they may differ over ranks."""
-    way = None if each.peer is None else (each.sends, each.peer > rank)
-    return each.kind, None if each.kind in UNEVEN else each.bytes, way
+    direction = None if each.peer is None else (each.sends, each.peer > rank)
+    return each.kind, None if each.kind in UNEVEN else each.bytes, direction
 
 
 def _paths(span: RankSpan, variant: Variant, *, on_device: bool) -> PathColumns | None:
@@ -140,22 +140,22 @@ def _within(paths: PathColumns, nodes: int) -> bool:
 
 
 def _of_job(values: Int64, of_step: Int64, steps: int) -> Int64:
-    found = np.full(steps, -1, np.int64)
-    found[of_step] = values
-    return found
+    result = np.full(steps, -1, np.int64)
+    result[of_step] = values
+    return result
 
 
 def in_place_of(graph: RankGraph, other: RankGraph, steps: Int64) -> RankGraph:
     """Returns the rank's graph with the other rank's work in these of the job's steps. The two do the same steps. The
     rank begins its first step when it did before."""
-    taken = np.zeros(int(graph.step.max(initial=0)) + 1, bool)
-    taken[steps[steps < len(taken)]] = True
-    kept = ~taken[graph.step[graph.paths.after]] | (graph.paths.before == START)
-    new = taken[other.step[other.paths.after]] & (other.paths.before != START)
+    replaced = np.zeros(int(graph.step.max(initial=0)) + 1, bool)
+    replaced[steps[steps < len(replaced)]] = True
+    own_paths = ~replaced[graph.step[graph.paths.after]] | (graph.paths.before == START)
+    new = replaced[other.step[other.paths.after]] & (other.paths.before != START)
     paths = PathColumns(
-        *(np.append(own[kept], given[new]) for own, given in zip(graph.paths, other.paths, strict=True))
+        *(np.append(own[own_paths], replacing[new]) for own, replacing in zip(graph.paths, other.paths, strict=True))
     )
-    return replace(graph, paths=paths, own_ns=np.where(taken[graph.step], other.own_ns, graph.own_ns))
+    return replace(graph, paths=paths, own_ns=np.where(replaced[graph.step], other.own_ns, graph.own_ns))
 
 
 #: Kinds of instants, in the order in which simultaneous ones are processed.
@@ -165,9 +165,9 @@ _RETURN, _END, _BEGIN, _CALL = range(4)
 def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathColumns:
     """Nodes are those of `Paths`. spared_ns: by how much the rank's own work is shortened in each step. Raises what
     reading results raises."""
-    kept = span.ranks_result.exchanges
-    start, length = unpacked(kept.start) * START_UNIT_NS, np.maximum(unpacked(kept.length), 1)
-    exposed = unpacked(kept.exposed)
+    exchanges = span.ranks_result.exchanges
+    start, length = unpacked(exchanges.start) * START_UNIT_NS, np.maximum(unpacked(exchanges.length), 1)
+    exposed = unpacked(exchanges.exposed)
     wait = np.where(exposed < 0, length, exposed)
     steps, calls = len(span.step_ns), len(start)
     # begins of steps, begins and ends of collectives, ends of steps; then their places in time order
@@ -190,9 +190,9 @@ def paths_of_own_time(span: RankSpan, spared_ns: Int64 | None = None) -> PathCol
     release = np.full(len(at), -1, np.int64)
     release[: 1 if len(at) else 0] = at[order[:1]]
     chosen = np.concatenate((place[: steps + calls], place[steps + 2 * calls :]))
-    found = longest_paths(own, release, edges.where(np.argsort(edges.after, kind="stable")), np.sort(chosen))
+    paths = longest_paths(own, release, edges.where(np.argsort(edges.after, kind="stable")), np.sort(chosen))
     number = np.argsort(chosen)
-    return PathColumns(np.where(found.before < 0, START, number[found.before]), number[found.after], found.lag)
+    return PathColumns(np.where(paths.before < 0, START, number[paths.before]), number[paths.after], paths.lag)
 
 
 def _own_order(at: Int64, wait: Int64, kind: Int64, spared_ns: Int64 | None) -> tuple[Int64, Int64, Int64]:

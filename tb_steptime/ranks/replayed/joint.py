@@ -57,27 +57,27 @@ def meetings_of(
     """The meetings of the ranks in all groups. offsets_ns: what converts each rank's times to those of the first."""
     columns: list[tuple[Int64, ...]] = []
     first = 0
-    for group, found in enumerate([*matched, *messages]):
-        rows = np.flatnonzero(waited_for(found)) if group < len(matched) else np.arange(len(found.step))
-        size, members = len(rows), len(found.members)
+    for group, calls in enumerate([*matched, *messages]):
+        rows = np.flatnonzero(waited_for(calls)) if group < len(matched) else np.arange(len(calls.step))
+        size, members = len(rows), len(calls.members)
         if group < len(matched):
-            transfer, stalled = found.length[rows].min(axis=1), stalled_ns(found)[rows]
+            transfer, stalled = calls.length[rows].min(axis=1), stalled_ns(calls)[rows]
         else:
-            transfer, stalled = _under_way_ns(found, offsets_ns), np.zeros(size, np.int64)
+            transfer, stalled = _under_way_ns(calls, offsets_ns), np.zeros(size, np.int64)
         columns.append((
-            np.full(size, group), found.of[rows], found.step[rows], transfer, stalled,
-            np.repeat(np.arange(first, first + size), members), np.tile(found.members, size), found.row[rows].ravel(),
+            np.full(size, group), calls.of[rows], calls.step[rows], transfer, stalled,
+            np.repeat(np.arange(first, first + size), members), np.tile(calls.members, size), calls.row[rows].ravel(),
         ))  # fmt: skip
         first += size
     none = (np.empty(0, np.int64),) * 8
     return Meetings(*(np.concatenate(each) for each in zip(none, *columns, strict=True)))
 
 
-def _under_way_ns(found: MatchedGroup, offsets_ns: Sequence[int]) -> Int64:
+def _under_way_ns(group: MatchedGroup, offsets_ns: Sequence[int]) -> Int64:
     """Returns the time from when a message is sent and its receiver is ready until it is received. On the sender it may
     end later, when the sender checks for it."""
-    start = found.start + np.array([offsets_ns[place] for place in found.members.tolist()], np.int64)
-    under_way: Int64 = np.maximum(start[:, 1] + found.length[:, 1] - start.max(axis=1), 0)
+    start = group.start + np.array([offsets_ns[place] for place in group.members.tolist()], np.int64)
+    under_way: Int64 = np.maximum(start[:, 1] + group.length[:, 1] - start.max(axis=1), 0)
     return under_way
 
 
@@ -86,11 +86,11 @@ class JoinedRanks:
     """The meetings of the ranks on one clock. offsets_ns: for each rank, what converts a time relative to its origin to
     one relative to the first begin."""
 
-    met: Meetings
+    meetings: Meetings
     offsets_ns: Sequence[int]
 
     @staticmethod
-    def of(
+    def join(
         matched: Sequence[MatchedGroup], messages: Sequence[MatchedGroup], graphs: Sequence[RankGraph]
     ) -> JoinedRanks:
         offsets = rough_offsets(matched, messages, len(graphs))
@@ -109,9 +109,9 @@ class JoinedRanks:
         sizes = np.array([len(graph.step) for graph in graphs], np.int64)
         first = np.cumsum(np.append(0, sizes))
         count = int(first[-1])
-        own, met = np.concatenate([*(graph.own_ns for graph in graphs), transfer_ns]), self.met
+        own, meetings = np.concatenate([*(graph.own_ns for graph in graphs), transfer_ns]), self.meetings
         calls = np.array([graph.steps for graph in graphs], np.int64)
-        arrivals, together = first[met.rank] + calls[met.rank] + met.call, count + met.meeting
+        arrivals, together = first[meetings.rank] + calls[meetings.rank] + meetings.call, count + meetings.meeting
         own[arrivals] = 0
         leaves, release = np.arange(count), np.zeros(len(own), np.int64)
         leaves[arrivals] = together
@@ -125,7 +125,7 @@ class JoinedRanks:
         ended = ends(own, release, np.concatenate(before), np.concatenate(after), np.concatenate(lag))
         if ended is None:
             return None
-        return StepTimes.of(graphs, first.tolist(), ended)
+        return StepTimes.from_ends(graphs, first.tolist(), ended)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +136,14 @@ class StepTimes:
     ended_ns: Int64
 
     @staticmethod
-    def of(graphs: Sequence[RankGraph], first: Sequence[int], ended: Int64) -> StepTimes:
+    def from_ends(graphs: Sequence[RankGraph], first: Sequence[int], ended: Int64) -> StepTimes:
         began, over = (np.full((len(graphs), len(graphs[0].ended_ns)), -1, np.int64) for _ in range(2))
         for row, (graph, begin) in enumerate(zip(graphs, first[:-1], strict=True)):
-            known = graph.ended_ns[graph.step[: graph.steps]] >= 0
+            has_end = graph.ended_ns[graph.step[: graph.steps]] >= 0
             own = graph.step[: graph.steps]
-            began[row, own[known]] = ended[begin : begin + graph.steps][known]
+            began[row, own[has_end]] = ended[begin : begin + graph.steps][has_end]
             last = begin + len(graph.step)
-            over[row, own[known]] = ended[last - graph.steps : last][known]
+            over[row, own[has_end]] = ended[last - graph.steps : last][has_end]
         return StepTimes(began, over)
 
 
@@ -200,7 +200,7 @@ class ReplayedJob:
     by_device: bool
 
     @staticmethod
-    def of(
+    def from_job(
         spans: Sequence[RankSpan],
         names: Sequence[str],
         matched: Sequence[MatchedGroup],
@@ -228,7 +228,7 @@ class ReplayedJob:
 
     @cached_property
     def joined(self) -> JoinedRanks:
-        return JoinedRanks.of(self.matched, self.messages, self.graphs)
+        return JoinedRanks.join(self.matched, self.messages, self.graphs)
 
     @cached_property
     def counted(self) -> Int64:
@@ -267,23 +267,23 @@ class ReplayedJob:
     def swept(self, graphs: Sequence[RankGraph] | None = None, transfer_ns: Int64 | None = None) -> StepTimes | None:
         """Replays with other graphs or transfer times; None stands for the recorded ones. Returns None where ranks meet
         in contradictory orders."""
-        met = self.joined.met
-        transfer = met.transfer_ns if transfer_ns is None else transfer_ns
+        meetings = self.joined.meetings
+        transfer = meetings.transfer_ns if transfer_ns is None else transfer_ns
         return self.joined.replayed(self.graphs if graphs is None else graphs, transfer)
 
     @cached_property
     def stalls_ns(self) -> Int64:
         """The part of each meeting's transfer that would remain if data took no time to transfer."""
-        met = self.joined.met
-        return np.where(np.isin(met.step, self.counted), met.stalled_ns, met.transfer_ns)
+        meetings = self.joined.meetings
+        return np.where(np.isin(meetings.step, self.counted), meetings.stalled_ns, meetings.transfer_ns)
 
     @cached_property
     def alone_ns(self) -> Int64:
         """(ranks, counted steps): the time of each rank without exchanges and without waiting for others."""
         counted = [np.isin(graph.step, self.counted) for graph in self.graphs]
         graphs = [
-            replace(graph, own_ns=np.where(there, 0, graph.own_ns))
-            for graph, there in zip(self.graphs, counted, strict=True)
+            replace(graph, own_ns=np.where(is_counted, 0, graph.own_ns))
+            for graph, is_counted in zip(self.graphs, counted, strict=True)
         ]
         alone = self.joined.apart(graphs)
         ends = np.column_stack((self._begins(alone), alone.ended_ns[:, self.counted]))
@@ -304,19 +304,19 @@ class ReplayedJob:
         The longest step of such a rank then takes as long as the longest step of the others, its second longest as long
         as theirs, and so on. Ranks go on taking turns: a rank that took as long as another one in every step would
         never wait for it, nor the other for this one."""
-        found = list(self.graphs)
+        graphs = list(self.graphs)
         for place in places:
             others = np.setdiff1d(np.flatnonzero(self.alike == self.alike[place]), places)
             if not len(others) and self.messages:
-                found[place] = self._as_fast_as(place, np.setdiff1d(np.arange(len(found)), places), longer)
+                graphs[place] = self._as_fast_as(place, np.setdiff1d(np.arange(len(graphs)), places), longer)
                 continue
             if not len(others):
                 return None
             median = self._median_of(others, longer)
             graph = self._with_work_of(place, median, np.ones(len(self.counted), bool))
             median_ns = np.maximum(self.alone_ns[median, np.arange(len(median))], 1)
-            found[place] = self._in_time(graph, self._usual_ns(place, others, longer) / median_ns)
-        return found
+            graphs[place] = self._in_time(graph, self._usual_ns(place, others, longer) / median_ns)
+        return graphs
 
     def _usual_ns(self, place: int, others: Int64, longer: bool) -> Int64:
         """Returns for each counted step the own time that the others have in their step of the same place from the
@@ -329,14 +329,14 @@ class ReplayedJob:
     def evened(self, *, longer: bool) -> list[RankGraph]:
         """Returns graphs in which each rank does the median rank's work in the steps in which it takes longer than the
         median of the ranks like it."""
-        found = list(self.graphs)
+        graphs = list(self.graphs)
         for number in distinct(self.alike).tolist():
             ranks = np.flatnonzero(self.alike == number)
             middle = self._median_of(ranks, longer)
             usual = self.alone_ns[middle, np.arange(len(middle))]
             for place in ranks.tolist():
-                found[place] = self._with_work_of(place, middle, self.alone_ns[place] > usual)
-        return found
+                graphs[place] = self._with_work_of(place, middle, self.alone_ns[place] > usual)
+        return graphs
 
     def _median_of(self, ranks: Int64, longer: bool) -> Int64:
         """Returns for each counted step the rank with the median own time."""
@@ -359,12 +359,12 @@ class ReplayedJob:
         scaled = np.where(before == START, lag, lag * of_step[graph.step[after]]).astype(np.int64)
         return replace(graph, paths=PathColumns(before, after, scaled))
 
-    def _with_work_of(self, place: int, others: Int64, there: Bool) -> RankGraph:
+    def _with_work_of(self, place: int, others: Int64, is_replaced: Bool) -> RankGraph:
         """Returns the rank's graph with the work of the given other rank in some of the counted steps."""
-        found = self.graphs[place]
-        for other in distinct(others[there]).tolist():
-            found = in_place_of(found, self.graphs[other], self.counted[there & (others == other)])
-        return found
+        graph = self.graphs[place]
+        for other in distinct(others[is_replaced]).tolist():
+            graph = in_place_of(graph, self.graphs[other], self.counted[is_replaced & (others == other)])
+        return graph
 
 
 def _middle(count: int, longer: bool) -> int:

@@ -99,7 +99,7 @@ VALUES: dict[int, tuple[str, ...]] = {
     ),
     RECEIVED: (
         "requested_ns",  # in files of recorders up to 0.2: when the batch was requested from the worker; 0 today
-        "asked_ns",  # the training loop asked for its next batch
+        "next_called_ns",  # the training loop asked for its next batch
         "arrived_ns",  # the batch's message was read from the result queue; 0: not measured
         "unpickled_ns",  # ... and is an object of this process; 0: not measured
         "pinned_ns",  # the thread that pins memory handed it over; 0 without such a thread

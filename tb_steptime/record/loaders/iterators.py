@@ -3,12 +3,12 @@
 With workers: what it receives and returns. The code here takes two microseconds a batch, for which the loop waits.
 
     worker  --results-->  [thread that pins memory  --pinned-->]  training loop
-            arrived_ns, unpickled_ns                pinned_ns     asked_ns, returned_ns
+            arrived_ns, unpickled_ns                pinned_ns     next_called_ns, returned_ns
 
 Without workers it produces each batch when the loop asks for it, and the loop waits.
 
-    next(iterator)   |- sampler -|---- dataset ----|-- collate --|- pin -|
-                     asked_ns    start_ns          collate_ns    end_ns  pinned_ns
+    next(iterator)   |--- sampler ---|---- dataset ----|-- collate --|- pin -|
+                     next_called_ns  start_ns          collate_ns    end_ns  pinned_ns
 """
 
 from __future__ import annotations
@@ -138,13 +138,13 @@ def _timed_multi_process(cls: Any) -> dict[str, Any]:
         state: IteratorState = self._tb_steptime
         arrivals: Arrivals = self._tb_steptime_arrivals
         try:
-            asked_ns = now_ns()
+            next_called_ns = now_ns()
             batch = cls._next_data(self)
             returned_ns = now_ns()
-            waited_ns[get_ident()] += returned_ns - asked_ns
+            waited_ns[get_ident()] += returned_ns - next_called_ns
             number = self._rcvd_idx - 1 if arrivals.in_order else arrivals.latest
             times = arrivals.times.pop(number, _NOT_TIMED)
-            state.journal.add(returned_ns, RECEIVED, 0, number, (0, asked_ns, *times, returned_ns))
+            state.journal.add(returned_ns, RECEIVED, 0, number, (0, next_called_ns, *times, returned_ns))
         except BaseException as error:  # torch's handler of a worker's death raises at any line
             state.end(error)
             raise
@@ -171,10 +171,10 @@ def _timed_single_process(cls: Any) -> dict[str, Any]:
         except BaseException as error:
             state.end(error)
             raise
-        asked_ns, pinned_ns = meter.requested_ns, now_ns()
-        waited_ns[get_ident()] += pinned_ns - asked_ns
+        next_called_ns, pinned_ns = meter.requested_ns, now_ns()
+        waited_ns[get_ident()] += pinned_ns - next_called_ns
         if self._pin_memory:
-            times = (0, asked_ns, meter.end_ns, meter.end_ns, pinned_ns, pinned_ns)
+            times = (0, next_called_ns, meter.end_ns, meter.end_ns, pinned_ns, pinned_ns)
             state.journal.add(pinned_ns, RECEIVED, 0, meter.batch, times)
         return batch
 

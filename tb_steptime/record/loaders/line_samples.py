@@ -89,7 +89,7 @@ class LineSampler:
         """Takes a burst of samples, and returns its cost in ns."""
         usual = sys.getswitchinterval()
         sys.setswitchinterval(min(usual, SWITCH_INTERVAL_S))
-        cost_ns = late = 0
+        cost_ns = late_count = 0
         counts: Counter[Location] = Counter()
         try:
             self._sleep(self._random.randrange(MAX_DELAY_NS))
@@ -97,12 +97,12 @@ class LineSampler:
                 due = now_ns() + self._random.randrange(MIN_APART_NS, MAX_APART_NS)
                 self._sleep(due - now_ns())
                 before = now_ns()
-                late += before > due + LATE_NS
+                late_count += before > due + LATE_NS
                 self._sample(counts)
                 cost_ns += now_ns() - before + HANDOVER_NS
         finally:
             sys.setswitchinterval(usual)
-        if late > MAX_LATE:
+        if late_count > MAX_LATE:
             self._bursts.append((now_ns(), LATE, Counter()))
         elif counts:
             self._bursts.append((now_ns(), 0, counts))
@@ -125,9 +125,9 @@ class LineSampler:
             if not own and not is_torch_fetch(code):
                 outermost = line
             frame = frame.f_back
-        found = innermost or outermost
-        if frame is not None and found is not None:
-            counts[found] += 1
+        location = innermost or outermost
+        if frame is not None and location is not None:
+            counts[location] += 1
 
     def _sleep(self, duration_ns: int) -> None:
         time.sleep(max(0, duration_ns) / 1e9)

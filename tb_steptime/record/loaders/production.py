@@ -207,8 +207,8 @@ def bytes_of(batch: Any) -> int:
     """
     total = 0
     parts = [batch]
-    for seen, part in enumerate(parts):
-        if seen >= MAX_PARTS:
+    for number, part in enumerate(parts):
+        if number >= MAX_PARTS:
             return UNKNOWN
         if isinstance(part, (list, tuple)):
             parts += part[:MAX_PARTS]

@@ -153,15 +153,15 @@ def _pages(store: Store, span: ServedSpan, tried: Collection[str]) -> Iterator[t
             yield view, page if page.tried is None else replace(page, tried=_ticked(page.tried, page.insights, tried))
 
 
-def _ticked(found: Tried, insights: Iterable[Insight], asked: Collection[str]) -> Tried:
-    first = [card.id for card in takewhile(lambda card: card.id in found.ids and card.gain_ns > 0, insights)]
-    return replace(found, ticked=[id for id in found.ids if id in asked] if asked else first)
+def _ticked(tried: Tried, insights: Iterable[Insight], requested: Collection[str]) -> Tried:
+    first = [card.id for card in takewhile(lambda card: card.id in tried.ids and card.gain_ns > 0, insights)]
+    return replace(tried, ticked=[id for id in tried.ids if id in requested] if requested else first)
 
 
 def can_be_tried(answers: IncludedAnswers) -> list[str]:
     """Returns the ids of the cards that can be ticked in any span."""
     tried = (page.tried for pages in answers.pages.values() for page in pages.values())
-    return sorted({id for found in tried if found is not None for id in found.ids})
+    return sorted({id for one in tried if one is not None for id in one.ids})
 
 
 def _trends(store: Store, runs: Sequence[str]) -> IncludedTrends:
@@ -230,9 +230,9 @@ def waits_of(store: Store, pages: Iterable[RanksPage]) -> list[RankMap]:
 
 def _job_steps(store: Store, run: str) -> JobSteps:
     """Returns the step times of a run, with worker names that do not reveal the machine."""
-    found = store.job_steps(run)
-    names = passed_on_workers((run, each.worker) for each in found.workers)
-    return replace(found, workers=[replace(each, worker=names[each.worker]) for each in found.workers])
+    job_steps = store.job_steps(run)
+    names = passed_on_workers((run, each.worker) for each in job_steps.workers)
+    return replace(job_steps, workers=[replace(each, worker=names[each.worker]) for each in job_steps.workers])
 
 
 def _page(store: Store, id: str) -> RanksPage | None:
@@ -284,8 +284,8 @@ def _along_chains(runs: Sequence[ServedSpan], shown: Collection[str]) -> Iterato
 def chain_names(spans: Sequence[ServedSpan]) -> list[str]:
     """Returns the runs of the chain, in the order of `spans`."""
     newest = {span.found.run: _recorded_ns(span) for span in sorted(spans, key=_recorded_ns)}
-    kept = set(sorted(newest, key=newest.__getitem__)[-MOST_IN_CHAIN:])
-    return [run for run in dict.fromkeys(span.found.run for span in spans) if run in kept]
+    latest = set(sorted(newest, key=newest.__getitem__)[-MOST_IN_CHAIN:])
+    return [run for run in dict.fromkeys(span.found.run for span in spans) if run in latest]
 
 
 def _recorded_ns(span: ServedSpan) -> int:
@@ -303,14 +303,14 @@ _LEAST_POINTS = 20
 
 def logged(scalars: JobScalars, runs: Sequence[str]) -> dict[str, Scalars]:
     """Returns scalars by run; runs that logged nothing are left out."""
-    found = {run: _of_run(scalars, run, runs) for run in runs}
-    return {run: each for run, each in found.items() if each.tags}
+    by_run = {run: _of_run(scalars, run, runs) for run in runs}
+    return {run: each for run, each in by_run.items() if each.tags}
 
 
 def _of_run(scalars: JobScalars, run: str, runs: Sequence[str]) -> Scalars:
-    tags = scalars.of(run, runs, None).tags
+    tags = scalars.read(run, runs, None).tags
     points = max(_LEAST_POINTS, min(_MOST_POINTS, _MOST_OF_RUN // max(1, len(tags))))
-    series = [thinned(each, points) for tag in tags for each in scalars.of(run, runs, tag).series]
+    series = [thinned(each, points) for tag in tags for each in scalars.read(run, runs, tag).series]
     return Scalars(tags, series)
 
 
@@ -322,10 +322,10 @@ def thinned(series: ScalarSeries, points: int) -> ScalarSeries:
     count = len(series.steps)
     if count <= points:
         return series
-    kept = [at * (count - 1) // (points - 1) for at in range(points)]
+    places = [place * (count - 1) // (points - 1) for place in range(points)]
     return msgspec.structs.replace(
         series,
-        steps=[series.steps[at] for at in kept],
-        wall_ns=[series.wall_ns[at] for at in kept],
-        values=[series.values[at] for at in kept],
+        steps=[series.steps[place] for place in places],
+        wall_ns=[series.wall_ns[place] for place in places],
+        values=[series.values[place] for place in places],
     )

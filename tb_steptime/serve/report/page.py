@@ -65,18 +65,18 @@ def pack(value: Json) -> Json:
         return {"'": [[name, each] for name, each in inside.items()]} if {"#", "'"} & value.keys() else inside
     if not isinstance(value, list):
         return value
-    rows = _alike(value)
+    rows = _uniform_rows(value)
     if not rows:
         return [pack(each) for each in value]
     return {"#": list(rows[0]), "v": [pack([row[name] for row in rows]) for name in rows[0]]}
 
 
-def _alike(values: list[Json]) -> list[Row]:
+def _uniform_rows(values: list[Json]) -> list[Row]:
     """Returns the values if they all are objects with the same keys in the same order, and enough; else none."""
     rows = [value for value in values if isinstance(value, dict)]
     names = list(rows[0]) if rows else []
-    alike = len(values) >= _ROWS and len(rows) == len(values) and names and all(list(row) == names for row in rows)
-    return rows if alike else []
+    uniform = len(values) >= _ROWS and len(rows) == len(values) and names and all(list(row) == names for row in rows)
+    return rows if uniform else []
 
 
 class Detail(NamedTuple):
@@ -106,8 +106,8 @@ def coarser(value: Json, detail: Detail) -> Json:
 def _are_levels(values: list[Json]) -> bool:
     """Whether the list holds pictures of one window in ever finer bins."""
     lengths = [each.get("bin_ns") if isinstance(each, dict) else None for each in values]
-    known = [length for length in lengths if isinstance(length, int)]
-    return len(values) > 1 and len(known) == len(values) and sorted(set(known), reverse=True) == known
+    counts = [length for length in lengths if isinstance(length, int)]
+    return len(values) > 1 and len(counts) == len(values) and sorted(set(counts), reverse=True) == counts
 
 
 #: Degrees of detail, tried in turn. The coarsest level is enough for a picture that is not zoomed.
@@ -256,7 +256,7 @@ def _renamed(text: bytes, index: Index) -> bytes:
         return text
     either = re.compile(b"|".join(re.escape(_inside(name)) for name in sorted(names, key=len, reverse=True)))
     written = {_inside(name): new.encode() for name, new in names.items()}
-    return either.sub(lambda found: written[found[0]], text)
+    return either.sub(lambda match: written[match[0]], text)
 
 
 def _new_names(index: Index) -> dict[str, str]:

@@ -159,22 +159,22 @@ def comparison(logs: Logs, base: str, candidate: str) -> contract.Comparison:
         raise RefusalError(str(error)) from error
     if problems or len(sides) < 2:
         raise RefusalError("; ".join(f"{each.file}: {each.problem}. {each.hint}" for each in problems))
-    found = compare(*sides)
-    step = found.step
+    result = compare(*sides)
+    step = result.step
     return contract.Comparison(
-        headline=plain(comparison_headline(found)),
+        headline=plain(comparison_headline(result)),
         distinguishable=step.distinguishable,
         step=contract.ChangeLine(
             "step", ms(step.base_ns), ms(step.candidate_ns), ms(step.change_ns), maybe_ms(step.low),
             maybe_ms(step.high),
         ),
-        parts=_changes(found.waterfalls[0].rows),
-        kernels=[_kernel(row) for row in table_of("kernels", found.tables).rows[:_KERNELS]],
+        parts=_changes(result.waterfalls[0].rows),
+        kernels=[_kernel(row) for row in table_of("kernels", result.tables).rows[:_KERNELS]],
         predictions=[
             contract.PredictionLine(each.insight, ms(each.predicted_ns), ms(each.measured_ns))
-            for each in found.predictions
+            for each in result.predictions
         ],
-        warnings=list(map(note_line, warning_texts(found))),
+        warnings=list(map(note_line, warning_texts(result))),
     )  # fmt: skip
 
 
@@ -208,11 +208,11 @@ def ranks(logs: Logs, run: str | None) -> contract.Ranks:
     return contract.Ranks([_job(each) for each in jobs.found()])
 
 
-def _job(found: FoundJob) -> contract.Job:
-    job = found.ranks
+def _job(found_job: FoundJob) -> contract.Job:
+    job = found_job.ranks
     path, pipeline = path_text(job), job.pipeline
     return contract.Job(
-        run=found.run,
+        run=found_job.run,
         ranks=[row.rank for row in job.ranks],
         missing=job.missing,
         verdict=" ".join(map(plain, ranks_sentences(job))),
@@ -259,7 +259,7 @@ def operators(logs: Logs, which: SpanChoice, by: By, limit: int) -> contract.Ope
         missing = _NOT_RECORDED.get(by) if result.recorded.ops else "no_ops"
         return contract.Operators([], why_none=plain(MISSING[missing]) if missing else None)
     rows = sorted(table.rows, key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns))[:limit]
-    return contract.Operators(_known(lines(OPERATORS, rows)), max(0, len(table.rows) - limit) + table.rest.rows)
+    return contract.Operators(_without_nulls(lines(OPERATORS, rows)), max(0, len(table.rows) - limit) + table.rest.rows)
 
 
 def source_lines(logs: Logs, which: SpanChoice, limit: int) -> contract.Lines:
@@ -267,11 +267,11 @@ def source_lines(logs: Logs, which: SpanChoice, limit: int) -> contract.Lines:
     table = logs.measured(logs.find(which)).result("operators", OperatorsResult).lines
     if table is None:
         return contract.Lines([], why_none=plain(MISSING["no_stacks"]))
-    said = _known(lines(LINES, table.rows[:limit]))
-    return contract.Lines(said, table.line_of, max(0, len(table.rows) - limit) + table.more)
+    measured = _without_nulls(lines(LINES, table.rows[:limit]))
+    return contract.Lines(measured, table.line_of, max(0, len(table.rows) - limit) + table.more)
 
 
-def _known(rows: list[contract.Line]) -> list[contract.Line]:
+def _without_nulls(rows: list[contract.Line]) -> list[contract.Line]:
     """Removes the values that are not measurable."""
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
@@ -315,12 +315,12 @@ def _why(reason: Reason | None) -> str | None:
 
 def definitions(metrics: Sequence[str]) -> contract.Definitions:
     """Returns the definitions of these metrics, or of all where none is named. Raises RefusalError."""
-    known = {metric.id: metric for metric in METRICS}
-    missing = [each for each in metrics if each not in known]
+    by_id = {metric.id: metric for metric in METRICS}
+    missing = [each for each in metrics if each not in by_id]
     if missing:
-        nearest = did_you_mean(missing[0], known)
-        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(known)}.")
-    chosen = [known[each] for each in metrics] or METRICS
+        nearest = did_you_mean(missing[0], by_id)
+        raise RefusalError(f"There is no metric {missing[0]}.{nearest} They are: {', '.join(by_id)}.")
+    chosen = [by_id[each] for each in metrics] or METRICS
     return contract.Definitions(
         [contract.Definition(metric.id, metric.label, unit_of(metric), metric.meaning) for metric in chosen]
     )
@@ -336,37 +336,37 @@ def memory_fit(logs: Logs, which: SpanChoice, batches: Sequence[int], memory: st
     return contract.Fit([_device(each) for each in devices], MARGIN, None if devices else NOT_RECORDED)
 
 
-def _device(found: DeviceFit) -> contract.DeviceFitLine:
+def _device(fit: DeviceFit) -> contract.DeviceFitLine:
     return contract.DeviceFitLine(
-        device=found.device,
-        batch=found.batch,
-        limit_mb=None if found.limit_bytes is None else mb(found.limit_bytes),
-        largest_batch=found.largest,
-        largest_batch_range=(found.largest_low, found.largest_high),
+        device=fit.device,
+        batch=fit.batch,
+        limit_mb=None if fit.limit_bytes is None else mb(fit.limit_bytes),
+        largest_batch=fit.largest,
+        largest_batch_range=(fit.largest_low, fit.largest_high),
         peaks=[
             contract.BatchPeak(each.batch, mb(each.peak_bytes), mb(each.low_bytes), mb(each.high_bytes))
-            for each in found.peaks
+            for each in fit.peaks
         ],
         filled_by=[
             contract.ModuleMemory(each.path or MADE[each.kind], mb(each.bytes), mb(each.constant), mb(each.per_sample))
-            for each in found.modules
+            for each in fit.modules
         ],
-        settings=[_setting(each) for each in found.settings],
-        why_none=plain(explain(found.unknown)) if found.unknown else None,
+        settings=[_setting(each) for each in fit.settings],
+        why_none=plain(explain(fit.unknown)) if fit.unknown else None,
     )
 
 
-def _setting(found: FitSetting) -> contract.SettingLine:
+def _setting(setting: FitSetting) -> contract.SettingLine:
     return contract.SettingLine(
-        setting=found.label,
-        peak_mb=None if found.peak_bytes is None else mb(found.peak_bytes),
-        step_ms=None if found.step_ns is None else ms(found.step_ns),
-        largest_batch=found.largest,
-        best=found.best,
-        code=found.code,
-        why_none=[plain(explain(why)) for why in (found.unknown, found.no_time) if why],
-        copied_mb=None if found.copied_bytes is None else mb(found.copied_bytes),
-        copy_ms=None if found.copy_ns is None else ms(found.copy_ns),
+        setting=setting.label,
+        peak_mb=None if setting.peak_bytes is None else mb(setting.peak_bytes),
+        step_ms=None if setting.step_ns is None else ms(setting.step_ns),
+        largest_batch=setting.largest,
+        best=setting.best,
+        code=setting.code,
+        why_none=[plain(explain(why)) for why in (setting.unknown, setting.no_time) if why],
+        copied_mb=None if setting.copied_bytes is None else mb(setting.copied_bytes),
+        copy_ms=None if setting.copy_ns is None else ms(setting.copy_ns),
     )
 
 
@@ -399,12 +399,12 @@ def _bounds(trace: Trace, step: str | None, between_ms: tuple[float | None, floa
             raise RefusalError("The window ends before it begins.")
         return round(start * 1e6), round(end * 1e6)
     steps = find_steps(trace).steps
-    wanted = steps[0].name if step is None else step
-    found = next((each for each in steps if each.name == wanted), None)
-    if found is None:
+    name = steps[0].name if step is None else step
+    match = next((each for each in steps if each.name == name), None)
+    if match is None:
         names = ", ".join(each.name for each in steps[:20])
-        raise RefusalError(f'There is no step "{wanted}". The steps are: {names}.')
-    return found.start_ns, found.end_ns
+        raise RefusalError(f'There is no step "{name}". The steps are: {names}.')
+    return match.start_ns, match.end_ns
 
 
 def _event(trace: Trace, row: int) -> contract.EventLine:
@@ -423,11 +423,11 @@ def _event(trace: Trace, row: int) -> contract.EventLine:
 
 def memory_snapshot(logs: Logs, file: str | None, since: str | None, limit: int) -> contract.MemorySnapshot:
     """Raises RefusalError."""
-    found = logs.snapshot(file)
-    summary = _summary(logs, found.file, since)
+    snapshot = logs.snapshot(file)
+    summary = _summary(logs, snapshot.file, since)
     growth = {each.device: each for each in summary.growth}
     devices = [_device_snapshot(each, growth.get(each.device), limit) for each in summary.devices]
-    return contract.MemorySnapshot(found.file, devices, summary.lost)
+    return contract.MemorySnapshot(snapshot.file, devices, summary.lost)
 
 
 def _summary(logs: Logs, file: str, since: str | None) -> SnapshotSummary:
@@ -438,21 +438,21 @@ def _summary(logs: Logs, file: str, since: str | None) -> SnapshotSummary:
         raise RefusalError(str(error)) from error
 
 
-def _device_snapshot(found: DeviceSnapshot, grown: DeviceGrowth | None, limit: int) -> contract.DeviceSnapshotLine:
+def _device_snapshot(device: DeviceSnapshot, grown: DeviceGrowth | None, limit: int) -> contract.DeviceSnapshotLine:
     rows = grown.lines if grown else []
     more = {(each.line, each.function): mb(each.after_bytes - each.before_bytes) for each in rows}
     unchanged = 0.0 if grown and len(rows) < MOST_GROWN else None
     return contract.DeviceSnapshotLine(
-        device=found.device,
-        said=plain(snapshot_headline(found).verdict),
-        peak_mb=mb(found.peak_in_use_bytes),
-        peak_reserved_mb=mb(found.peak_reserved_bytes),
-        in_use_mb=mb(found.in_use_bytes),
-        rounding_mb=mb(found.rounding_bytes),
-        kept_mb=mb(found.kept_bytes),
-        releasable_mb=mb(found.releasable_bytes),
-        reserved_mb=mb(found.reserved_bytes),
-        peak_by_category_mb={each.category: mb(each.bytes) for each in found.peak_by_category},
+        device=device.device,
+        said=plain(snapshot_headline(device).verdict),
+        peak_mb=mb(device.peak_in_use_bytes),
+        peak_reserved_mb=mb(device.peak_reserved_bytes),
+        in_use_mb=mb(device.in_use_bytes),
+        rounding_mb=mb(device.rounding_bytes),
+        kept_mb=mb(device.kept_bytes),
+        releasable_mb=mb(device.releasable_bytes),
+        reserved_mb=mb(device.reserved_bytes),
+        peak_by_category_mb={each.category: mb(each.bytes) for each in device.peak_by_category},
         lines=[
             contract.LineMemory(
                 each.line,
@@ -460,7 +460,7 @@ def _device_snapshot(found: DeviceSnapshot, grown: DeviceGrowth | None, limit: i
                 mb(each.end_bytes),
                 more.get((each.line, each.function), unchanged),
             )
-            for each in found.peak_by_line[:limit]
+            for each in device.peak_by_line[:limit]
         ],
-        out_of_memory=[plain(out_of_memory_text(each)) for each in found.out_of_memory],
+        out_of_memory=[plain(out_of_memory_text(each)) for each in device.out_of_memory],
     )

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 #: Maximum number of cached summaries and traces. An agent sends several requests about one recording, or compares two.
 #: A trace may take hundreds of megabytes.
-_MEASURED_KEPT, _TRACES_KEPT = 8, 1
+_MOST_MEASURED, _MOST_TRACES = 8, 1
 #: Maximum number of names that an error message lists.
 _NAMED = 20
 
@@ -63,28 +63,28 @@ class Logs:
         if not spans:
             raise RefusalError(_problem_text(problems[0]) if problems else f"{self.folder} holds no recording.")
         run = _chosen("run", which.run, [span.run for span in spans])
-        of_run = [span for span in spans if span.run == run]
-        worker = _chosen("worker", which.worker or of_run[0].worker, [span.worker for span in of_run])
-        of_worker = [span for span in of_run if span.worker == worker]
-        number = _chosen("span", str(which.span or 1), [str(span.number) for span in of_worker])
-        return next(span for span in of_worker if str(span.number) == number)
+        run_spans = [span for span in spans if span.run == run]
+        worker = _chosen("worker", which.worker or run_spans[0].worker, [span.worker for span in run_spans])
+        worker_spans = [span for span in run_spans if span.worker == worker]
+        number = _chosen("span", str(which.span or 1), [str(span.number) for span in worker_spans])
+        return next(span for span in worker_spans if str(span.number) == number)
 
     def measured(self, span: FoundSpan) -> MeasuredSpan:
         """Reads the results from the summary file, or from the trace, which may take a while. Raises RefusalError."""
         read = partial(measured_span, span, _silent, ("timeline",))
-        return _kept(self._measured, (span.id, span.stamp), _MEASURED_KEPT, read)
+        return _cached(self._measured, (span.id, span.stamp), _MOST_MEASURED, read)
 
     def trace(self, span: FoundSpan) -> Trace:
         """Raises RefusalError."""
-        return _kept(self._traces, (span.id, span.stamp), _TRACES_KEPT, partial(trace_of, span, _silent))
+        return _cached(self._traces, (span.id, span.stamp), _MOST_TRACES, partial(trace_of, span, _silent))
 
     def snapshot(self, file: str | None) -> FoundSnapshot:
         """Returns the snapshot that its path in the log directory names. Raises RefusalError."""
-        found = find_snapshots(self.folder)
-        if not found:
+        snapshots = find_snapshots(self.folder)
+        if not snapshots:
             raise RefusalError(f"{self.folder} holds no memory snapshot. {_SNAPSHOT_HINT}")
-        name = _chosen("snapshot", file, [each.file for each in found])
-        return next(each for each in found if each.file == name)
+        name = _chosen("snapshot", file, [each.file for each in snapshots])
+        return next(each for each in snapshots if each.file == name)
 
 
 def at_hand(span: FoundSpan) -> MeasuredSpan | None:
@@ -100,27 +100,27 @@ def _silent(_: object) -> None:
     """Ignores the progress of reading, since nobody watches it."""
 
 
-def _kept(known: OrderedDict[Hashable, T], key: Hashable, most: int, read: Callable[[], T]) -> T:
-    if key not in known:
+def _cached(cache: OrderedDict[Hashable, T], key: Hashable, capacity: int, read: Callable[[], T]) -> T:
+    if key not in cache:
         try:
-            known[key] = read()
+            cache[key] = read()
         except TraceError as error:
             raise RefusalError(str(error)) from error
-        while len(known) > most:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return known[key]
+        while len(cache) > capacity:
+            cache.popitem(last=False)
+    cache.move_to_end(key)
+    return cache[key]
 
 
-def _chosen(what: str, asked: str | None, known: Iterable[str]) -> str:
+def _chosen(what: str, requested: str | None, available: Iterable[str]) -> str:
     """Raises RefusalError."""
-    names = list(dict.fromkeys(known))
-    if asked is None and len(names) == 1:
+    names = list(dict.fromkeys(available))
+    if requested is None and len(names) == 1:
         return names[0]
-    if asked in names:
-        return str(asked)
-    begin = f"Name a {what}." if asked is None else f'There is no {what} "{asked}".'
-    nearest = "" if asked is None else did_you_mean(asked, names)
+    if requested in names:
+        return str(requested)
+    begin = f"Name a {what}." if requested is None else f'There is no {what} "{requested}".'
+    nearest = "" if requested is None else did_you_mean(requested, names)
     raise RefusalError(f"{begin}{nearest} The {what}s are: {_listed(names)}.")
 
 

@@ -42,10 +42,10 @@ def serve(folder: AnyPath) -> None:
 
 def server(folder: AnyPath) -> MCPServer:
     logs = Logs(folder)
-    made = MCPServer("tb-steptime", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    mcp = MCPServer("tb-steptime", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     for tool in (*_of_runs(logs), *_of_tables(logs), _definitions()):
-        made.tool(structured_output=False)(tool)
-    return made
+        mcp.tool(structured_output=False)(tool)
+    return mcp
 
 
 def _of_runs(logs: Logs) -> list[Callable[..., str]]:

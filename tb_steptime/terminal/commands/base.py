@@ -126,7 +126,7 @@ def readable_width() -> int:
 
 def print_report(
     format: str,
-    found: Iterable[T],
+    items: Iterable[T],
     problems: Sequence[Problem],
     text: Callable[[T], str],
     report: Callable[[list[T], list[ErrorReport]], Struct],
@@ -134,16 +134,16 @@ def print_report(
     csv: Callable[[Iterable[T]], Iterable[str]] | None = None,
 ) -> int:
     """Prints what is found as a text each, as JSON or as CSV, and returns the exit code. problems: those that reading
-    `found` adds count, too. tables: those whose derived columns are in the JSON."""
+    `items` adds count, too. tables: those whose derived columns are in the JSON."""
     from tb_steptime.tables.base import with_derived
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json, print_lines, print_texts
 
     if format == "json":
-        whole = list(found)  # first: reading them finds the problems
+        whole = list(items)  # first: reading them finds the problems
         print_json(with_derived(report(whole, [error_report(problem) for problem in problems]), *tables))
     elif format == "csv" and csv is not None:
-        print_lines(csv(found))
+        print_lines(csv(items))
     else:
-        print_texts(map(text, found))
+        print_texts(map(text, items))
     return exit_code(problems)

@@ -30,23 +30,23 @@ def _run_explain(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import measured_trace, read_each
 
     problems: list[Problem] = []
-    found, known = [], set[str]()
+    explanations, card_ids = [], set[str]()
     for span, (trace, measured) in read_each([options.path], problems, measured_trace, options.steps):
         device = Facts(measured.results).overview.device
         insights = judge(measured.results, measured.facts.gaps).insights
-        known |= {insight.id for insight in insights}
-        wanted = [insight for insight in insights if options.card in (None, insight.id)]
-        found += [explain_card(span.path, insight, trace, device) for insight in wanted]
-    if options.card and not found and not problems:
-        return _not_there(options.card, sorted(known))
-    return print_report(options.format, found, problems, explanation_text, lambda cards, _: Explanations(cards))
+        card_ids |= {insight.id for insight in insights}
+        selected = [insight for insight in insights if options.card in (None, insight.id)]
+        explanations += [explain_card(span.path, insight, trace, device) for insight in selected]
+    if options.card and not explanations and not problems:
+        return _not_there(options.card, sorted(card_ids))
+    return print_report(options.format, explanations, problems, explanation_text, lambda cards, _: Explanations(cards))
 
 
-def _not_there(card: str, known: Sequence[str]) -> int:
+def _not_there(card: str, available: Sequence[str]) -> int:
     from tb_steptime.text import did_you_mean
 
-    cards = f"Its cards are: {', '.join(known)}." if known else "It has none."
-    return refused(f"There is no card {card} for this trace.{did_you_mean(card, known)} {cards}")
+    cards = f"Its cards are: {', '.join(available)}." if available else "It has none."
+    return refused(f"There is no card {card} for this trace.{did_you_mean(card, available)} {cards}")
 
 
 def _add_whatif_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,19 +74,19 @@ def _run_whatif(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     spans, jobs = [], Jobs()
-    there = list(find_spans([options.path], problems))
-    read = traced_rank if len(there) > 1 else traced_alone
-    for found, (trace, measured) in read_found(there, problems, read, options.steps):
+    found_spans = list(find_spans([options.path], problems))
+    read = traced_rank if len(found_spans) > 1 else traced_alone
+    for span, (trace, measured) in read_found(found_spans, problems, read, options.steps):
         if measured is not None:
-            jobs.add(found, measured)
+            jobs.add(span, measured)
         try:
-            said = what_if(trace, options.apply)
+            result = what_if(trace, options.apply)
         except ValueError as error:
             return refused(str(error))
-        if said is not None:
-            spans.append(span_what_if(found, said))
+        if result is not None:
+            spans.append(span_what_if(span, result))
         elif options.format == "table":
-            sys.stderr.write(f"{found.path}: no step has work on a GPU, so nothing can be replayed.\n")
+            sys.stderr.write(f"{span.path}: no step has work on a GPU, so nothing can be replayed.\n")
     if options.format == "json":
         print_json(WhatIfReport(spans, [error_report(problem) for problem in problems], job_what_ifs(jobs.found())))
     else:

@@ -89,11 +89,11 @@ def _compare(
     base = [] if problems else [side for _, side in sides[:1]]
     results = [(gate, judge_gate(gate, one, side, strict=options.strict))
                for one in base for _, side in sides[1:] for gate in gates]  # fmt: skip
-    found = _scalings(sides, problems) if base and options.ranks else [None] * len(sides[1:])
+    job_scalings = _scalings(sides, problems) if base and options.ranks else [None] * len(sides[1:])
     if options.format == "json":
-        _print_json(sides, found, results, problems)
+        _print_json(sides, job_scalings, results, problems)
     elif base:
-        _print_texts(sides, found, results, options.format)
+        _print_texts(sides, job_scalings, results, options.format)
     if exit_code(problems) or any(result.passed is None for _, result in results):
         return NOT_COMPARED
     return GATE_FAILED if any(result.passed is False for _, result in results) else 0
@@ -105,14 +105,14 @@ def _scalings(sides: Sides, problems: list[Problem]) -> list[Scaling | None]:
     return scalings([run for run, _ in sides], problems)
 
 
-def _print_json(sides: Sides, found: Scalings, results: Results, problems: Sequence[Problem]) -> None:
+def _print_json(sides: Sides, job_scalings: Scalings, results: Results, problems: Sequence[Problem]) -> None:
     from tb_steptime.comparison.comparison import compare
     from tb_steptime.tables.comparison import ComparisonReport, candidate_report, side_report
     from tb_steptime.tables.notes import error_report
     from tb_steptime.terminal.output import print_json
 
     whole = bool(sides) and not problems
-    pairs = zip(sides[1:], found, strict=True) if whole else ()
+    pairs = zip(sides[1:], job_scalings, strict=True) if whole else ()
     candidates = [candidate_report(run, compare(sides[0][1], side), scaled) for (run, side), scaled in pairs]
     print_json(
         ComparisonReport(
@@ -124,17 +124,17 @@ def _print_json(sides: Sides, found: Scalings, results: Results, problems: Seque
     )
 
 
-def _print_texts(sides: Sides, scaled: Scalings, results: Results, format: str) -> None:
+def _print_texts(sides: Sides, job_scalings: Scalings, results: Results, format: str) -> None:
     from tb_steptime.comparison.comparison import compare
     from tb_steptime.terminal.compare_table import comparison_markdown, comparison_table, gate_line, gates_markdown
     from tb_steptime.terminal.output import print_texts
     from tb_steptime.terminal.ranks.report import scaling_paragraph
 
     width = readable_width()
-    found = [compare(sides[0][1], side) for _, side in sides[1:]]
+    comparisons = [compare(sides[0][1], side) for _, side in sides[1:]]
     markdown = format == "markdown"
-    texts = [comparison_markdown(each) if markdown else comparison_table(each, width) for each in found]
-    texts += [scaling_paragraph(each, width) for each in scaled if each is not None]
+    texts = [comparison_markdown(each) if markdown else comparison_table(each, width) for each in comparisons]
+    texts += [scaling_paragraph(each, width) for each in job_scalings if each is not None]
     if results:
         gates = gates_markdown(results) if markdown else "\n".join(gate_line(*each) for each in results)
         texts.append(gates)

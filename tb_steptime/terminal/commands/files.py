@@ -187,15 +187,15 @@ def _report(options: argparse.Namespace) -> int:
     return exit_code(problems)
 
 
-def _unknown_card(answers: IncludedAnswers, tried: Sequence[str]) -> str | None:
+def _unknown_card(answers: IncludedAnswers, requested: Sequence[str]) -> str | None:
     from tb_steptime.serve.report.included import can_be_tried
 
-    known = can_be_tried(answers)
-    missing = next((id for id in tried if id not in known), None)
+    available = can_be_tried(answers)
+    missing = next((id for id in requested if id not in available), None)
     if missing is None:
         return None
     return f"No card {missing} can be ticked. " + (
-        f"These can: {', '.join(known)}." if known else "The recordings have no card that can."
+        f"These can: {', '.join(available)}." if available else "The recordings have no card that can."
     )
 
 
@@ -214,10 +214,10 @@ def _read_extras(store: Store, options: argparse.Namespace, problems: list[Probl
     from tb_steptime.serve.report.extras import Extras, read_extras
     from tb_steptime.terminal.progress_bar import SpansBar
 
-    found: list[Problem] = []
+    new_problems: list[Problem] = []
     with SpansBar("events of ") as bar:
-        extras = read_extras(store, Extras(options.timeline, options.steps, options.flame), found, bar.show)
-    problems += [replace(each, file=str(options.path / each.file)) for each in found]
+        extras = read_extras(store, Extras(options.timeline, options.steps, options.flame), new_problems, bar.show)
+    problems += [replace(each, file=str(options.path / each.file)) for each in new_problems]
     return extras
 
 
@@ -340,9 +340,9 @@ def _write_scalars(spans: Iterable[ExportedSpan], folder: Path) -> None:
     from tb_steptime.terminal.output import print_lines
     from tb_steptime.text.printer import counted
 
-    said = descriptions()
+    tag_descriptions = descriptions()
     for run in scalar_runs(spans):
-        path = write_event_file(folder / run.folder, run, said)
+        path = write_event_file(folder / run.folder, run, tag_descriptions)
         print_lines([f"{path}: {counted(len(run.points), 'value')}", *(f"  {remark}" for remark in _remarks(run))])
 
 

@@ -26,9 +26,9 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.hang_report import HangReport, hang_text
 
     problems: list[Problem] = []
-    found = find_hang(_read(options.paths, problems))
-    jobs = [found] if found.ranks or options.format == "json" else []
-    return print_report(options.format, jobs, problems, hang_text, lambda _, errors: HangReport(found, errors))
+    hang = find_hang(_read(options.paths, problems))
+    jobs = [hang] if hang.ranks or options.format == "json" else []
+    return print_report(options.format, jobs, problems, hang_text, lambda _, errors: HangReport(hang, errors))
 
 
 def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
@@ -38,22 +38,22 @@ def _read(paths: list[AnyPath], problems: list[Problem]) -> list[Dump]:
     from tb_steptime.hangs.dumps import read_dump
     from tb_steptime.ingest.states import Problem
 
-    found: dict[int, Dump] = {}
+    by_rank: dict[int, Dump] = {}
     for named in paths:
         within = isinstance(named, Path) and named.is_dir()
         files = sorted(named.iterdir()) if isinstance(named, Path) and within else [named]
-        before = len(found)
+        before = len(by_rank)
         for file in files:
             try:
                 dump = read_dump(file)
-                found[dump.rank] = dump
+                by_rank[dump.rank] = dump
             except TraceError as error:
                 if not within:
                     problems.append(Problem(error.problem, str(file), error.hint))
-        if within and len(found) == before:
+        if within and len(by_rank) == before:
             hint = "PyTorch writes them with TORCH_NCCL_DUMP_ON_TIMEOUT=1 and TORCH_FR_BUFFER_SIZE=2000."
             problems.append(Problem("The folder holds no dump of the flight recorder", str(named), hint))
-    return list(found.values())
+    return list(by_rank.values())
 
 
 COMMAND = Command(

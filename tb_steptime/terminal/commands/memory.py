@@ -88,8 +88,8 @@ def _run_snapshot(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.memory_report import SnapshotReport, snapshot_text
 
     problems: list[Problem] = []
-    found = _read_snapshots(options.paths, options.since, problems)
-    return print_report(options.format, found, problems, snapshot_text, SnapshotReport)
+    snapshots = _read_snapshots(options.paths, options.since, problems)
+    return print_report(options.format, snapshots, problems, snapshot_text, SnapshotReport)
 
 
 def _read_snapshots(paths: list[AnyPath], since: AnyPath | None, problems: list[Problem]) -> Iterator[SnapshotSummary]:

@@ -31,14 +31,14 @@ def _run(options: argparse.Namespace) -> int:
     jobs = Jobs()
     for span, measured in read_each(options.paths, problems, measured_span):
         jobs.add(span, measured)
-    found = jobs.found()
-    if options.format == "table" and not found:
+    found_jobs = jobs.found()
+    if options.format == "table" and not found_jobs:
         print_lines([_NO_JOB])
         return exit_code(problems)
     text = partial(job_table, width=readable_width())
     return print_report(
         options.format,
-        found,
+        found_jobs,
         problems,
         text,
         lambda jobs, errors: JobsReport(list(map(job_report, jobs)), errors),

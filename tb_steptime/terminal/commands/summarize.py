@@ -58,22 +58,22 @@ def _run(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import measured_span, read_found
 
     problems: list[Problem] = []
-    found = list(find_spans(options.paths, problems))
+    found_spans = list(find_spans(options.paths, problems))
     measure = partial(measured_span, needed_then=_NEEDED_TO_PRINT[options.format])
-    spans = read_found(found, problems, measure, options.steps, options.names_from)
+    spans = read_found(found_spans, problems, measure, options.steps, options.names_from)
     if options.format == "json":
         _print_json(spans, problems)
-    elif options.details or not _are_several_runs(found):
+    elif options.details or not _are_several_runs(found_spans):
         _print_tables(spans)
     else:
         _print_runs(spans)
     return exit_code(problems)
 
 
-def _are_several_runs(found: Sequence[FoundSpan]) -> bool:
+def _are_several_runs(spans: Sequence[FoundSpan]) -> bool:
     from tb_steptime.terminal.run_lines import run_key
 
-    return len(set(map(run_key, found))) > 1
+    return len(set(map(run_key, spans))) > 1
 
 
 def _print_json(spans: Iterator[tuple[FoundSpan, MeasuredSpan]], problems: list[Problem]) -> None:
@@ -98,19 +98,19 @@ def _judged(
     """Yields each span with what the rules say of it, and adds it to the jobs and the runs."""
     from tb_steptime.insights import judge
 
-    for found, measured in spans:
+    for span, measured in spans:
         judgement = judge(measured.results, measured.facts.gaps)
-        jobs.add(found, measured)
-        runs.add(found, measured, judgement)
-        yield found, measured, judgement
+        jobs.add(span, measured)
+        runs.add(span, measured, judgement)
+        yield span, measured, judgement
 
 
-def _job_reports(found: Sequence[FoundJob]) -> list[JobReport]:
-    if not found:
+def _job_reports(jobs: Sequence[FoundJob]) -> list[JobReport]:
+    if not jobs:
         return []
     from tb_steptime.terminal.ranks.report import job_report
 
-    return [job_report(job) for job in found]
+    return [job_report(job) for job in jobs]
 
 
 def _print_runs(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
@@ -143,19 +143,19 @@ def _print_tables(spans: Iterator[tuple[FoundSpan, MeasuredSpan]]) -> None:
 
 def _jobs_in_short(jobs: Jobs) -> Iterator[str]:
     """Yields a short text for each job. It comes after the spans, since a job is judged by all its ranks."""
-    found = jobs.found()
-    if found:
+    found_jobs = jobs.found()
+    if found_jobs:
         from tb_steptime.terminal.ranks.report import job_in_short
 
         width = readable_width()
-        yield from (job_in_short(job, width) for job in found)
+        yield from (job_in_short(job, width) for job in found_jobs)
 
 
-def _span_table(found: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> str:
+def _span_table(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -> str:
     from tb_steptime.terminal.summary_table import ANSI, PLAIN, span_table
 
     ink = ANSI if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else PLAIN
-    return span_table(found, measured, judgement, shutil.get_terminal_size().columns, ink)
+    return span_table(span, measured, judgement, shutil.get_terminal_size().columns, ink)
 
 
 COMMAND = Command(

@@ -134,16 +134,16 @@ def _flame_graphs(options: argparse.Namespace) -> int:
     from tb_steptime.terminal.spans import read_each, trace_of
 
     problems: list[Problem] = []
-    found, choice = [], FlameChoice(_PATHS[options.by], options.window, options.backward, options.measure)
+    stacks, choice = [], FlameChoice(_PATHS[options.by], options.window, options.backward, options.measure)
     for span, trace in read_each(options.paths, problems, trace_of, options.steps, options.names_from):
         try:
-            found.append(span_stacks(span, trace, choice))
+            stacks.append(span_stacks(span, trace, choice))
         except TraceError as error:
             problems.append(Problem(error.problem, error.path, error.hint))
     if options.format == "folded":
-        print_lines(folded_lines(found))
-    elif found:
-        print_json(speedscope(found, __version__))
+        print_lines(folded_lines(stacks))
+    elif stacks:
+        print_json(speedscope(stacks, __version__))
     return exit_code(problems)
 
 

@@ -63,12 +63,12 @@ def _events(run: ScalarRun, descriptions: Mapping[str, tuple[str, str]]) -> list
         event_pb2.Event(wall_time=first, file_version="brain.Event:2"),
         event_pb2.Event(wall_time=first, step=0, session_log=begins),
     ]
-    told: set[str] = set()
+    described: set[str] = set()
     for point in sorted(run.points, key=lambda point: (point.step, point.tag)):
         tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_FLOAT, float_val=[point.value])
         value = summary_pb2.Summary.Value(tag=point.tag, tensor=tensor)
-        if point.tag not in told:
-            told.add(point.tag)
+        if point.tag not in described:
+            described.add(point.tag)
             value.metadata.CopyFrom(create_summary_metadata(*descriptions[point.tag]))
         summary = summary_pb2.Summary(value=[value])
         events.append(event_pb2.Event(wall_time=point.wall_ns / 1e9, step=point.step, summary=summary))

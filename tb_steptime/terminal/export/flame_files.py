@@ -85,26 +85,26 @@ class Speedscope(msgspec.Struct, frozen=True, rename={"schema": "$schema", "acti
     schema: str = SCHEMA
 
 
-def span_stacks(found: FoundSpan, trace: Trace, choice: FlameChoice) -> SpanStacks:
+def span_stacks(span: FoundSpan, trace: Trace, choice: FlameChoice) -> SpanStacks:
     """Returns the stacks without merging small frames. Raises TraceError where the trace lacks the measure."""
     trace, labels = as_one_step(trace) if choice.window == "recording" else trace, Labels()
     tree = flame_tree(trace, choice.by, choice.backward, labels, smallest=0)
     measure = choice.measure or ("device" if "device" in tree.total else "host")
     if measure not in tree.total:
         hint = "Memory needs profile_memory=True." if measure == "bytes" else "Choose --measure host."
-        raise TraceError(found.path, f"The trace does not hold what is needed for --measure {measure}", hint)
-    return SpanStacks(f"{found.run} {found.worker} span {found.number}", measure, _stacks(tree, measure, labels.texts))
+        raise TraceError(span.path, f"The trace does not hold what is needed for --measure {measure}", hint)
+    return SpanStacks(f"{span.run} {span.worker} span {span.number}", measure, _stacks(tree, measure, labels.texts))
 
 
 def _stacks(tree: FlameTree, measure: Measure, texts: Sequence[str]) -> list[Stack]:
     paths: list[tuple[str, ...]] = []
-    found: list[Stack] = []
+    stacks: list[Stack] = []
     columns = zip(tree.parent.tolist(), tree.label.tolist(), tree.own(measure).tolist(), strict=True)
     for parent, label, spent in columns:
         paths.append((*paths[parent], texts[label]) if parent >= 0 else ())
         if spent:
-            found.append(Stack(paths[-1], spent))
-    return found
+            stacks.append(Stack(paths[-1], spent))
+    return stacks
 
 
 def folded_lines(spans: Sequence[SpanStacks]) -> Iterator[str]:

@@ -69,9 +69,9 @@ class ExportedSpan:
 def exported_spans(path: AnyPath, problems: list[Problem], *, keep_names: bool) -> Iterator[ExportedSpan]:
     """Yields the spans in the order of the pickers, one at a time. keep_names: workers are named like their files, and
     summaries with whole paths keep them. Spans that cannot be read are added to problems."""
-    found = list(find_spans([path], problems))
-    names = passed_on_workers((span.run, span.worker) for span in found)
-    for span, measured in read_found(found, problems, partial(measured_span, leave_out=("timeline",))):
+    spans = list(find_spans([path], problems))
+    names = passed_on_workers((span.run, span.worker) for span in spans)
+    for span, measured in read_found(spans, problems, partial(measured_span, leave_out=("timeline",))):
         worker = span.worker if keep_names else names[span.worker]
         yield _exported(span, worker, measured if keep_names else without_private_paths(measured))
 
@@ -90,8 +90,8 @@ def _end(span: FoundSpan, origin_ns: int, last_ns: int) -> tuple[int, str]:
         return origin_ns + last_ns, "trace"
     if span.named_ns is not None:
         return span.named_ns, "file name"
-    there = span.trace or span.summary
-    return there.stat().st_mtime_ns if there else 0, "file date"
+    file = span.trace or span.summary
+    return file.stat().st_mtime_ns if file else 0, "file date"
 
 
 Row = tuple[Value, ...]
@@ -148,10 +148,10 @@ def _kernels_of(device: DeviceGpu) -> Iterator[Row]:
         yield from (KERNELS.values(row, Surface.EXPORT) for row in table.rows)
         if table.more_rows:
             share = table.more_ns / device.split.kernel_ns if device.split.kernel_ns else None
-            known = {
+            totals = {
                 "device": device.device, "count": table.more_count, "total_ns": table.more_ns, "share": share,
             }  # fmt: skip
-            yield KERNELS.some_values(known, Surface.EXPORT)
+            yield KERNELS.some_values(totals, Surface.EXPORT)
 
 
 def _operators(span: ExportedSpan) -> Iterator[Row]:
@@ -159,8 +159,8 @@ def _operators(span: ExportedSpan) -> Iterator[Row]:
     for table in (each for each in tables if each.by == "name" and each.where == "ran"):
         yield from (OPERATORS.values(row, Surface.EXPORT) for row in table.rows)
         if table.rest.rows:
-            known = ("calls", "host_self_ns", "runtime_ns", "device_self_ns", "allocated_self_bytes")
-            yield OPERATORS.some_values({id: getattr(table.rest, id) for id in known}, Surface.EXPORT)
+            summed = ("calls", "host_self_ns", "runtime_ns", "device_self_ns", "allocated_self_bytes")
+            yield OPERATORS.some_values({id: getattr(table.rest, id) for id in summed}, Surface.EXPORT)
 
 
 def _modules(span: ExportedSpan) -> Iterator[Row]:
@@ -170,11 +170,11 @@ def _modules(span: ExportedSpan) -> Iterator[Row]:
 
 def _lines(span: ExportedSpan) -> Iterator[Row]:
     """Yields the lines, and a row without a line, with which every column sums to the total over the steps."""
-    found = span.measured.result("operators", OperatorsResult).lines
-    if found is None:
+    table = span.measured.result("operators", OperatorsResult).lines
+    if table is None:
         return
-    yield from (LINES.values(row, Surface.EXPORT) for row in found.rows)
-    others = sums_of([found.elsewhere, found.rest] if found.more else [found.elsewhere])
+    yield from (LINES.values(row, Surface.EXPORT) for row in table.rows)
+    others = sums_of([table.elsewhere, table.rest] if table.more else [table.elsewhere])
     yield LINES.some_values(msgspec.structs.asdict(others), Surface.EXPORT)
 
 

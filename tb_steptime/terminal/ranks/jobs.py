@@ -54,14 +54,14 @@ class FoundJob(msgspec.Struct, frozen=True, eq=False):
 class Jobs(msgspec.Struct):
     """Collects all spans into jobs. Spans that do not state their rank belong to no job."""
 
-    _of_run: dict[str, list[RecordedRank]] = msgspec.field(default_factory=lambda: defaultdict(list))
+    _ranks_by_run: dict[str, list[RecordedRank]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
-    def add(self, found: FoundSpan, measured: MeasuredSpan) -> None:
-        self._of_run[found.run] += recorded_ranks([(found, with_needed_results(measured))])
+    def add(self, span: FoundSpan, measured: MeasuredSpan) -> None:
+        self._ranks_by_run[span.run] += recorded_ranks([(span, with_needed_results(measured))])
 
     def found(self) -> list[FoundJob]:
         """Returns the jobs by run, in time order. Raises what reading results raises."""
-        jobs = [(run, job) for run, ranks in self._of_run.items() for job in at_the_same_time(ranks)]
+        jobs = [(run, job) for run, ranks in self._ranks_by_run.items() for job in at_the_same_time(ranks)]
         jobs = [(run, job) for run, job in jobs if len({each.rank for each in job}) > 1]
         if not jobs:
             return []

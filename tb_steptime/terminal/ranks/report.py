@@ -63,32 +63,32 @@ from tb_steptime.text.printer import (
 )
 
 
-def job_report(found: FoundJob) -> JobReport:
-    job, group = found.ranks, found.ranks.late_group
+def job_report(job: FoundJob) -> JobReport:
+    ranks, group = job.ranks, job.ranks.late_group
     return JobReport(
-        run=found.run,
-        traces=[each.found.path for each in found.recorded],
-        world_size=job.world_size,
-        missing=job.missing,
-        text=" ".join(map(plain, ranks_sentences(job))),
-        balance=job.balance,
-        unmatched=None if job.unmatched is None else plain(explain(job.unmatched)),
-        matched_steps=job.matched_steps,
-        ranks=rank_reports(job, found.waits),
-        steps=[report_of(JobStepReport, each) for each in job.steps],
-        late=[_late(each) for each in job.late],
+        run=job.run,
+        traces=[each.found.path for each in job.recorded],
+        world_size=ranks.world_size,
+        missing=ranks.missing,
+        text=" ".join(map(plain, ranks_sentences(ranks))),
+        balance=ranks.balance,
+        unmatched=None if ranks.unmatched is None else plain(explain(ranks.unmatched)),
+        matched_steps=ranks.matched_steps,
+        ranks=rank_reports(ranks, job.waits),
+        steps=[report_of(JobStepReport, each) for each in ranks.steps],
+        late=[_late(each) for each in ranks.late],
         late_together=None if group is None else report_of(LateGroupReport, group, causes=_causes(group.causes)),
-        imbalance_causes=_causes(job.imbalance_causes),
-        path=None if job.path is None else _path(job.path),
-        pipeline=None if job.pipeline is None else _pipeline(job.pipeline),
-        what_if=None if job.what_if is None else what_if_report(job.what_if),
-        what_if_unknown=None if job.what_if_reason is None else plain(explain(job.what_if_reason)),
-        collectives=[collective_report(each, job) for each in job.collectives],
-        messages=[messages_report(each) for each in job.pairs],
-        tokens_unknown=None if job.tokens_reason is None else plain(explain(job.tokens_reason)),
-        clock_residual_ns=job.clocks.residual_ns,
-        insights=[insight_report(insight) for insight in judge_job(job)],
-        notes=[note_report(worded(note)) for note in job.notes],
+        imbalance_causes=_causes(ranks.imbalance_causes),
+        path=None if ranks.path is None else _path(ranks.path),
+        pipeline=None if ranks.pipeline is None else _pipeline(ranks.pipeline),
+        what_if=None if ranks.what_if is None else what_if_report(ranks.what_if),
+        what_if_unknown=None if ranks.what_if_reason is None else plain(explain(ranks.what_if_reason)),
+        collectives=[collective_report(each, ranks) for each in ranks.collectives],
+        messages=[messages_report(each) for each in ranks.pairs],
+        tokens_unknown=None if ranks.tokens_reason is None else plain(explain(ranks.tokens_reason)),
+        clock_residual_ns=ranks.clocks.residual_ns,
+        insights=[insight_report(insight) for insight in judge_job(ranks)],
+        notes=[note_report(worded(note)) for note in ranks.notes],
     )
 
 
@@ -101,19 +101,20 @@ def _path(path: DecidingPath) -> PathReport:
     return report_of(PathReport, path, ranks=ranks)
 
 
-def _pipeline(found: Pipeline) -> BubbleReport:
-    return report_of(BubbleReport, found, text=plain(pipeline_text(found)), stages=found.rows)
+def _pipeline(pipeline: Pipeline) -> BubbleReport:
+    return report_of(BubbleReport, pipeline, text=plain(pipeline_text(pipeline)), stages=pipeline.rows)
 
 
-def what_if_report(found: JobReplay) -> JobWhatIfReport:
+def what_if_report(replay: JobReplay) -> JobWhatIfReport:
     return report_of(
         JobWhatIfReport,
-        found,
+        replay,
         changes=[
-            report_of(JobChangeReport, each, text=plain(change_text(each, found.rank_count))) for each in found.changes
+            report_of(JobChangeReport, each, text=plain(change_text(each, replay.rank_count)))
+            for each in replay.changes
         ],
-        larger=[report_of(LargerJobReport, each) for each in found.larger],
-        larger_unknown=None if found.larger_reason is None else plain(explain(found.larger_reason)),
+        larger=[report_of(LargerJobReport, each) for each in replay.larger],
+        larger_unknown=None if replay.larger_reason is None else plain(explain(replay.larger_reason)),
     )
 
 
@@ -136,8 +137,8 @@ def _scaling(base: ScaledJob | None, job: ScaledJob | None) -> Scaling | None:
 
 def _scaled(run: WorkerOfRun, problems: list[Problem]) -> ScaledJob | None:
     """Uses the recording with the most ranks, or the first span where no rank is known."""
-    found = [span for span in find_spans([run.path], problems) if span.run == run.run]
-    read = [(span, with_needed_results(measured)) for span, measured in read_found(found, problems, measured_span)]
+    run_spans = [span for span in find_spans([run.path], problems) if span.run == run.run]
+    read = [(span, with_needed_results(measured)) for span, measured in read_found(run_spans, problems, measured_span)]
     ranks = recorded_ranks(read) or [RecordedRank(span, measured, 0) for span, measured in read[:1]]
     if not ranks:
         return None
@@ -146,60 +147,60 @@ def _scaled(run: WorkerOfRun, problems: list[Problem]) -> ScaledJob | None:
     return ScaledJob(spans, job) if job.steps else None
 
 
-def scaling_paragraph(found: Scaling, width: int) -> str:
-    return "\n".join(textwrap.wrap(plain(comparison_text(found)), width))
+def scaling_paragraph(job_scaling: Scaling, width: int) -> str:
+    return "\n".join(textwrap.wrap(plain(comparison_text(job_scaling)), width))
 
 
 #: Maximum number of rows of a table. The other rows are counted in one line.
 TABLE_ROWS = 16
 #: Columns that depend on values that the user may provide, or that few jobs have. They are left out where no row has a
 #: value.
-_TOLD = {"of_peak", "tokens_received", "busiest_expert"}
+_ONLY_WITH_VALUES = {"of_peak", "tokens_received", "busiest_expert"}
 
 R = TypeVar("R")
 
 
-def job_table(found: FoundJob, width: int) -> str:
+def job_table(job: FoundJob, width: int) -> str:
     """Returns the full text about a job, without a trailing newline."""
     sections = (
-        [_top(found), *_headline(found, width)],
-        _rows(STAGES, found.ranks.pipeline.rows if found.ranks.pipeline else [], "more stage"),
-        [*_ranks(rank_reports(found.ranks, found.waits)), *_said(experts_texts(found.ranks), width)],
-        _rows(COLLECTIVES, [collective_report(row, found.ranks) for row in found.ranks.collectives], "more row", 32),
-        _rows(MESSAGES, [messages_report(pair) for pair in found.ranks.pairs], "more row"),
-        _said(what_if_texts(found.ranks.what_if), width),
-        _advice(found, width),
+        [_top(job), *_headline(job, width)],
+        _rows(STAGES, job.ranks.pipeline.rows if job.ranks.pipeline else [], "more stage"),
+        [*_ranks(rank_reports(job.ranks, job.waits)), *_paragraphs(experts_texts(job.ranks), width)],
+        _rows(COLLECTIVES, [collective_report(row, job.ranks) for row in job.ranks.collectives], "more row", 32),
+        _rows(MESSAGES, [messages_report(pair) for pair in job.ranks.pairs], "more row"),
+        _paragraphs(what_if_texts(job.ranks.what_if), width),
+        _advice(job, width),
     )
     return paragraphs(sections)
 
 
-def job_what_if(found: FoundJob, width: int) -> str:
+def job_what_if(job: FoundJob, width: int) -> str:
     """Returns only the part that says what a step of the job would take after changes."""
-    nothing, reason = phrase("Nothing of this job can be replayed."), found.ranks.what_if_reason
-    said = what_if_texts(found.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
-    lines = [f"The job: {_top(found)}", "", *_said(said, width)]
+    nothing, reason = phrase("Nothing of this job can be replayed."), job.ranks.what_if_reason
+    sentences = what_if_texts(job.ranks.what_if) or [joined(nothing, explain(reason)) if reason else nothing]
+    lines = [f"The job: {_top(job)}", "", *_paragraphs(sentences, width)]
     return "\n".join(lines).replace(GAP, " ")
 
 
-def job_in_short(found: FoundJob, width: int) -> str:
+def job_in_short(job: FoundJob, width: int) -> str:
     """Returns what decides the job and what to do about it, without tables. It follows the texts of the single
     ranks."""
-    lines = [f"The job: {_top(found)}", *_headline(found, width), *_advice(found, width)]
+    lines = [f"The job: {_top(job)}", *_headline(job, width), *_advice(job, width)]
     return "\n".join(lines).replace(GAP, " ")
 
 
-def _top(found: FoundJob) -> str:
-    run = found.run if found.run != "." else found.recorded[0].found.folder
-    job = found.ranks
-    return printable(f"{run} · {counted(len(job.ranks), 'rank')} · {counted(len(job.steps), 'step')}")
+def _top(job: FoundJob) -> str:
+    run = job.run if job.run != "." else job.recorded[0].found.folder
+    ranks = job.ranks
+    return printable(f"{run} · {counted(len(ranks.ranks), 'rank')} · {counted(len(ranks.steps), 'step')}")
 
 
-def _headline(found: FoundJob, width: int) -> Iterator[str]:
-    for sentence in ranks_sentences(found.ranks):
+def _headline(job: FoundJob, width: int) -> Iterator[str]:
+    for sentence in ranks_sentences(job.ranks):
         yield from wrapped(render(sentence), width)
-    if found.ranks.pipeline:
-        yield from wrapped(render(pipeline_text(found.ranks.pipeline)), width)
-    if path := path_text(found.ranks):
+    if job.ranks.pipeline:
+        yield from wrapped(render(pipeline_text(job.ranks.pipeline)), width)
+    if path := path_text(job.ranks):
         yield from wrapped(render(path), width)
 
 
@@ -215,23 +216,25 @@ def _rows(table: Table[R], rows: Sequence[R], more: str, widest: int | None = No
     if not rows:
         return
     shown = rows[:TABLE_ROWS]
-    told = [each for each in table.on(Surface.TEXT) if each.id not in _TOLD or any(map(each.value, rows))]
-    cells = [[text_cell(column, column.value(row)) for column in told] for row in shown]
+    shown_columns = [
+        each for each in table.on(Surface.TEXT) if each.id not in _ONLY_WITH_VALUES or any(map(each.value, rows))
+    ]
+    cells = [[text_cell(column, column.value(row)) for column in shown_columns] for row in shown]
     firsts = [shortened(first, widest or len(first)) for first, *_ in cells]
-    heads = [column.name(Surface.TEXT) for column in told]
+    heads = [column.name(Surface.TEXT) for column in shown_columns]
     yield from aligned([heads, *([first, *others] for first, (_, *others) in zip(firsts, cells, strict=True))])
     if len(rows) > len(shown):
         yield f"{counted(len(rows) - len(shown), more)}"
 
 
-def _said(sentences: Sequence[Phrase], width: int) -> Iterator[str]:
+def _paragraphs(sentences: Sequence[Phrase], width: int) -> Iterator[str]:
     return (line for each in sentences for line in wrapped(render(each), width, "  "))
 
 
-def _advice(found: FoundJob, width: int) -> Iterator[str]:
-    for insight in judge_job(found.ranks):
-        said = f"{render(insight.title)}. {render(insight.why)}{lowered_words(insight)}"
-        yield from wrapped(f"{card_head(insight)}: {said}", width, "  ")
+def _advice(job: FoundJob, width: int) -> Iterator[str]:
+    for insight in judge_job(job.ranks):
+        text = f"{render(insight.title)}. {render(insight.why)}{lowered_words(insight)}"
+        yield from wrapped(f"{card_head(insight)}: {text}", width, "  ")
         yield from (f"    {line}" for line in (insight.how or "").splitlines())
-    for note in map(worded, found.ranks.notes):
+    for note in map(worded, job.ranks.notes):
         yield from wrapped(f"Note: {render(full_text(note))}", width, "  ")

@@ -104,7 +104,7 @@ def category_of(category: object, name: str, process: object) -> object:
     """
     if category is not None or not isinstance(process, str) or process.lower() != _OPS_PROCESS:
         return category
-    return next((found for found, names in _BY_NAME.items() if names.match(name)), "cpu_op") or None
+    return next((found_category for found_category, names in _BY_NAME.items() if names.match(name)), "cpu_op") or None
 
 
 def are_foreign(kinds: Iterable[int], categories: Iterable[object]) -> bool:
@@ -133,5 +133,5 @@ def accelerator_of(categories: Iterable[object]) -> str:
     >>> accelerator_of(["cpu_op", "xpu_runtime"])
     'XPU'
     """
-    words = {str(category).strip().lower().removeprefix("cpu_to_").partition("_")[0] for category in categories}
-    return next((name for word, name in _ACCELERATORS.items() if word in words), "GPU")
+    makers = {str(category).strip().lower().removeprefix("cpu_to_").partition("_")[0] for category in categories}
+    return next((name for word, name in _ACCELERATORS.items() if word in makers), "GPU")

@@ -26,7 +26,7 @@ from tb_steptime.trace.kineto.further import (
     noted,
     queue_of,
 )
-from tb_steptime.trace.kineto.inputs import Numbers, Texts, Words, compact, keeps_inputs, keeps_settings, plain
+from tb_steptime.trace.kineto.inputs import Numbers, StringNumbers, Texts, compact, keeps_inputs, keeps_settings, plain
 from tb_steptime.trace.kineto.memory import MemoryColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, small_integers, time_ns, to_ns, triples
 from tb_steptime.trace.kineto.row_types import MISSING, NO_ARGS, NO_PLAIN_ARGS, Args, Begin, End, Meta
@@ -129,12 +129,12 @@ class Columns:
         self.kernel, self.grid, self.block, self.shared_memory = (array("q") for _ in range(4))
         self.registers, self.group_size = array("i"), array("i")
         self.blocks_per_sm, self.occupancy = array("d"), array("d")
-        self.exchange_texts = Words()
+        self.exchange_texts = StringNumbers()
         self.collective, self.elements, self.exchange_number, self.peer = (array("q") for _ in range(4))
         self.exchange, self.exchanged, self.group, self.members, self.purpose = (array("i") for _ in range(5))
         self.rows_sent, self.rows_received = array("i"), array("i")
         self.graphed, self.graph, self.graph_node, self.annotated = (array("q") for _ in range(4))
-        self.annotation_texts = Words()
+        self.annotation_texts = StringNumbers()
         self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
         self.lane, self.annotated_stream = array("i"), array("i")
         self.shaped, self.shaped_grid, self.shaped_block, self.shaped_memory = (array("q") for _ in range(4))
@@ -175,12 +175,12 @@ class Columns:
                 self._end(row)
         self._labelled = None
 
-    def add_columns(self, of: dict[str, bytes]) -> None:
+    def add_columns(self, added: dict[str, bytes]) -> None:
         """Take rows that are already in columns, keyed by the attribute names of `__init__`, with `external_2021`
         beside `external`; columns of `memory` are keyed "memory.<name>"."""
-        external, external_2021 = (array("q", of.pop(name)) for name in ("external", "external_2021"))
-        self._add_external(external, external_2021, array("i", of["label"]))
-        for name, values in of.items():
+        external, external_2021 = (array("q", added.pop(name)) for name in ("external", "external_2021"))
+        self._add_external(external, external_2021, array("i", added["label"]))
+        for name, values in added.items():
             if values:
                 _column(name)(self).frombytes(values)
 
@@ -214,10 +214,10 @@ class Columns:
             return True
         work = np.flatnonzero(_IS_WORK[np.frombuffer(labels.kinds, np.uint8)[label]]).tolist()
         none: Any = NO_PLAIN_ARGS
-        some = [block.timed[place].args or none for place in work]
-        if None in [each.stream for each in some] or _are_of_graphs([each.graph_node for each in some]):
+        sampled = [block.timed[place].args or none for place in work]
+        if None in [each.stream for each in sampled] or _are_of_graphs([each.graph_node for each in sampled]):
             return True
-        return [each.original_stream for each in some].count(None) < len(some)
+        return [each.original_stream for each in sampled].count(None) < len(sampled)
 
     def _labels_of(self, rows: list[Any]) -> array[int]:
         """Label numbers of the rows. They are requested twice for each block, so the last result is kept."""
@@ -235,8 +235,12 @@ class Columns:
                 label[place] = labels[row.cat, full_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
         kinds = np.frombuffer(labels.kinds, np.uint8)[label]
         if (kinds == LEFT_OUT).any():
-            kept = np.flatnonzero(kinds != LEFT_OUT)
-            return self._add_timed([rows[index] for index in kept], start_ns[kept], full) if len(kept) else None
+            included = np.flatnonzero(kinds != LEFT_OUT)
+            return (
+                self._add_timed([rows[index] for index in included], start_ns[included], full)
+                if len(included)
+                else None
+            )
         none: Any = NO_ARGS if full else NO_PLAIN_ARGS
         first, args = len(self), [row.args or none for row in rows]
         self.start.frombytes(start_ns.tobytes())
@@ -284,9 +288,9 @@ class Columns:
         if not self.after_2021:
             kinds = np.frombuffer(self.labels.kinds, np.uint8).take(label)
             first, second = np.frombuffer(external, np.int64), np.frombuffer(external_2021, np.int64)
-            known = first != UNKNOWN
-            self.after_2021 = bool((known & _OF_A_LAUNCH.take(kinds)).any())
-            either = np.where(known, first, second)
+            has_first = first != UNKNOWN
+            self.after_2021 = bool((has_first & _OF_A_LAUNCH.take(kinds)).any())
+            either = np.where(has_first, first, second)
             self.took_2021 |= bool((either != first).any())
             self.external.frombytes(either.tobytes())
         else:
@@ -315,17 +319,17 @@ class Columns:
         places = annotated(args)
         if not places:
             return
-        number, some = self.annotation_texts.number, [args[place] for place in places]
+        number, args_here = self.annotation_texts.number, [args[place] for place in places]
         self.annotated.frombytes(rows[places].tobytes())
-        for arg in some:
+        for arg in args_here:
             note = noted(arg)
             self.module.append(number(note.module))
             self.scope.append(number(note.name))
             self.autograd.append(number(note.phase))
             self.annotation.append(number(arg.annotation))
-        moved = zip(places, some, strict=True)
+        moved = zip(places, args_here, strict=True)
         self.lane += small_integers([UNKNOWN if a.original_stream is None else _lane(events[p], a) for p, a in moved])
-        self.annotated_stream += small_integers([arg.annotated_stream for arg in some])
+        self.annotated_stream += small_integers([arg.annotated_stream for arg in args_here])
 
     def _add_ops(self, rows: Int64, ops: list[Args]) -> None:
         sequences = [op.sequence for op in ops]
@@ -359,11 +363,11 @@ class Columns:
         """Add those of a block's calls that record the shape of their launch."""
         places = [place for place in calls.tolist() if args[place].grid is not None]
         if places:
-            some = [args[place] for place in places]
+            shaped = [args[place] for place in places]
             self.shaped.frombytes((np.array(places, np.int64) + first).tobytes())
-            self.shaped_grid += triples([arg.grid for arg in some])
-            self.shaped_block += triples([arg.block for arg in some])
-            self.shaped_memory += integers([arg.shared_memory for arg in some])
+            self.shaped_grid += triples([arg.grid for arg in shaped])
+            self.shaped_block += triples([arg.block for arg in shaped])
+            self.shaped_memory += integers([arg.shared_memory for arg in shaped])
 
     def add_collectives(self, rows: Int64, args: list[Args]) -> None:
         """Add those of these rows of a block that name their collective: few, in most traces none."""
@@ -371,14 +375,16 @@ class Columns:
         if names.count(None) == len(names):
             return
         places = [index for index, name in enumerate(names) if isinstance(name, str)]
-        some, number = [args[index] for index in places], self.exchange_texts.number
+        exchanging, number = [args[index] for index in places], self.exchange_texts.number
         self.collective.frombytes(rows[places].tobytes())
         for word in EXCHANGE_WORDS:
-            getattr(self, word).extend([number(getattr(arg, word)) for arg in some])
-        self.group_size += small_integers([arg.group_size for arg in some])
-        self.exchange_number += integers([arg.exchange_number for arg in some])
+            getattr(self, word).extend([number(getattr(arg, word)) for arg in exchanging])
+        self.group_size += small_integers([arg.group_size for arg in exchanging])
+        self.exchange_number += integers([arg.exchange_number for arg in exchanging])
         for column, ends in (("elements", ("elements_in", "elements_out")), ("peer", ("to_rank", "from_rank"))):
-            getattr(self, column).extend(map(max, *(integers([getattr(arg, end) for arg in some]) for end in ends)))
+            getattr(self, column).extend(
+                map(max, *(integers([getattr(arg, end) for arg in exchanging]) for end in ends))
+            )
 
     def _add_name(self, row: Meta) -> None:
         name = row.args.name if row.args else None
@@ -398,9 +404,9 @@ class Columns:
 
     def _end(self, row: End) -> None:
         time = time_ns(row.ts)
-        begun = self.pairs.end(self.labels.thread(row.pid, row.tid), time)
-        if begun is not None and time is not None:
-            self.dur[begun] = time - self.start[begun]
+        begin_row = self.pairs.end(self.labels.thread(row.pid, row.tid), time)
+        if begin_row is not None and time is not None:
+            self.dur[begin_row] = time - self.start[begin_row]
 
 
 def _are_of_graphs(nodes: list[Any]) -> bool:
@@ -472,9 +478,9 @@ class Pairs:
         if time_ns is None:
             self.timeless_count += 1
             return None
-        begun = self.open.get(thread)
-        if begun:
-            return begun.pop()
+        open_rows = self.open.get(thread)
+        if open_rows:
+            return open_rows.pop()
         self.stray_thread.append(thread)
         self.stray_time.append(time_ns)
         return None

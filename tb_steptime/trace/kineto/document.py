@@ -204,26 +204,26 @@ def _walk_events(feed: Feed, sink: Sink) -> bool:
     """Read events to the end of their list; False if the file ends first."""
     while True:
         cut = last_cut(feed.text)
-        taken = cut is not None and sink.events(feed.text[: cut[0]])
-        if cut is not None and taken:
+        accepted = cut is not None and sink.events(feed.text[: cut[0]])
+        if cut is not None and accepted:
             feed.drop(cut[1])
         elif _scan_events(feed, sink, final=False):
             return True
         if not feed.more():
             if feed.goes_on:
-                raise _PartEnds(taken and feed.end_count == 1 and feed.text == b"{")
+                raise _PartEnds(accepted and feed.end_count == 1 and feed.text == b"{")
             return _scan_events(feed, sink, final=True)
 
 
 def _scan_events(feed: Feed, sink: Sink, final: bool) -> bool:
     """Take the events of the text brace by brace; True if their list was closed. final: no more text will follow."""
     while True:
-        found = whole_events(feed.text)
-        _give(feed.text, found.spans, sink)
-        for _ in range(found.junk_count):
+        scan = whole_events(feed.text)
+        _give(feed.text, scan.spans, sink)
+        for _ in range(scan.junk_count):
             sink.lost()
-        feed.drop(found.rest)
-        if found.closed:
+        feed.drop(scan.rest)
+        if scan.closed:
             return True
         if not feed.text or not (final or len(feed.text) > _LONG_EVENT_BYTES):
             return False
@@ -256,8 +256,8 @@ def _give_one(event: bytes, sink: Sink) -> None:
     sink.lost()
     start = next_start(event, 1)
     if start is not None:
-        held = event[start:]
-        _give(held, whole_events(held).spans, sink)
+        inner = event[start:]
+        _give(inner, whole_events(inner).spans, sink)
 
 
 def _skip(feed: Feed, sink: Sink) -> None:
@@ -301,8 +301,8 @@ class Feed:
         return len(self.text) > size
 
     def take(self, size: int) -> bytes:
-        taken, self.text = self.text[:size], self.text[size:]
-        return taken
+        head, self.text = self.text[:size], self.text[size:]
+        return head
 
     def drop(self, size: int) -> None:
         """As `take`, without a copy of the removed text."""

@@ -35,7 +35,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text.patterns import expression
-from tb_steptime.trace.kineto.inputs import Words
+from tb_steptime.trace.kineto.inputs import StringNumbers
 from tb_steptime.trace.kineto.numbers import UNKNOWN, floats, integers, time_ns
 from tb_steptime.trace.kineto.row_types import FIRST_DEPENDENCY, Args, Counter, PlacedEnd, PlacedStart
 from tb_steptime.trace.model import CounterTable, DependencyTable, no_dependencies
@@ -89,14 +89,16 @@ def _in_annotation(text: str) -> GraphAnnotation:
         scopes: Any = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return GraphAnnotation(name=text or None)
-    found = GraphAnnotation()
+    annotation = GraphAnnotation()
     for scope in scopes if isinstance(scopes, list) else [scopes]:
         if isinstance(scope, dict):
             texts = {field: scope.get(key) for field, key in _KEYS.items()}
-            found = found._replace(**{field: word for field, word in texts.items() if isinstance(word, str) and word})
+            annotation = annotation._replace(
+                **{field: word for field, word in texts.items() if isinstance(word, str) and word}
+            )
         elif isinstance(scope, str) and scope:
-            found = found._replace(name=scope)
-    return found
+            annotation = annotation._replace(name=scope)
+    return annotation
 
 
 _KEYS = {"module": "module_fqn", "name": "name", "phase": "autograd_phase"}
@@ -171,7 +173,7 @@ class CounterColumns:
     def __init__(self) -> None:
         self._ts, self._value = array("q"), array("d")
         self._device, self._name = array("i"), array("i")
-        self.names = Words()
+        self.names = StringNumbers()
 
     def add(self, rows: Sequence[Counter]) -> None:
         for row in rows:
@@ -258,18 +260,18 @@ class FlowColumns:
 
 def _at(events: EventTable, rows: Int64, instants: Int64, thread: Int32, ts: Int64) -> Int64:
     """The row of a thread's event that is at each time, within the rounding; -1 for none."""
-    found = np.full(len(ts), -1, np.int64)
+    result = np.full(len(ts), -1, np.int64)
     threads = events.thread[rows]
     for each in distinct(thread).tolist():
-        mine, asked = rows[threads == each], np.flatnonzero(thread == each)
-        if not len(mine):
+        of_thread, requested = rows[threads == each], np.flatnonzero(thread == each)
+        if not len(of_thread):
             continue
         at = instants[threads == each]
         order = np.argsort(at, kind="stable")
-        place = np.minimum(np.searchsorted(at[order], ts[asked] - _ROUNDING_NS), len(mine) - 1)
-        near: Bool = np.abs(at[order][place] - ts[asked]) <= _ROUNDING_NS
-        found[asked[near]] = mine[order[place[near]]]
-    return found
+        place = np.minimum(np.searchsorted(at[order], ts[requested] - _ROUNDING_NS), len(of_thread) - 1)
+        close: Bool = np.abs(at[order][place] - ts[requested]) <= _ROUNDING_NS
+        result[requested[close]] = of_thread[order[place[close]]]
+    return result
 
 
 def _joined(before_id: Int64, before: Int64, after_id: Int64, after: Int64) -> tuple[Int64, Int64]:
@@ -278,7 +280,7 @@ def _joined(before_id: Int64, before: Int64, after_id: Int64, after: Int64) -> t
     after_id, after = after_id[after >= 0], after[after >= 0]
     order = np.argsort(before_id, kind="stable")
     place = np.searchsorted(before_id[order], after_id)
-    there = place < len(order)
-    there[there] = before_id[order][place[there]] == after_id[there]
-    pairs = np.unique(np.stack((after[there], before[order[place[there]]]), axis=1), axis=0)
+    matches = place < len(order)
+    matches[matches] = before_id[order][place[matches]] == after_id[matches]
+    pairs = np.unique(np.stack((after[matches], before[order[place[matches]]]), axis=1), axis=0)
     return pairs[:, 1], pairs[:, 0]

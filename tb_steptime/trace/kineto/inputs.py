@@ -50,14 +50,14 @@ class Numbers(dict[Any, int]):
         return number
 
 
-class Words:
+class StringNumbers:
     """Numbers distinct strings in the order of first appearance; values that are not strings have no number."""
 
     def __init__(self) -> None:
         self.distinct = Numbers()
 
-    def number(self, word: object) -> int:
-        return self.distinct[word] if isinstance(word, str) else UNKNOWN
+    def number(self, text: object) -> int:
+        return self.distinct[text] if isinstance(text, str) else UNKNOWN
 
     def table(self) -> StringTable:
         return StringTable(list(self.distinct))

@@ -109,15 +109,15 @@ def with_fewer_kernels(
 
 def possible_memory(table: MemoryTable, impossible: Counter[str]) -> MemoryTable:
     """Leave out rows that are too far from the events, and set impossible totals to -1. `impossible` counts both."""
-    far = np.abs(table.ts) > MOST_NS
+    too_far = np.abs(table.ts) > MOST_NS
     totals = [(total < UNKNOWN) | (total > TOO_MANY_BYTES) for total in (table.allocated, table.reserved)]
-    impossible[TIMES] += int(far.sum())
+    impossible[TIMES] += int(too_far.sum())
     impossible[_SIZES] += sum(int(outside.sum()) for outside in totals)
     allocated, reserved = (
         np.where(outside, UNKNOWN, total)
         for outside, total in zip(totals, (table.allocated, table.reserved), strict=True)
     )
-    return replace(table, allocated=allocated, reserved=reserved).where(~far)
+    return replace(table, allocated=allocated, reserved=reserved).where(~too_far)
 
 
 def _at_the_base(start: Int64, dur: Int64, near: Bool) -> Bool:
@@ -166,10 +166,10 @@ class PossibleColumns:
         if not len(start):
             return start, np.zeros(0, bool)
         usual = np.partition(start, len(start) // 2)[len(start) // 2]
-        far = (start < usual - MOST_NS) | (start > usual + MOST_NS)
-        far |= _at_the_base(start, dur, ~far)
-        self.impossible[TIMES] += int(far.sum())
-        return np.where(far, usual, start) if far.any() else start, far
+        too_far = (start < usual - MOST_NS) | (start > usual + MOST_NS)
+        too_far |= _at_the_base(start, dur, ~too_far)
+        self.impossible[TIMES] += int(too_far.sum())
+        return np.where(too_far, usual, start) if too_far.any() else start, too_far
 
     def _triples(self, values: npt.NDArray[Any], most: float) -> npt.NDArray[Any]:
         rows = values.reshape(-1, 3)

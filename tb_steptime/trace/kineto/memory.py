@@ -54,8 +54,8 @@ class MemoryColumns:
         times: list[int | None] = _times(memory)
         sizes = _sizes([(row.args or _NO_ARGS).bytes for row in memory])
         if None in times or None in sizes:
-            kept = [each for each in zip(memory, times, sizes, strict=True) if None not in each[1:]]
-            memory, times, sizes = ([each[column] for each in kept] for column in range(3))
+            complete = [each for each in zip(memory, times, sizes, strict=True) if None not in each[1:]]
+            memory, times, sizes = ([each[column] for each in complete] for column in range(3))
         args = [row.args for row in memory]
         self._ts += array("q", times)  # type: ignore[arg-type]
         self._bytes += array("q", sizes)  # type: ignore[arg-type]
@@ -99,14 +99,14 @@ def _sizes(values: Sequence[Any]) -> list[int | None]:
 def _threads(rows: Sequence[Any], thread: Callable[[object, object], int]) -> list[int]:
     """Thread numbers of the rows, looking each track up once. The types are part of the key, since 1, 1.0 and True are
     equal keys."""
-    known: dict[tuple[object, ...], int] = {}
+    by_track: dict[tuple[object, ...], int] = {}
     numbers = []
     for row in rows:
         pid, tid = row.pid, row.tid
         track = pid, tid, pid.__class__, tid.__class__
-        number = known.get(track)
+        number = by_track.get(track)
         if number is None:
-            number = known[track] = thread(pid, tid)
+            number = by_track[track] = thread(pid, tid)
         numbers.append(number)
     return numbers
 

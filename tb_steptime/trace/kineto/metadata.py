@@ -60,8 +60,8 @@ class Metadata:
 
     def devices(self, active: Iterable[int]) -> dict[int, Device]:
         """The listed devices, and those active ids that can be identified with one of them."""
-        found = [_device(one) for one in self._listed()]
-        return _with_unlisted({device.id: device for device in found if device}, sorted(active))
+        listed = [_device(one) for one in self._listed()]
+        return _with_unlisted({device.id: device for device in listed if device}, sorted(active))
 
     def mended_device_count(self) -> int:
         """Number of listed devices whose properties contain values of other properties."""
@@ -123,11 +123,13 @@ def _ranks(listed: Any) -> tuple[int, ...]:
 _FEWEST_THREADS = 1024
 
 
-def _lists_sms_as_threads(of: dict[str, Any]) -> bool:
+def _lists_sms_as_threads(properties: dict[str, Any]) -> bool:
     """The Python exporter of PyTorch 2.13 and 2.14 writes the number of SMs as the threads of an SM, and leaves out the
     shared memory of an SM."""
-    threads = _integer(of.get("maxThreadsPerMultiprocessor"))
-    return threads is not None and 0 < threads < _FEWEST_THREADS and _integer(of.get("numSms")) in (None, threads)
+    threads = _integer(properties.get("maxThreadsPerMultiprocessor"))
+    return (
+        threads is not None and 0 < threads < _FEWEST_THREADS and _integer(properties.get("numSms")) in (None, threads)
+    )
 
 
 def _mended(device: Device) -> Device:
@@ -144,23 +146,23 @@ def _mended(device: Device) -> Device:
     )
 
 
-def _device(of: dict[str, Any]) -> Device | None:
-    id = _integer(of.get("id"))
+def _device(properties: dict[str, Any]) -> Device | None:
+    id = _integer(properties.get("id"))
     if id is None:
         return None
-    major, minor = _integer(of.get("computeMajor")), _integer(of.get("computeMinor"))
-    shared = _integer(of.get("sharedMemPerMultiprocessor"))
+    major, minor = _integer(properties.get("computeMajor")), _integer(properties.get("computeMinor"))
+    shared = _integer(properties.get("sharedMemPerMultiprocessor"))
     device = Device(
         id=id,
-        name=str(of.get("name") or ""),
-        sm_count=_integer(of.get("numSms")),
+        name=str(properties.get("name") or ""),
+        sm_count=_integer(properties.get("numSms")),
         compute_capability=None if major is None or minor is None else (major, minor),
-        max_threads_per_sm=_integer(of.get("maxThreadsPerMultiprocessor")),
-        registers_per_sm=_integer(of.get("regsPerMultiprocessor")),
-        shared_memory_per_sm=_integer(of.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
-        memory_bytes=_integer(of.get("totalGlobalMem")),
+        max_threads_per_sm=_integer(properties.get("maxThreadsPerMultiprocessor")),
+        registers_per_sm=_integer(properties.get("regsPerMultiprocessor")),
+        shared_memory_per_sm=_integer(properties.get("maxSharedMemoryPerMultiProcessor")) if shared is None else shared,
+        memory_bytes=_integer(properties.get("totalGlobalMem")),
     )
-    return _mended(device) if _lists_sms_as_threads(of) else device
+    return _mended(device) if _lists_sms_as_threads(properties) else device
 
 
 def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, Device]:
@@ -173,7 +175,7 @@ def _with_unlisted(listed: dict[int, Device], active: list[int]) -> dict[int, De
     if len({replace(device, id=0) for device in listed.values()}) == 1:
         return listed | {id: replace(next(iter(listed.values())), id=id) for id in unlisted}
     if len(unlisted) == len(active) == len(listed):
-        return {id: replace(listed[known], id=id) for id, known in zip(unlisted, sorted(listed), strict=True)}
+        return {id: replace(listed[listed_id], id=id) for id, listed_id in zip(unlisted, sorted(listed), strict=True)}
     return listed
 
 

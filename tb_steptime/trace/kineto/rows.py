@@ -74,8 +74,8 @@ class EventBlock(msgspec.Struct, frozen=True, eq=False):
 
 def only_wanted(block: EventBlock, wanted: Callable[[object, str], bool]) -> EventBlock:
     """The block with only those timed events whose category and name are wanted."""
-    kept = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
-    return replace(block, timed=[block.timed[place] for place in kept], start_ns=block.start_ns[kept])
+    places = [place for place, row in enumerate(block.timed) if wanted(row.cat, row.name or "")]
+    return replace(block, timed=[block.timed[place] for place in places], start_ns=block.start_ns[places])
 
 
 class _Rows(msgspec.Struct, frozen=True):
@@ -90,7 +90,7 @@ class _Rows(msgspec.Struct, frozen=True):
 
 
 @functools.cache
-def _rows(exact: bool, full: bool) -> _Rows:
+def _row_types(exact: bool, full: bool) -> _Rows:
     """Decoder for times as floats, or as written (exact). full: also look for what few files have: annotations,
     instants with a duration, and positions of arrows. Looking for these takes a tenth of the time."""
     timed = [_with_time(kind, msgspec.Raw if exact else float) for kind in (Complete, Begin, End, Instant)]
@@ -178,13 +178,13 @@ class RowDecoder:
 
     def _decode(self, events: bytes) -> list[Any]:
         try:
-            return _rows(self.exact, self.full).decoder.decode(b"[%b]" % events)
+            return _row_types(self.exact, self.full).decoder.decode(b"[%b]" % events)
         except msgspec.ValidationError:
             return self._decode_full(events, lax=False)
 
     def _decode_lax(self, events: bytes) -> list[Any] | None:
         try:
-            return _rows(self.exact, self.full).lax.decode(b"[%b]" % events)
+            return _row_types(self.exact, self.full).lax.decode(b"[%b]" % events)
         except msgspec.ValidationError:
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 return self._decode_full(events, lax=True)
@@ -195,15 +195,15 @@ class RowDecoder:
     def _decode_full(self, events: bytes, lax: bool) -> list[Any]:
         """Decode with rare arguments. The rejected event may be an arrow of a graph; any other bad value is rejected
         again."""
-        of = _rows(self.exact, True)
-        rows: list[Any] = (of.lax if lax else of.decoder).decode(b"[%b]" % events)
+        row_types = _row_types(self.exact, True)
+        rows: list[Any] = (row_types.lax if lax else row_types.decoder).decode(b"[%b]" % events)
         self.full = True
         return rows
 
     def _block(self, rows: list[Any]) -> EventBlock | None:
         """The block of these rows; None if the text has to be decoded again, with `exact` or `full` set from now on."""
-        of = _rows(self.exact, self.full)
-        timed, kinds = [row for row in rows if row.__class__ is of.complete], set(map(type, rows))
+        row_types = _row_types(self.exact, self.full)
+        timed, kinds = [row for row in rows if row.__class__ is row_types.complete], set(map(type, rows))
         if not self.full and _have_begun(rows, kinds):
             self.full = True
             return None
@@ -219,16 +219,18 @@ class RowDecoder:
 def _have_begun(rows: list[Any], kinds: set[type]) -> bool:
     """Whether any begin of an event written in two has arguments: `Columns.may_have_more_args` does not look at
     these."""
-    begun = tuple(kind for kind in kinds if issubclass(kind, Begin))
-    return bool(begun) and any(isinstance(row, begun) and row.args is not None for row in rows)
+    begin_types = tuple(kind for kind in kinds if issubclass(kind, Begin))
+    return bool(begin_types) and any(isinstance(row, begin_types) and row.args is not None for row in rows)
 
 
 def _block(rows: list[Any], timed: list[Any], kinds: set[type], exact: bool, full: bool) -> EventBlock | None:
     """None if a time is too late for a float, or is not a number: text may be NaN."""
-    of = _rows(exact, full)
-    rare = kinds & {Meta, of.begin, of.end}
+    row_types = _row_types(exact, full)
+    rare = kinds & {Meta, row_types.begin, row_types.end}
     others = [row for row in rows if row.__class__ in rare] if rare else []
-    memory: list[Any] = [row for row in rows if row.__class__ is of.instant] if of.instant in kinds else []
+    memory: list[Any] = (
+        [row for row in rows if row.__class__ is row_types.instant] if row_types.instant in kinds else []
+    )
     counters = [row for row in rows if isinstance(row, Counter) and is_of_gpu(row)] if Counter in kinds else []
     flows = []
     if full:
@@ -256,9 +258,9 @@ def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> 
     if uniform is not None:
         return EventBlock(timed, uniform, others, event_count)
     times = [parsed_ns(time) for time in texts]
-    kept = [row for row, time in zip(timed, times, strict=True) if time is not None]
-    known = np.array([time for time in times if time is not None], np.int64)
-    return EventBlock(kept, known, others, event_count, len(timed) - len(kept))
+    with_time = [row for row, time in zip(timed, times, strict=True) if time is not None]
+    start_ns = np.array([time for time in times if time is not None], np.int64)
+    return EventBlock(with_time, start_ns, others, event_count, len(timed) - len(with_time))
 
 
 def _loose_block(event: Any) -> EventBlock | None:

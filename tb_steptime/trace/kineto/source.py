@@ -104,11 +104,11 @@ class Source:
         """The text between the last whole chunk and the damage, found byte by byte, since a failed call returns
         nothing."""
         self._file.seek(0)
-        known, text, salvaged = self.text_bytes, 0, []
+        known_bytes, read_bytes, salvaged = self.text_bytes, 0, []
         try:
-            for chunk in self._members(self._file.read(PACKED_BYTES), zlib.decompressobj, 1, known):
-                text += len(chunk)
-                if text > known:
+            for chunk in self._members(self._file.read(PACKED_BYTES), zlib.decompressobj, 1, known_bytes):
+                read_bytes += len(chunk)
+                if read_bytes > known_bytes:
                     salvaged.append(chunk)
         except zlib.error:
             yield b"".join(salvaged)

@@ -95,7 +95,7 @@ class Tables:
         self.missing_duration_count = int((dur == NO_DURATION).sum())
         self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
         np.maximum(dur, 0, out=dur)
-        start, far = columns.starts(dur)
+        start, too_far = columns.starts(dur)
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
         order = _order(start, dur)
@@ -103,7 +103,7 @@ class Tables:
         del start
         self._of["dur"] = keep(dur.take(order))
         del dur
-        far = far.take(order)
+        too_far = too_far.take(order)
         label, labels = columns.take("label").take(order), columns.labels
         for name, shared in (("kind", labels.kinds), ("name", labels.names), ("thread", labels.threads)):
             self._of[name] = keep(_narrow(np.array(shared, shared.typecode), *_NARROWER.get(name, ())).take(label))
@@ -120,8 +120,8 @@ class Tables:
         )
         of_first = self.processes.first if self.processes else None
         if of_first is not None:
-            far = far | ~of_first[self._of["thread"]]
-            self._of["correlation"] = np.where(far, UNKNOWN, self._of["correlation"])
+            too_far = too_far | ~of_first[self._of["thread"]]
+            self._of["correlation"] = np.where(too_far, UNKNOWN, self._of["correlation"])
             self._of["device"] = _of_tracks(self._of["device"], self._of["thread"], len(of_first))
         self._sort_kernels(columns, place)
         self._sequences = _some(columns, _SEQUENCE_COLUMNS, place[columns.take("numbered")])
@@ -130,7 +130,7 @@ class Tables:
         self._collectives = _some(columns, tuple(_COLLECTIVE_COLUMNS), place[columns.take("collective")])
         self._graph_nodes = _nodes(columns, place[columns.take("graphed")])
         self._annotations = _some(columns, tuple(_ANNOTATION_COLUMNS), place[columns.take("annotated")])
-        self._drop(far)
+        self._drop(too_far)
         if of_first is not None:
             begin = int(self._of["start"][0])
             self.origin_ns += begin
@@ -139,21 +139,21 @@ class Tables:
         self.impossible = columns.impossible
 
     def events(self) -> EventTable:
-        of = self._of
+        columns = self._of
         return EventTable(
-            start_ns=of["start"],
-            dur_ns=of["dur"],
-            kind=of["kind"],
-            name=of["name"],
-            thread=of["thread"],
-            device=of["device"],
-            stream=of["stream"],
-            correlation_id=of["correlation"],
-            external_id=of["external"],
-            bytes=of["bytes"],
-            shapes=of["shapes"],
-            dtypes=of["dtypes"],
-            settings=of["settings"],
+            start_ns=columns["start"],
+            dur_ns=columns["dur"],
+            kind=columns["kind"],
+            name=columns["name"],
+            thread=columns["thread"],
+            device=columns["device"],
+            stream=columns["stream"],
+            correlation_id=columns["correlation"],
+            external_id=columns["external"],
+            bytes=columns["bytes"],
+            shapes=columns["shapes"],
+            dtypes=columns["dtypes"],
+            settings=columns["settings"],
         )
 
     def active_devices(self) -> list[int]:
@@ -164,33 +164,35 @@ class Tables:
         return active
 
     def kernels(self) -> KernelTable:
-        of = self._kernels
+        columns = self._kernels
         return KernelTable(
-            event=of["event"],
-            grid=of["grid"],
-            block=of["block"],
-            registers=of["registers"],
-            shared_memory=of["shared_memory"],
-            blocks_per_sm=of["blocks_per_sm"],
-            kineto_occupancy=None if of["occupancy"] is None else of["occupancy"] / 100,
-            in_blocks=of["in_blocks"],
+            event=columns["event"],
+            grid=columns["grid"],
+            block=columns["block"],
+            registers=columns["registers"],
+            shared_memory=columns["shared_memory"],
+            blocks_per_sm=columns["blocks_per_sm"],
+            kineto_occupancy=None if columns["occupancy"] is None else columns["occupancy"] / 100,
+            in_blocks=columns["in_blocks"],
         )
 
     def sequences(self) -> SequenceTable:
-        of = self._sequences
-        return SequenceTable(of["event"], of["sequence"], of["forward_thread"])
+        columns = self._sequences
+        return SequenceTable(columns["event"], columns["sequence"], columns["forward_thread"])
 
     def stacks(self) -> StackTable:
-        of = self._stacks
-        return StackTable(of["event"], of["stack"])
+        columns = self._stacks
+        return StackTable(columns["event"], columns["stack"])
 
     def hierarchies(self) -> StackTable:
-        of = self._hierarchies
-        return StackTable(of["event"], of["hierarchy"])
+        columns = self._hierarchies
+        return StackTable(columns["event"], columns["hierarchy"])
 
     def collectives(self) -> CollectiveTable:
-        of = self._collectives
-        return CollectiveTable(of["event"], **{name: of[column] for column, name in _COLLECTIVE_COLUMNS.items()})
+        columns = self._collectives
+        return CollectiveTable(
+            columns["event"], **{name: columns[name_in_file] for name_in_file, name in _COLLECTIVE_COLUMNS.items()}
+        )
 
     def metrics_rows(self, names: StringTable) -> int:
         """Number of rows of Intel's scope profiler, which writes each kernel that it measured once more."""
@@ -198,19 +200,21 @@ class Tables:
         return sum(names[number].startswith(METRICS_OF_KERNEL) for number in name.tolist())
 
     def graph_nodes(self) -> GraphNodeTable:
-        of = self._graph_nodes
-        return GraphNodeTable(of["event"], **{name: of[column] for column, name in _GRAPH_COLUMNS.items()})
+        columns = self._graph_nodes
+        return GraphNodeTable(columns["event"], **{name: columns[column] for column, name in _GRAPH_COLUMNS.items()})
 
     def annotations(self) -> AnnotationTable:
-        of = self._annotations
-        return AnnotationTable(of["event"], **{name: of[column] for column, name in _ANNOTATION_COLUMNS.items()})
+        columns = self._annotations
+        return AnnotationTable(
+            columns["event"], **{name: columns[column] for column, name in _ANNOTATION_COLUMNS.items()}
+        )
 
     def _sort_kernels(self, columns: PossibleColumns, place: npt.NDArray[Any]) -> None:
         event = place.take(columns.take("kernel")).astype(np.int64)
         by_event = np.argsort(event, kind="stable")
         event = event.take(by_event)
-        of = {name: _sorted(columns.take(name), name, by_event) for name in _KERNEL_COLUMNS}
-        shapes = mended(Shapes(of["grid"], of["block"], of["shared_memory"]))
+        by_name = {name: _sorted(columns.take(name), name, by_event) for name in _KERNEL_COLUMNS}
+        shapes = mended(Shapes(by_name["grid"], by_name["block"], by_name["shared_memory"]))
         columns.impossible[LAUNCHES] += shapes.refused_count
         shaped = place.take(columns.take("shaped"))
         calls = [_sorted(columns.take(name), name, np.arange(len(shaped))) for name in _CALL_COLUMNS]
@@ -218,10 +222,10 @@ class Tables:
         whole = shapes.shapes
         if len(shaped) and len(event):
             whole = filled(whole, correlation[event], Shapes(*calls), correlation[shaped])
-        of |= whole._asdict() | {"in_blocks": shapes.in_blocks}
+        by_name |= whole._asdict() | {"in_blocks": shapes.in_blocks}
         self._kernels: dict[str, Any] = {
             "event": event,
-            **{name: values if _has_values(values) else None for name, values in of.items()},
+            **{name: values if _has_values(values) else None for name, values in by_name.items()},
         }
 
     def _drop_duplicates(self) -> int:
@@ -233,11 +237,11 @@ class Tables:
     def _drop(self, rows: Bool) -> None:
         """Leave out these rows of the event table, and their entries in other tables."""
         if rows.any():
-            kept = ~rows
-            self._of = {name: _where(values, kept) for name, values in self._of.items()}
+            included = ~rows
+            self._of = {name: _where(values, included) for name, values in self._of.items()}
             for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives,
                           self._graph_nodes, self._annotations):  # fmt: skip
-                _drop(table, kept)
+                _drop(table, included)
 
 
 def _with_launch_numbers(
@@ -268,8 +272,8 @@ def _of_tracks(device: npt.NDArray[Any], thread: npt.NDArray[Any], threads: int)
     """Takes the missing device of a row from other rows of its track. Rows without a number of their own have that of
     their process, which is a text such as "[TP00] 0" where files were merged."""
     of_thread = np.full(threads, UNKNOWN, device.dtype)
-    known = np.flatnonzero(device != UNKNOWN)
-    of_thread[thread[known]] = device[known]
+    on_device = np.flatnonzero(device != UNKNOWN)
+    of_thread[thread[on_device]] = device[on_device]
     return np.where(device == UNKNOWN, of_thread[thread], device)
 
 
@@ -322,22 +326,22 @@ def _tied(*keys: Int64) -> Int64:
     return np.flatnonzero(np.append(same, False) | np.insert(same, 0, False))
 
 
-def _repeated(of: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
+def _repeated(columns: dict[str, Any], graph_nodes: dict[str, Any]) -> Bool:
     """Rows that equal an earlier one in all columns, and are the same node of a graph if they are nodes.
 
     Rows without an id may be two short events within one tick of the clock; they count as repeats only if they have a
     duration.
     """
-    dur, tied = of["dur"], _tied(of["start"], of["dur"])
-    keys = [values[tied] for values in of.values() if values is not None]
+    dur, tied = columns["dur"], _tied(columns["start"], columns["dur"])
+    keys = [values[tied] for values in columns.values() if values is not None]
     if len(graph_nodes["event"]):
         keys.append(_of_rows(graph_nodes["event"], graph_nodes["graph_node"], tied))
     order = np.lexsort((tied, *keys))
     equal = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
     rows = tied[order[1:][equal]]
-    known = (of["correlation"][rows] >= 0) | (of["external"][rows] >= 0) | (dur[rows] > 0)
+    certain = (columns["correlation"][rows] >= 0) | (columns["external"][rows] >= 0) | (dur[rows] > 0)
     again = np.zeros(len(dur), bool)
-    again[rows[known]] = True
+    again[rows[certain]] = True
     return again
 
 
@@ -367,16 +371,16 @@ def _some(columns: PossibleColumns, names: tuple[str, ...], event: npt.NDArray[A
     return table
 
 
-def _drop(table: dict[str, Any], kept: Bool) -> None:
+def _drop(table: dict[str, Any], included: Bool) -> None:
     """Leave out entries whose event is not kept, and renumber the others."""
     event = table["event"]
-    stay = kept[event]
+    stay = included[event]
     table.update({name: _where(values, stay) for name, values in table.items()})
-    table["event"] = (np.cumsum(kept) - 1).astype(event.dtype)[table["event"]]
+    table["event"] = (np.cumsum(included) - 1).astype(event.dtype)[table["event"]]
 
 
-def _where(values: Any, kept: Bool) -> Any:
-    return None if values is None else values[kept]
+def _where(values: Any, included: Bool) -> Any:
+    return None if values is None else values[included]
 
 
 def _sorted(values: npt.NDArray[Any], name: str, order: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -416,25 +420,25 @@ class BlockShapes(msgspec.Struct, frozen=True, eq=False):
     refused_count: int
 
 
-def mended(of: Shapes) -> BlockShapes:
+def mended(shapes: Shapes) -> BlockShapes:
     """Convert shapes that a profiler wrote in work-items to shapes in blocks."""
-    unchanged = BlockShapes(of, np.zeros(len(of.grid), bool), 0)
-    if not len(of.block) or of.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
+    unchanged = BlockShapes(shapes, np.zeros(len(shapes.grid), bool), 0)
+    if not len(shapes.block) or shapes.block.max(axis=0).astype(np.float64).prod() <= MOST_THREADS:
         return unchanged
-    rows = np.flatnonzero((of.grid > 0).all(axis=1) & (of.block > 0).all(axis=1))
-    impossible = of.block.astype(np.float64).prod(axis=1) > MOST_THREADS
+    rows = np.flatnonzero((shapes.grid > 0).all(axis=1) & (shapes.block > 0).all(axis=1))
+    impossible = shapes.block.astype(np.float64).prod(axis=1) > MOST_THREADS
     if not impossible.any():
         return unchanged
-    grid, block = of.grid.copy(), of.block.copy()
-    items, other, odd = block[rows], grid[rows], impossible[rows]
-    if odd.any() and _are_workgroups(items, other, odd):
+    grid, block = shapes.grid.copy(), shapes.block.copy()
+    items, other, too_large = block[rows], grid[rows], impossible[rows]
+    if too_large.any() and _are_workgroups(items, other, too_large):
         grid[rows], block[rows] = -(-items // other), other
-        return BlockShapes(of._replace(grid=grid, block=block), _mask(rows, len(grid)), 0)
-    if odd.any() and _divide(items, other):
+        return BlockShapes(shapes._replace(grid=grid, block=block), _mask(rows, len(grid)), 0)
+    if too_large.any() and _divide(items, other):
         block[rows] = items // other
-        return BlockShapes(of._replace(block=block), _mask(rows, len(grid)), 0)
+        return BlockShapes(shapes._replace(block=block), _mask(rows, len(grid)), 0)
     grid[impossible], block[impossible] = UNKNOWN, UNKNOWN
-    return BlockShapes(of._replace(grid=grid, block=block), unchanged.in_blocks, int(impossible.sum()))
+    return BlockShapes(shapes._replace(grid=grid, block=block), unchanged.in_blocks, int(impossible.sum()))
 
 
 def _mask(rows: Int64, count: int) -> Bool:
@@ -443,11 +447,11 @@ def _mask(rows: Int64, count: int) -> Bool:
     return mask
 
 
-def _are_workgroups(items: Int64, grid: Int64, odd: Bool) -> bool:
+def _are_workgroups(items: Int64, grid: Int64, too_large: Bool) -> bool:
     """Whether the recorded grid of each kernel is really a workgroup: no larger than a workgroup may be, nor than the
     kernel."""
     threads = grid.astype(np.float64).prod(axis=1)
-    return bool((threads <= MOST_THREADS).all() and (grid <= items).all() and (threads[odd] > 1).all())
+    return bool((threads <= MOST_THREADS).all() and (grid <= items).all() and (threads[too_large] > 1).all())
 
 
 def _divide(items: Int64, grid: Int64) -> bool:
@@ -455,18 +459,18 @@ def _divide(items: Int64, grid: Int64) -> bool:
     return bool((items % grid == 0).all() and ((items // grid).prod(axis=1) <= MOST_THREADS).all())
 
 
-def filled(of: Shapes, correlation: Int64, calls: Shapes, call_correlation: Int64) -> Shapes:
+def filled(shapes: Shapes, correlation: Int64, calls: Shapes, call_correlation: Int64) -> Shapes:
     """Where a kernel's row has no grid, take its call's; likewise for shared memory."""
     usable = (calls.grid > 0).all(axis=1) & (calls.block > 0).all(axis=1) & (call_correlation != UNKNOWN)
     usable &= calls.block.astype(np.float64).prod(axis=1) <= MOST_THREADS
     order = np.flatnonzero(usable)[np.argsort(call_correlation[usable], kind="stable")]
     if not len(order):
-        return of
+        return shapes
     place = np.minimum(np.searchsorted(call_correlation[order], correlation), len(order) - 1)
     call = np.where(call_correlation[order][place] == correlation, order[place], UNKNOWN)
-    shape = (call != UNKNOWN) & (of.grid[:, 0] == UNKNOWN)
-    memory = (call != UNKNOWN) & (of.shared_memory == UNKNOWN)
-    result = Shapes(*(own.astype(np.result_type(own, other)) for own, other in zip(of, calls, strict=True)))
+    shape = (call != UNKNOWN) & (shapes.grid[:, 0] == UNKNOWN)
+    memory = (call != UNKNOWN) & (shapes.shared_memory == UNKNOWN)
+    result = Shapes(*(own.astype(np.result_type(own, other)) for own, other in zip(shapes, calls, strict=True)))
     result.grid[shape], result.block[shape] = calls.grid[call[shape]], calls.block[call[shape]]
     result.shared_memory[memory] = calls.shared_memory[call[memory]]
     return result

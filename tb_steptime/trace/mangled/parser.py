@@ -96,7 +96,7 @@ class Parser(msgspec.Struct):
 
     mangled: str
     at: int = 2
-    found: list[Substitution] = msgspec.field(default_factory=list)
+    substitutions: list[Substitution] = msgspec.field(default_factory=list)
     parameters_read: int = 0
     again: bool = False
     scope: list[Type] | None = msgspec.field(default_factory=list)
@@ -109,14 +109,14 @@ class Parser(msgspec.Struct):
     def next(self, length: int = 1) -> str:
         return self.mangled[self.at : self.at + length]
 
-    def take(self, wanted: str) -> bool:
-        if not self.mangled.startswith(wanted, self.at):
+    def take(self, text: str) -> bool:
+        if not self.mangled.startswith(text, self.at):
             return False
-        self.at += len(wanted)
+        self.at += len(text)
         return True
 
-    def need(self, wanted: str) -> None:
-        if not self.take(wanted):
+    def need(self, text: str) -> None:
+        if not self.take(text):
             raise NotReadableError
 
     def digits(self) -> str:
@@ -136,14 +136,14 @@ class Parser(msgspec.Struct):
             raise NotReadableError
         return int(written, len(digits)) + 1 if written else 0
 
-    def keep(self, found: Type, begin: int, read_before: int) -> Type:
+    def keep(self, type_: Type, begin: int, read_before: int) -> Type:
         """Number what was read from `begin` on. read_before: how many template parameters had been read at that
         point."""
-        bounded(found.text)
+        bounded(type_.text)
         if not self.again:
             scope = self.scope if self.element is None else None
-            self.found.append(Substitution(found, begin, self.at, scope, self.parameters_read > read_before))
-        return found
+            self.substitutions.append(Substitution(type_, begin, self.at, scope, self.parameters_read > read_before))
+        return type_
 
     # names
 
@@ -200,9 +200,9 @@ class Parser(msgspec.Struct):
             qualifiers += "R"
         elif self.take("O"):
             qualifiers += "O"
-        name, kept, begin, read = Name(""), 0, self.at, self.parameters_read
+        name, added, begin, read = Name(""), 0, self.at, self.parameters_read
         while not self.take("E"):
-            before = len(self.found)
+            before = len(self.substitutions)
             if self.next() == "S":
                 name = self.nested_substitution(name)
             elif self.next() == "I" and name.text:
@@ -215,9 +215,9 @@ class Parser(msgspec.Struct):
                 inner = self.component(name.bare)
                 name = replace(inner, text=f"{name.text}::{inner.text}" if name.text else inner.text)
                 self.keep(Type(name.text), begin, read)
-            kept = len(self.found) - before
-        if kept:
-            self.found.pop()  # the whole is kept as a type, if it is one
+            added = len(self.substitutions) - before
+        if added:
+            self.substitutions.pop()  # the whole is kept as a type, if it is one
         if "R" in qualifiers or "O" in qualifiers:
             raise NotReadableError
         return replace(name, qualifiers=qualifiers)
@@ -313,11 +313,11 @@ class Parser(msgspec.Struct):
         self.need("I")
         outer = self.element
         self.element = None
-        found = []
+        arguments = []
         while not self.take("E"):
-            found.append(self.argument())
+            arguments.append(self.argument())
         self.element = outer
-        return found
+        return arguments
 
     def argument(self) -> Type:
         if self.take("J"):
@@ -355,11 +355,11 @@ class Parser(msgspec.Struct):
             return Type(f"auto:{place + 1}")
         if place >= len(self.scope):
             raise NotReadableError
-        found = self.scope[place]
-        if not found.is_pack or self.element is None:
-            return found
-        assert found.expanded is not None
-        return found.expanded[self.element] if self.element < len(found.expanded) else Type("")
+        parameter = self.scope[place]
+        if not parameter.is_pack or self.element is None:
+            return parameter
+        assert parameter.expanded is not None
+        return parameter.expanded[self.element] if self.element < len(parameter.expanded) else Type("")
 
     def substitution(self) -> Type:
         """A substitution: what was read before, or one of the abbreviations of the standard library."""
@@ -369,20 +369,20 @@ class Parser(msgspec.Struct):
             self.at += 1
             return Type(text)
         place = self.number("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-        if place >= len(self.found):
+        if place >= len(self.substitutions):
             raise NotReadableError
-        found = self.found[place]
-        return self.read_again(found) if found.names_parameters else found.type
+        substitution = self.substitutions[place]
+        return self.read_again(substitution) if substitution.names_parameters else substitution.type
 
-    def read_again(self, found: Substitution) -> Type:
+    def read_again(self, substitution: Substitution) -> Type:
         """A type that names template parameters, resolved with the arguments of the current scope."""
         self.parameters_read += 1
-        if found.scope is self.scope and self.scope is not None:
-            return found.type
-        back, self.at, outer, self.again = self.at, found.begin, self.again, True
-        bare = self.next() == "T" and self.mangled.find("_", self.at) + 1 == found.end
+        if substitution.scope is self.scope and self.scope is not None:
+            return substitution.type
+        back, self.at, outer, self.again = self.at, substitution.begin, self.again, True
+        bare = self.next() == "T" and self.mangled.find("_", self.at) + 1 == substitution.end
         type_ = self.template_parameter() if bare else self.type()
-        if self.at != found.end:
+        if self.at != substitution.end:
             raise NotReadableError
         self.at, self.again = back, outer
         return type_
@@ -394,15 +394,15 @@ class Parser(msgspec.Struct):
         self.types_read += 1
         if self.depth > DEEPEST or self.types_read > MOST_TYPES:
             raise NotReadableError
-        found = self.any_type()
+        type_ = self.any_type()
         self.depth -= 1
-        return found
+        return type_
 
     def any_type(self) -> Type:
         begin, read = self.at, self.parameters_read
 
-        def keep(found: Type) -> Type:
-            return self.keep(found, begin, read)
+        def keep(type_: Type) -> Type:
+            return self.keep(type_, begin, read)
 
         for length in (1, 2, 5):
             if self.next(length) in BUILTIN:
@@ -413,13 +413,13 @@ class Parser(msgspec.Struct):
             return keep(qualified(self.type(), qualifiers))
         char = self.next()
         if char == "S" and self.next(2) != "St":
-            found = self.substitution()
-            return keep(self.template(found)) if self.next() == "I" else found
+            type_ = self.substitution()
+            return keep(self.template(type_)) if self.next() == "I" else type_
         if char == "D":
             return keep(self.pack_expansion())
         if char == "T":
-            found = keep(self.template_parameter())
-            return keep(self.template(found)) if self.next() == "I" else found
+            type_ = keep(self.template_parameter())
+            return keep(self.template(type_)) if self.next() == "I" else type_
         if char in _TYPES:
             self.at += 1
             return keep(_TYPES[char](self))
@@ -427,8 +427,8 @@ class Parser(msgspec.Struct):
             return keep(Type(self.name().text))
         raise NotReadableError
 
-    def template(self, of: Type) -> Type:
-        return Type(bounded(of.text + in_angles(self.arguments())))
+    def template(self, type_: Type) -> Type:
+        return Type(bounded(type_.text + in_angles(self.arguments())))
 
     def array(self) -> Type:
         size = self.digits()
@@ -449,14 +449,14 @@ class Parser(msgspec.Struct):
     def pack_expansion(self) -> Type:
         """The pattern, repeated for each element of the pack in it."""
         self.need("Dp")
-        begin, known, outer = self.at, len(self.found), self.element  # each element counts as the first did
+        begin, count, outer = self.at, len(self.substitutions), self.element  # each element counts as the first did
         packs = [each for each in self.scope or () if each.expanded is not None]
         if len(packs) != 1 or self.scope is None:
             raise NotReadableError
         elements, read = packs[0].expanded or (), []
         for place in range(max(len(elements), 1)):
             self.at, self.element = begin, place
-            del self.found[known:]
+            del self.substitutions[count:]
             read.append(self.type())
         self.element = outer
         return Type("", expanded=tuple(read[: len(elements)]))

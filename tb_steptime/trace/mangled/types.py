@@ -64,10 +64,10 @@ def pointing(to: Type, sign: str) -> Type:
 
 def qualified(type_: Type, qualifiers: str) -> Type:
     """The type with these qualifiers, which are letters of "rVK" in the order of the name."""
-    words = "".join({"r": " restrict", "V": " volatile", "K": " const"}[each] for each in reversed(qualifiers))
+    suffix = "".join({"r": " restrict", "V": " volatile", "K": " const"}[each] for each in reversed(qualifiers))
     if type_.form == "open":
-        return replace(type_, after=type_.after + words)
-    return replace(type_, before=type_.before + words)
+        return replace(type_, after=type_.after + suffix)
+    return replace(type_, before=type_.before + suffix)
 
 
 def array_of(element: Type, size: str) -> Type:

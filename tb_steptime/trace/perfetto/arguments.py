@@ -58,10 +58,10 @@ class Arguments:
 
     def of_slice(self, annotations: Iterable[Any]) -> Args:
         fields: dict[str, Any] = {}
-        known = self._fields
+        cache = self._fields
         for annotation in annotations:
             name = annotation.name
-            field = known[name] if name in known else self._field(name)
+            field = cache[name] if name in cache else self._field(name)
             if field is not None:
                 fields[field] = (annotation.int if field in _NUMBERS else 0) or self._value(field, annotation)
         return Args(**fields) if fields else NO_ARGS
@@ -93,9 +93,9 @@ class Arguments:
         """Fields of Args, and the architecture of the device, "" if it is not recorded."""
         fields: dict[str, Any] = {}
         architecture = ""
-        known = self._extras
+        extras = self._extras
         for extra in stage.extra:
-            pair = known[extra] if extra in known else self._remember(known, extra, _extra)
+            pair = extras[extra] if extra in extras else self._remember(extras, extra, _extra)
             if pair and pair[0] == "arch":
                 architecture = pair[1]
             elif pair:
@@ -104,18 +104,18 @@ class Arguments:
             fields |= _launch_shape(stage.launch, launch_arguments)
         return fields, architecture
 
-    def _remember(self, known: dict[Any, Any], encoded: Any, decode: Callable[[Any], Any]) -> Any:
+    def _remember(self, cache: dict[Any, Any], encoded: Any, decode: Callable[[Any], Any]) -> Any:
         """The decoded value, cached by its spelling; None if it is damaged."""
-        if encoded in known:
-            return known[encoded]
+        if encoded in cache:
+            return cache[encoded]
         try:
             value = decode(encoded)
         except (IndexError, ValueError, RecursionError, DecodeError):
             self.damaged_count += 1
             return None
-        if len(known) >= _MOST_REMEMBERED:
-            known.clear()
-        known[encoded] = value
+        if len(cache) >= _MOST_REMEMBERED:
+            cache.clear()
+        cache[encoded] = value
         return value
 
 
@@ -137,11 +137,11 @@ def _from_json(encoded: tuple[bytes, bytes]) -> Any:
 def _entries(entries: Iterable[bytes], depth: int) -> list[Any]:
     if depth > _MOST_DEPTH:
         raise ValueError("lists within lists")
-    found = []
+    values = []
     for each in map(annotation_of, entries):
         value = _entries(each.entries, depth + 1) if each.entries else _plain(each)
-        found.append([] if value is None else value)  # a list without entries has no value either
-    return found
+        values.append([] if value is None else value)  # a list without entries has no value either
+    return values
 
 
 def _plain(annotation: Any) -> Any:
@@ -178,9 +178,9 @@ def _launch_shape(launch: Any, names: dict[int, str]) -> dict[str, Any]:
         if triple.x or triple.y or triple.z:
             fields[field] = [_as_signed(triple.x or 1), _as_signed(triple.y or 1), _as_signed(triple.z or 1)]
     for argument in launch.arguments:
-        known = _LAUNCH_FIELDS.get(names.get(argument.name_iid, ""))
-        if known:
-            fields[known] = _as_signed(argument.value)
+        target = _LAUNCH_FIELDS.get(names.get(argument.name_iid, ""))
+        if target:
+            fields[target] = _as_signed(argument.value)
     return fields
 
 

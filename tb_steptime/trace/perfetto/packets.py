@@ -64,9 +64,9 @@ class Packets:
     def _more(self) -> bool:
         """Read on until the text is twice as long, so that rescanning costs no more than twice the length."""
         size = len(self._text)
-        wanted = max(_TOGETHER_BYTES, 2 * size)
+        target_size = max(_TOGETHER_BYTES, 2 * size)
         pieces = [self._text]
-        while size < wanted:
+        while size < target_size:
             chunk = next(self._chunks, None)
             if chunk is None:
                 self._ended = True
@@ -99,10 +99,10 @@ class Packets:
         or its length is damaged."""
         start = 1
         while True:
-            found = self._next_packet(start)
-            if found is not None:
+            next_packet = self._next_packet(start)
+            if next_packet is not None:
                 self.lost_count += 1
-                self._text = self._text[found:]
+                self._text = self._text[next_packet:]
                 return
             if self._ended or self._tries > _MOST_TRIES:
                 self._ended = True
@@ -110,8 +110,8 @@ class Packets:
                 self.cut_short = True
                 self._text = b""
                 return
-            kept = max(0, len(self._text) - _TOGETHER_BYTES)
-            self._text, start = self._text[kept:], 0
+            cut = max(0, len(self._text) - _TOGETHER_BYTES)
+            self._text, start = self._text[cut:], 0
             self._more()
 
     def _next_packet(self, start: int) -> int | None:

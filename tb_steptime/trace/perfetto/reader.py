@@ -94,16 +94,16 @@ def _trace(source: Source, packets: Packets, sink: PacketSink) -> Trace:
 def _mended(path: AnyPath, sink: PacketSink) -> tuple[Metadata, list[Note]]:
     """Facts about the devices, although the file does not describe them."""
     metadata = Metadata()
-    known = {each: of for each in sink.architectures.values() if (of := capability_of(each))}
-    found = beside(path, set(known.values())) if isinstance(path, Path) else None
-    if found:
-        metadata.add("deviceProperties", msgspec.json.encode(found))
+    capabilities = {each: capability for each in sink.architectures.values() if (capability := capability_of(each))}
+    beside_file = beside(path, set(capabilities.values())) if isinstance(path, Path) else None
+    if beside_file:
+        metadata.add("deviceProperties", msgspec.json.encode(beside_file))
         return metadata, [Note("devices-from-beside")]  # without the file's name, which may be the name of a machine
     properties = by_architecture(sink.architectures)
     if not properties:
         return metadata, [Note("devices-not-described")] if len(sink.columns.on_device) else []
     metadata.add("deviceProperties", msgspec.json.encode(properties))
-    return metadata, [Note("devices-by-architecture", {"architecture": text(", ".join(sorted(known)))})]
+    return metadata, [Note("devices-by-architecture", {"architecture": text(", ".join(sorted(capabilities)))})]
 
 
 def _losses(trace: Trace, sink: PacketSink) -> list[Note]:
@@ -144,7 +144,7 @@ def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
     >>> by_architecture({0: "sm_75"})[0]["maxThreadsPerMultiprocessor"]
     1024
     """
-    found = []
+    devices = []
     for device, architecture in sorted(architectures.items()):
         capability = capability_of(architecture)
         if capability is None:
@@ -156,8 +156,8 @@ def by_architecture(architectures: Mapping[int, str]) -> list[dict[str, Any]]:
                 "regsPerMultiprocessor": _REGISTERS,
                 "sharedMemPerMultiprocessor": limits.shared_memory,
             }
-        found.append(properties)
-    return found
+        devices.append(properties)
+    return devices
 
 
 def capability_of(architecture: str) -> Capability | None:

@@ -94,7 +94,7 @@ class PacketSink:
         for packet in packets:
             texts = sequences.texts.get(packet.sequence)
             if texts is None or packet.sequence_flags & CLEARED or packet.HasField("interned"):
-                texts = sequences.of(packet)
+                texts = sequences.texts_of(packet)
             if packet.HasField("track_event"):
                 self._take_slice(packet.timestamp + self._ahead_ns, packet.track_event, texts)
             elif packet.HasField("stage"):
@@ -219,16 +219,16 @@ class PacketSink:
         self._rows, self._starts, self._samples = [], [], []
 
     def _leaves_out(self, category: str) -> bool:
-        known = self._is_left_out.get(category)
-        if known is None:
-            known = self._is_left_out[category] = kind_of(category, "") == LEFT_OUT
-        return known
+        cached = self._is_left_out.get(category)
+        if cached is None:
+            cached = self._is_left_out[category] = kind_of(category, "") == LEFT_OUT
+        return cached
 
     def _count_known(self, category: str) -> None:
-        known = self._is_known.get(category)
-        if known is None:
-            known = self._is_known[category] = kind_of(category, "") not in (Kind.OTHER, LEFT_OUT)
-        self.known_count += known
+        cached = self._is_known.get(category)
+        if cached is None:
+            cached = self._is_known[category] = kind_of(category, "") not in (Kind.OTHER, LEFT_OUT)
+        self.known_count += cached
 
     def _text(self, encoded: bytes) -> str:
         text = self._texts_of.get(encoded)
@@ -251,17 +251,17 @@ class PacketSink:
 
     def _link_launches(self) -> None:
         """Give activities without a correlation id the one of the call that lists them."""
-        listed, by = _numbers(self._submitted), _numbers(self._submitted_by)
-        found, place = _found(_numbers(self._unlinked), listed)
-        rows = _numbers(self._unlinked_rows)[found]
+        listed, launching = _numbers(self._submitted), _numbers(self._submitted_by)
+        matched, place = _match(_numbers(self._unlinked), listed)
+        rows = _numbers(self._unlinked_rows)[matched]
         if len(rows):
-            np.frombuffer(self.columns.correlation, np.int64)[rows] = by[place]
+            np.frombuffer(self.columns.correlation, np.int64)[rows] = launching[place]
 
     def _join_nodes(self) -> None:
         """Add activities of graphs, and the edges to those that they waited for."""
         columns, rows = self.columns, _numbers(self._stage_rows)
-        found, place = _found(_numbers(self._waited_for), _numbers(self._stages))
-        before, after = rows[place], _numbers(self._waiting_rows)[found]
+        matched, place = _match(_numbers(self._waited_for), _numbers(self._stages))
+        before, after = rows[place], _numbers(self._waiting_rows)[matched]
         if not len(before):
             return
         start, dur = np.frombuffer(columns.start, np.int64), np.frombuffer(columns.dur, np.int64)
@@ -273,14 +273,14 @@ def _numbers(values: array[int]) -> Int64:
     return np.frombuffer(values, values.typecode) if values else np.empty(0, values.typecode)
 
 
-def _found(wanted: Int64, among: Int64) -> tuple[Int64, Int64]:
+def _match(values: Int64, among: Int64) -> tuple[Int64, Int64]:
     """Which of the wanted values are present, and where."""
     if not len(among):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     order = np.argsort(among, kind="stable")
-    place = np.minimum(np.searchsorted(among[order], wanted), len(among) - 1)
-    found = np.flatnonzero(among[order][place] == wanted)
-    return found, order[place[found]]
+    place = np.minimum(np.searchsorted(among[order], values), len(among) - 1)
+    matched = np.flatnonzero(among[order][place] == values)
+    return matched, order[place[matched]]
 
 
 def _with_correlation(args: Args, correlation: int) -> Args:
@@ -338,8 +338,8 @@ class Slices:
         ends = len(self._ended_on)
         if ends and self._is_group(ends):
             self._pair(self._begun[:ends], self._ended_ns)
-            begun, begun_on = self._begun[ends:], self._begun_on[ends:]  # of a file that was cut
-            for row, track in zip(begun, begun_on, strict=True):
+            open_rows, open_tracks = self._begun[ends:], self._begun_on[ends:]  # of a file that was cut
+            for row, track in zip(open_rows, open_tracks, strict=True):
                 self._open[track].append(row)
         else:
             self._nest()
@@ -349,9 +349,9 @@ class Slices:
         if ends > len(self._begun) or self._begun_on[:ends] != self._ended_on:
             return False
         if not self._grouped:
-            begun, ended = _slice_numbers(self._begun_ns), _slice_numbers(self._ended_ns)
-            times = np.concatenate((begun, ended))
-            self._grouped = bool((times[1:] < times[:-1]).any() and (ended >= begun[:ends]).all())
+            begins, ends_ns = _slice_numbers(self._begun_ns), _slice_numbers(self._ended_ns)
+            times = np.concatenate((begins, ends_ns))
+            self._grouped = bool((times[1:] < times[:-1]).any() and (ends_ns >= begins[:ends]).all())
         return self._grouped
 
     def _nest(self) -> None:
@@ -359,9 +359,9 @@ class Slices:
             self._open[track].append(row)
         rows, times = array("q"), array("q")
         for track, time in zip(self._ended_on, self._ended_ns, strict=True):
-            begun = self._open.get(track)
-            if begun:
-                rows.append(begun.pop())
+            open_rows = self._open.get(track)
+            if open_rows:
+                rows.append(open_rows.pop())
                 times.append(time)
             else:
                 self.stray_count += 1
@@ -374,8 +374,8 @@ class Slices:
     def durations(self, start_ns: Int64) -> tuple[Int64, Int64]:
         """Rows of the slices that have both a begin and an end, and their durations in ns."""
         rows, ends = _slice_numbers(self.rows), _slice_numbers(self.ends_ns)
-        known = rows != NO_ROW
-        return rows[known], ends[known] - start_ns[rows[known]]
+        has_row = rows != NO_ROW
+        return rows[has_row], ends[has_row] - start_ns[rows[has_row]]
 
 
 def _slice_numbers(values: array[int]) -> npt.NDArray[Any]:

@@ -95,14 +95,14 @@ class Texts:
         self.counters: dict[int, Counters] = {}
 
     def add(self, interned: Any) -> None:
-        for known, added in (
+        for texts, added in (
             (self.categories, interned.categories),
             (self.names, interned.names),
             (self.specifications, interned.specifications),
             (self.launch_arguments, interned.arguments),
         ):
             for each in added:
-                known[each.iid] = text_of(each.name)
+                texts[each.iid] = text_of(each.name)
         for kernel in interned.kernels:
             self.kernels[kernel.iid] = text_of(kernel.name or kernel.mangled_name)
         for each in interned.counters:
@@ -122,7 +122,7 @@ class Sequences:
     def __init__(self) -> None:
         self.texts: dict[int, Texts] = {}
 
-    def of(self, packet: Any) -> Texts:
+    def texts_of(self, packet: Any) -> Texts:
         """The texts valid from this packet on: with those that it adds, without those that it clears."""
         texts = self.texts.get(packet.sequence)
         if texts is None or packet.sequence_flags & CLEARED:

@@ -98,19 +98,23 @@ def on_one_clock(trace: Trace) -> Trace:
     waited = is_in(begins, _after_gaps(trace))
     waits = _calls_that_wait(trace)
     shift = _least_shift(begins, early, waited, waits)
-    by = shift.at(begins)
-    values = {"count": count(number), "share": fraction(number / len(early)), "shift": ns(int(by.max()) + LAUNCH_NS)}
-    left = median((by - early)[waited]) if waited.any() else 0.0
+    shift_ns = shift.at(begins)
+    values = {
+        "count": count(number),
+        "share": fraction(number / len(early)),
+        "shift": ns(int(shift_ns.max()) + LAUNCH_NS),
+    }
+    left = median((shift_ns - early)[waited]) if waited.any() else 0.0
     if left > MOST_FRACTION * _length(trace):
         finding = Finding("clocks_beyond_repair", "said", ("launches",), "none", number, number / len(early), values)
         return replace(trace, repaired=(*trace.repaired, finding))
-    add_ns, is_bound = _beyond_least(waits, shift, waited & (by - early <= GAP_NS))
-    values["shift"] = ns(int(by.max()) + add_ns)
+    add_ns, is_bound = _beyond_least(waits, shift, waited & (shift_ns - early <= GAP_NS))
+    values["shift"] = ns(int(shift_ns.max()) + add_ns)
     id = "clocks_drift" if shift.slope else "clocks_bounded" if is_bound else "clocks_shifted"
     trust: Trust = "low" if is_bound else "medium"
-    found = Finding(id, "repaired", ("launches", "steps"), trust, number, number / len(early), values)
+    repair = Finding(id, "repaired", ("launches", "steps"), trust, number, number / len(early), values)
     moved = with_device_later(trace, lambda instants: shift.at(instants) + add_ns)
-    return replace(moved, repaired=(*trace.repaired, found), memo={})
+    return replace(moved, repaired=(*trace.repaired, repair), memo={})
 
 
 def _sooner(trace: Trace, launch_ns: int) -> Trace:
@@ -120,16 +124,16 @@ def _sooner(trace: Trace, launch_ns: int) -> Trace:
     if room_ns <= 0:
         return trace
     waits = _calls_that_wait(trace)
-    late = waits.work_ends - waits.returns
-    number = int((late > TICK_NS).sum())
-    if not number or room_ns < int(late.max()) - TICK_NS:
+    late_ns = waits.work_ends - waits.returns
+    number = int((late_ns > TICK_NS).sum())
+    if not number or room_ns < int(late_ns.max()) - TICK_NS:
         return trace
-    shift_ns = min(int(late.max()) + RETURN_NS, room_ns)
-    share = number / len(late)
+    shift_ns = min(int(late_ns.max()) + RETURN_NS, room_ns)
+    share = number / len(late_ns)
     values = {"count": count(number), "share": fraction(share), "shift": ns(shift_ns)}
-    found = Finding("clocks_late", "repaired", ("launches", "steps"), "medium", number, share, values)
+    finding = Finding("clocks_late", "repaired", ("launches", "steps"), "medium", number, share, values)
     moved = with_device_later(trace, lambda instants: np.full(len(instants), -shift_ns, np.int64))
-    return replace(moved, repaired=(*trace.repaired, found), memo={})
+    return replace(moved, repaired=(*trace.repaired, finding), memo={})
 
 
 def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]:
@@ -137,9 +141,9 @@ def _beyond_least(waits: _Waits, shift: _Shift, tight: Bool) -> tuple[int, bool]
     whether its work began at once on an idle device."""
     if tight.any():
         return LAUNCH_NS, False
-    spare = waits.spare(shift)
-    spare = spare[spare >= 0]
-    return (max(LAUNCH_NS, int(spare.min()) - RETURN_NS), False) if len(spare) else (LAUNCH_NS, True)
+    slack = waits.slack(shift)
+    slack = slack[slack >= 0]
+    return (max(LAUNCH_NS, int(slack.min()) - RETURN_NS), False) if len(slack) else (LAUNCH_NS, True)
 
 
 class _Waits(msgspec.Struct, frozen=True, eq=False):
@@ -150,10 +154,10 @@ class _Waits(msgspec.Struct, frozen=True, eq=False):
     work_begins: Int64
     work_ends: Int64
 
-    def spare(self, shift: _Shift) -> Int64:
+    def slack(self, shift: _Shift) -> Int64:
         """How long after its work each call returned; negative if that is impossible with this shift."""
-        spare: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
-        return spare
+        slack: Int64 = self.returns - self.work_ends - shift.at(self.work_begins)
+        return slack
 
 
 def _calls_that_wait(trace: Trace) -> _Waits:
@@ -169,12 +173,12 @@ def _calls_that_wait(trace: Trace) -> _Waits:
     waits = rows_named(trace, CALL_KINDS, SYNC_CALL.match)
     waits = waits[events.dur_ns[waits] >= WAIT_NS]
     whole = is_in(waits, rows_named(trace, CALL_KINDS, SYNC_DEVICE_CALL.match))
-    own, of = [waits[whole]], [_before(call, work[last], waits[whole])]
+    own, launched = [waits[whole]], [_before(call, work[last], waits[whole])]
     for thread in distinct_in(events.thread[waits[~whole]]).tolist():
-        mine = events.thread[call] == thread
+        on_thread = events.thread[call] == thread
         own.append(waits[~whole & (events.thread[waits] == thread)])
-        of.append(_before(call[mine], work[mine], own[-1]))
-    calls, works = np.concatenate(own), np.concatenate(of)
+        launched.append(_before(call[on_thread], work[on_thread], own[-1]))
+    calls, works = np.concatenate(own), np.concatenate(launched)
     calls, works = calls[works >= 0], works[works >= 0]
     return _Waits(events.ends(calls), events.start_ns[works], events.ends(works))
 
@@ -217,15 +221,15 @@ def _least_shift(begins: Int64, early: Int64, waited: Bool, waits: _Waits) -> _S
     return before the work for which they wait."""
     same = _Shift(0.0, float(early.max()))
     order = np.flatnonzero(waited)[np.argsort(begins[waited], kind="stable")]
-    ranges = [some for some in np.array_split(order, RANGES) if len(some)]
+    ranges = [part for part in np.array_split(order, RANGES) if len(part)]
     if len(ranges) < LEAST_RANGES:
         return same
-    most = np.array([some[int(early[some].argmax())] for some in ranges])
+    most = np.array([part[int(early[part].argmax())] for part in ranges])
     corners = _upper_hull(begins, early)
     lines = [_through(begins, early, *pair) for pair in pairwise(corners)]
     lines = [line for line in lines if abs(line.slope) <= MOST_DRIFT]
     left = {line: median(line.at(begins[most]) - early[most]) for line in (same, *lines)}
-    wrong = {line: int((waits.spare(line) < -TICK_NS).sum()) for line in left}
+    wrong = {line: int((waits.slack(line) < -TICK_NS).sum()) for line in left}
     drift = min(left, key=lambda line: (wrong[line], left[line]))
     is_less = left[same] > DRIFT_NS and left[drift] < DRIFT_FRACTION * left[same]
     return drift if is_less or wrong[drift] < wrong[same] else same
@@ -239,12 +243,12 @@ def _through(at: Int64, by: Int64, left: int, right: int) -> _Shift:
 def _after_gaps(trace: Trace) -> Int64:
     """Start times of the work before which its device was idle for a while."""
     events, rows = trace.events, trace.events.rows(*DEVICE_KINDS)
-    found = []
+    starts = []
     for device in distinct(events.device[rows]).tolist():
-        mine = rows[events.device[rows] == device]
-        start, reach = events.start_ns[mine], np.maximum.accumulate(events.ends(mine))
-        found.append(start[1:][start[1:] - reach[:-1] >= GAP_NS])
-    return np.concatenate(found)
+        on_device = rows[events.device[rows] == device]
+        start, reach = events.start_ns[on_device], np.maximum.accumulate(events.ends(on_device))
+        starts.append(start[1:][start[1:] - reach[:-1] >= GAP_NS])
+    return np.concatenate(starts)
 
 
 def _upper_hull(at: Int64, by: Int64) -> list[int]:

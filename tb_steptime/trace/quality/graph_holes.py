@@ -153,9 +153,9 @@ def _missing(trace: Trace, replays: _Replays) -> Int64:
         kinds = kinds[(replays.nodes[kinds] >= replays.nodes[part]).all(axis=1)]
         kinds = kinds[np.argsort(total[kinds], kind="stable")]
         replay = int(replays.example[part])
-        found = [kind for kind in kinds.tolist() if _is_idle_without(trace, replays, replay, kind)]
-        if found:
-            missing[replay] = total[found[0]] - total[part]
+        possible = [kind for kind in kinds.tolist() if _is_idle_without(trace, replays, replay, kind)]
+        if possible:
+            missing[replay] = total[possible[0]] - total[part]
     return missing
 
 

@@ -51,8 +51,8 @@ class KernelLaunches(msgspec.Struct, frozen=True, eq=False):
 @shared
 def kernel_launches(trace: Trace) -> KernelLaunches:
     calls = rows_named(trace, CALL_KINDS, _launches)
-    known, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
-    launched[known[known >= 0]] = True
+    linked_calls, launched = find_launches(trace).call, np.zeros(len(trace.events), bool)
+    launched[linked_calls[linked_calls >= 0]] = True
     if launched[calls].all():
         return KernelLaunches(calls, calls[:0])
     calls = calls[parent_places(trace, calls) < 0]
@@ -128,11 +128,11 @@ def lost_at_end_ns(trace: Trace) -> int:
     lost = len(_at_end(launches))
     if last_launch_ns(trace) is None:
         return 0
-    known = find_launches(trace)
+    found_launches = find_launches(trace)
     is_launch = np.zeros(len(trace.events), bool)
     is_launch[launches.rows] = True
-    works = (known.call >= 0) & is_launch[known.call]
-    whole_ns = int(trace.events.dur_ns[known.activity[works]].sum())
+    works = (found_launches.call >= 0) & is_launch[found_launches.call]
+    whole_ns = int(trace.events.dur_ns[found_launches.activity[works]].sum())
     return lost * whole_ns // max(1, len(launches.rows) - len(launches.lost))
 
 
@@ -188,7 +188,7 @@ def lost_findings(trace: Trace) -> list[Finding]:
         return []
     ends = _at_end(launches)
     holes = launches.lost[: len(launches.lost) - len(ends)]
-    found, done = list[Finding](), dict[str, Done](end_missing="left_out", launches_lost="said")
+    findings, done = list[Finding](), dict[str, Done](end_missing="left_out", launches_lost="said")
     for id, rows in (("end_missing", ends), ("launches_lost", holes)):
         share = len(rows) / max(1, len(launches.rows))
         if len(rows) and share >= LEAST_FRACTION:
@@ -198,5 +198,5 @@ def lost_findings(trace: Trace) -> list[Finding]:
             }  # fmt: skip
             trust: Trust = "low" if id == "launches_lost" and share >= MUCH_FRACTION else "medium"
             ranges = _runs(trace, launches, rows)
-            found.append(Finding(id, done[id], ("gpu_time", "launches"), trust, len(rows), share, values, ranges))
-    return found
+            findings.append(Finding(id, done[id], ("gpu_time", "launches"), trust, len(rows), share, values, ranges))
+    return findings

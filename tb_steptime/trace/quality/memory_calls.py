@@ -55,7 +55,7 @@ def allocation_retries(trace: Trace) -> Retries:
     """Finds the retries: within one op a call that allocates, calls that free, and a call that allocates again, with
     nothing else in between."""
     calls = trace.events.rows(*CALL_KINDS)
-    allocates, frees = (named_in(trace, calls, wanted.match) for wanted in (_MALLOC, _FREE))
+    allocates, frees = (named_in(trace, calls, pattern.match) for pattern in (_MALLOC, _FREE))
     if not allocates.any() or not frees.any():  # in most recordings
         return Retries(calls[:0], calls[:0], calls[:0])
     kind = _kinds(trace, calls, allocates, frees)
@@ -65,8 +65,8 @@ def allocation_retries(trace: Trace) -> Retries:
     order = np.lexsort((relevant, trace.events.thread[relevant]))
     bursts = _bursts(kind[order], op[order], trace.events.thread[relevant][order])
     rows = [relevant[order][first : last + 1] for first, last in bursts]
-    start = np.array([trace.events.start_ns[some[0]] for some in rows], np.int64)
-    end = np.array([trace.events.ends(some[-1:])[0] for some in rows], np.int64)
+    start = np.array([trace.events.start_ns[burst[0]] for burst in rows], np.int64)
+    end = np.array([trace.events.ends(burst[-1:])[0] for burst in rows], np.int64)
     return Retries(np.sort(np.concatenate(rows)) if rows else calls[:0], start, end)
 
 
@@ -85,7 +85,7 @@ def _kinds(trace: Trace, calls: Int64, allocates: Bool, frees: Bool) -> Int64:
 
 def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
     """First and last places of a call that allocates, one or more that free, and one that allocates, in one op."""
-    found: list[tuple[int, int]] = []
+    bursts: list[tuple[int, int]] = []
     at = np.flatnonzero(kind == _RELEASE)
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
     for run in runs:
@@ -93,8 +93,8 @@ def _bursts(kind: Int64, op: Int64, thread: Int64) -> list[tuple[int, int]]:
         if first < 0 or last >= len(kind) or kind[first] != _ALLOCATION or kind[last] != _ALLOCATION:
             continue
         if op[first] >= 0 and (op[first : last + 1] == op[first]).all() and thread[first] == thread[last]:
-            found.append((first, last))
-    return found
+            bursts.append((first, last))
+    return bursts
 
 
 def caching_is_off(trace: Trace) -> int:
@@ -105,22 +105,22 @@ def caching_is_off(trace: Trace) -> int:
     frees = rows_named(trace, CALL_KINDS, _FREE.match)
     allocations = rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match)
     later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
-    late = int((calls > later[0]).sum()) if len(later) else 0
-    each_time = len(later) > 0 and late >= UNCACHED_FRACTION * len(later)
+    late_count = int((calls > later[0]).sum()) if len(later) else 0
+    each_time = len(later) > 0 and late_count >= UNCACHED_FRACTION * len(later)
     between = int((frees < calls[-1]).sum())  # a cache frees at the end of the program, or when memory runs short
     return len(calls) if each_time and between >= UNCACHED_FRACTION * len(calls) else 0
 
 
 def memory_findings(trace: Trace) -> list[Finding]:
-    found, retries, calls = [], allocation_retries(trace), caching_is_off(trace)
+    findings, retries, calls = [], allocation_retries(trace), caching_is_off(trace)
     if retries.times:
         length = int(trace.events.dur_ns[retries.rows].sum())
         values = {"count": count(retries.times), "time": ns(length)}
         ranges = longest_ranges(retries.start_ns, retries.end_ns)
-        found.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
+        findings.append(Finding("memory_short", "said", ("recurrence",), "high", retries.times, None, values, ranges))
     if calls:
         allocations = len(rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match))
         values = {"count": count(calls), "ops": count(allocations), "code": code("PYTORCH_NO_CUDA_MEMORY_CACHING")}
         values["share"] = fraction(calls / allocations)
-        found.append(Finding("caching_off", "said", ("memory", "host_time"), count=calls, values=values))
-    return found
+        findings.append(Finding("caching_off", "said", ("memory", "host_time"), count=calls, values=values))
+    return findings

@@ -56,12 +56,12 @@ def without_overruns(trace: Trace) -> Trace:
     dur = events.dur_ns.copy()
     dur[rows] = ends - events.start_ns[rows]
     share = excess_ns / whole_ns
-    found = Finding(
+    finding = Finding(
         "rows_overrun", "repaired", ("gpu_time", "launches", "steps"), "medium", len(rows), share,
         {"count": count(len(rows)), "all": count(len(device)), "excess": ns(excess_ns), "share": fraction(share)},
         longest_ranges(events.start_ns[rows], ends),
     )  # fmt: skip
-    return replace(trace, events=replace(events, dur_ns=dur), repaired=(*trace.repaired, found), memo={})
+    return replace(trace, events=replace(events, dur_ns=dur), repaired=(*trace.repaired, finding), memo={})
 
 
 def _overruns(trace: Trace) -> tuple[Int64, Int64]:
@@ -73,8 +73,8 @@ def _overruns(trace: Trace) -> tuple[Int64, Int64]:
         return long, long
     lane = _lanes(trace, device)
     long_lanes = distinct_in(lane[np.searchsorted(device, long)])
-    found = [_overruns_on(trace, device[lane == each]) for each in long_lanes.tolist()]
-    rows, ends = (np.concatenate(part) for part in zip(*found, strict=True))
+    by_lane = [_overruns_on(trace, device[lane == each]) for each in long_lanes.tolist()]
+    rows, ends = (np.concatenate(part) for part in zip(*by_lane, strict=True))
     order = np.argsort(rows)
     return rows[order], ends[order]
 
@@ -115,8 +115,8 @@ def _of_graph(trace: Trace, lane: Int64, place: Int64) -> Bool:
     """Which of these rows were launched together with others, as in a graph, or have no known launch."""
     ids = trace.events.correlation_id
     own = ids[lane[place]]
-    known, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
-    together: Bool = (own < 0) | (number[np.searchsorted(known, own)] > 1)
+    distinct_ids, number = np.unique(ids[trace.events.rows(*DEVICE_KINDS)], return_counts=True)
+    together: Bool = (own < 0) | (number[np.searchsorted(distinct_ids, own)] > 1)
     return together
 
 
@@ -125,9 +125,9 @@ def _unusual(trace: Trace, lane: Int64, place: Int64) -> Bool:
     name, length = trace.events.name[lane], trace.events.dur_ns[lane]
     unusual = np.ones(len(place), bool)
     for each in distinct_in(name[place]).tolist():
-        alike, mine = length[name == each], name[place] == each
-        if len(alike) >= KNOWN_ROWS:
-            unusual[mine] = length[place[mine]] >= TIMES_USUAL * median(alike)
+        lengths, with_name = length[name == each], name[place] == each
+        if len(lengths) >= KNOWN_ROWS:
+            unusual[with_name] = length[place[with_name]] >= TIMES_USUAL * median(lengths)
     return unusual
 
 
@@ -144,17 +144,17 @@ def without_crossings(trace: Trace) -> Trace:
     the order of the rows does, too."""
     events = trace.events
     host = events.rows(*_ON_HOST)
-    thread, found = events.thread[host], []
+    thread, crossings = events.thread[host], []
     for each in distinct_in(thread).tolist():
-        mine = host[thread == each]
-        end = _nested_ends(events.start_ns[mine], events.ends(mine))
+        on_thread = host[thread == each]
+        end = _nested_ends(events.start_ns[on_thread], events.ends(on_thread))
         if end is not None:
-            found.append((mine, end))
-    if not found:
+            crossings.append((on_thread, end))
+    if not crossings:
         return trace
     dur = events.dur_ns.copy()
-    for mine, end in found:
-        dur[mine] = end - events.start_ns[mine]
+    for on_thread, end in crossings:
+        dur[on_thread] = end - events.start_ns[on_thread]
     return replace(trace, events=replace(events, dur_ns=dur), memo={})
 
 

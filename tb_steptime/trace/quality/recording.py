@@ -30,7 +30,7 @@ _GENERATIONS = {
 
 @shared
 def recording_findings(trace: Trace) -> tuple[Finding, ...]:
-    found = [
+    findings = [
         *trace.repaired,
         *_marks(trace),
         *lost_findings(trace),
@@ -41,7 +41,7 @@ def recording_findings(trace: Trace) -> tuple[Finding, ...]:
         *memory_findings(trace),
         *_unnamed_device(trace),
     ]
-    return tuple(sorted(found, key=lambda each: _ORDER.index(each.done)))
+    return tuple(sorted(findings, key=lambda each: _ORDER.index(each.done)))
 
 
 def _marks(trace: Trace) -> list[Finding]:
@@ -66,8 +66,8 @@ def _unnamed_device(trace: Trace) -> list[Finding]:
         return []
     kernels = trace.events.rows(Kind.KERNEL)
     names = [trace.strings[name] for name in distinct_in(trace.events.name[kernels]).tolist()]
-    known = [name for name, pattern in _GENERATIONS.items() if any(map(re.compile(pattern).search, names))]
-    return [Finding("device_unnamed", "said", (), values={"generation": text(known[-1])})] if known else []
+    generations = [name for name, pattern in _GENERATIONS.items() if any(map(re.compile(pattern).search, names))]
+    return [Finding("device_unnamed", "said", (), values={"generation": text(generations[-1])})] if generations else []
 
 
 def is_cpu_unrecorded(trace: Trace) -> bool:

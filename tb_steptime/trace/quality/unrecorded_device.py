@@ -74,9 +74,9 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
         return None
     for sign in (_arrows, _launches, _memory, _metal, _rates, _waits):
-        found = sign(trace)
-        if found:
-            return found
+        unseen = sign(trace)
+        if unseen:
+            return unseen
     return None
 
 
@@ -235,15 +235,15 @@ def device_findings(trace: Trace) -> list[Finding]:
     if holds_no_work(trace):
         calls = len(trace.events.rows(*CALL_KINDS))
         return [Finding("no_work", "said", ("steps",), "none", calls, None, {"count": count(calls)})]
-    found = unseen_device(trace)
-    if found is None:
+    unseen = unseen_device(trace)
+    if unseen is None:
         return []
-    values = {"count": count(found.count), "name": text(found.name), "longest": ns(found.longest_ns or None)}
-    if found.by == "launches":
+    values = {"count": count(unseen.count), "name": text(unseen.name), "longest": ns(unseen.longest_ns or None)}
+    if unseen.by == "launches":
         id = "work_ran_unrecorded" if _waits_behind(trace) else "work_not_recorded"
         values |= {"share": fraction(1.0)}
-        return [Finding(id, "said", ("gpu_time", "launches"), "none", found.count, 1.0, values)]
-    if found.by == "captures":
-        return [Finding("only_captures", "said", ("gpu_time", "launches"), "none", found.count, 1.0, values)]
-    id = "work_on_mps" if found.by == "mps" else f"device_unseen_by_{found.by}"
-    return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", found.count, None, values)]
+        return [Finding(id, "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)]
+    if unseen.by == "captures":
+        return [Finding("only_captures", "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)]
+    id = "work_on_mps" if unseen.by == "mps" else f"device_unseen_by_{unseen.by}"
+    return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", unseen.count, None, values)]

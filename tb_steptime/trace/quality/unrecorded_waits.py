@@ -38,14 +38,14 @@ def with_waits(trace: Trace) -> Trace:
     rows, ends = _waits(trace)
     device = {"device": text(trace.job.accelerator)}
     if not len(rows):
-        found = Finding("waits_not_recorded", "said", _AFFECTS, "medium", values=device)
-        return replace(trace, repaired=(*trace.repaired, found), memo={})
+        finding = Finding("waits_not_recorded", "said", _AFFECTS, "medium", values=device)
+        return replace(trace, repaired=(*trace.repaired, finding), memo={})
     dur = trace.events.dur_ns.copy()
     waited = ends - trace.events.ends(rows)
     dur[rows] += waited.astype(dur.dtype)
     values = {"count": count(len(rows)), "time": ns(int(waited.sum()))} | device
-    found = Finding("waits_inferred", "repaired", _AFFECTS, "medium", len(rows), None, values)
-    return replace(trace, events=replace(trace.events, dur_ns=dur), repaired=(*trace.repaired, found), memo={})
+    finding = Finding("waits_inferred", "repaired", _AFFECTS, "medium", len(rows), None, values)
+    return replace(trace, events=replace(trace.events, dur_ns=dur), repaired=(*trace.repaired, finding), memo={})
 
 
 def _waits(trace: Trace) -> tuple[Int64, Int64]:
@@ -69,8 +69,8 @@ def _next_start(trace: Trace, rows: Int64) -> Int64:
     begins = events.rows(Kind.CPU_OP, *CALL_KINDS)
     later = np.full(len(rows), np.iinfo(np.int64).max)
     for thread in distinct_in(events.thread[rows]).tolist():
-        mine = events.thread[rows] == thread
+        on_thread = events.thread[rows] == thread
         start = events.start_ns[begins[events.thread[begins] == thread]]
-        place = np.searchsorted(start, events.ends(rows[mine]))
-        later[mine] = np.append(start, np.iinfo(np.int64).max)[place]
+        place = np.searchsorted(start, events.ends(rows[on_thread]))
+        later[on_thread] = np.append(start, np.iinfo(np.int64).max)[place]
     return later

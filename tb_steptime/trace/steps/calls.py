@@ -124,9 +124,9 @@ def batch_calls(trace: Trace) -> Int64:
 def _calls(trace: Trace, rows: Int64, *, at_end: bool = False, mean_steps: bool = False) -> Iterator[StepCalls]:
     """These calls, on the thread with the most of them."""
     if len(rows):
-        mine = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
-        name = trace.strings[int(np.bincount(trace.events.name[mine]).argmax())]
-        yield StepCalls(mine, at_end, name, mean_steps)
+        outer = _outermost(trace, rows[trace.events.thread[rows] == np.bincount(trace.events.thread[rows]).argmax()])
+        name = trace.strings[int(np.bincount(trace.events.name[outer]).argmax())]
+        yield StepCalls(outer, at_end, name, mean_steps)
 
 
 def loop_calls(trace: Trace) -> Iterator[StepCalls]:
@@ -145,9 +145,9 @@ def _longest(trace: Trace, rows: Int64, least: float = MOST_OF_THE_TIME) -> Iter
     for calls in _calls(trace, rows):
         total = np.bincount(events.name[calls.rows], weights=events.dur_ns[calls.rows])
         name = int(total.argmax())
-        mine = calls.rows[events.name[calls.rows] == name]
-        if total[name] and total[name] >= least * (events.ends(mine).max() - events.start_ns[mine[0]]):
-            yield StepCalls(mine, False, trace.strings[name])
+        with_name = calls.rows[events.name[calls.rows] == name]
+        if total[name] and total[name] >= least * (events.ends(with_name).max() - events.start_ns[with_name[0]]):
+            yield StepCalls(with_name, False, trace.strings[name])
 
 
 def _graphs(trace: Trace) -> Iterator[StepCalls]:
@@ -210,8 +210,8 @@ def _periods(names: Int32) -> list[int]:
     often = np.flatnonzero(number >= FEWEST_ROUNDS)
     rarest = often[np.argsort(number[often], kind="stable")][:_TRIED]
     places = [np.flatnonzero(inverse == each) for each in rarest]
-    found = {int(gap) for at in places for step in range(1, MOST_A_ROUND + 1) for gap in (at[step:] - at[:-step])[-1:]}
-    return sorted(gap for gap in found if 2 <= gap <= len(names) // FEWEST_ROUNDS)
+    gaps = {int(gap) for at in places for step in range(1, MOST_A_ROUND + 1) for gap in (at[step:] - at[:-step])[-1:]}
+    return sorted(gap for gap in gaps if 2 <= gap <= len(names) // FEWEST_ROUNDS)
 
 
 def _longest_run(names: Int32, period: int) -> tuple[int, int]:
@@ -231,12 +231,12 @@ def _are_steps(trace: Trace, first: Int64, last: Int64, end: Int64, *, alone: bo
     start = trace.events.start_ns[first]
 
     def in_each(rows: Int64) -> bool:
-        begun = np.sort(trace.events.start_ns[rows])
-        inside: Bool = np.searchsorted(begun, end) > np.searchsorted(begun, start)
+        starts = np.sort(trace.events.start_ns[rows])
+        inside: Bool = np.searchsorted(starts, end) > np.searchsorted(starts, start)
         return bool(inside.all())
 
-    def of_ops(wanted: re.Pattern[str]) -> Int64:
-        return rows_named(trace, (Kind.CPU_OP,), wanted.match)
+    def of_ops(pattern: re.Pattern[str]) -> Int64:
+        return rows_named(trace, (Kind.CPU_OP,), pattern.match)
 
     if in_each(of_ops(_BACKWARD)) or (in_each(of_ops(_RANDOM)) and in_each(of_ops(_PRODUCT))):
         return True
@@ -251,13 +251,17 @@ def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
     shapes = trace.events.shapes
     if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(np.unique(shapes[first])) > 1:
         return False
-    taken, given = (_sizes(trace.inputs[int(row)]) if row >= 0 else [] for row in (shapes[first[0]], shapes[last[0]]))
-    if not (taken and taken[0] and len(given) > 1 and given[0] and given[1]):
+    inputs_of_first, inputs_of_last = (
+        _sizes(trace.inputs[int(row)]) if row >= 0 else [] for row in (shapes[first[0]], shapes[last[0]])
+    )
+    if not (
+        inputs_of_first and inputs_of_first[0] and len(inputs_of_last) > 1 and inputs_of_last[0] and inputs_of_last[1]
+    ):
         return False
-    result = [*given[0][:-1], given[1][0]]
+    result = [*inputs_of_last[0][:-1], inputs_of_last[1][0]]
     inside = np.unique(shapes[int(first[1]) : int(last[1]) + 1]) if len(first) > 1 else np.empty(0, np.int32)
     passed_on = any(result in _sizes(trace.inputs[int(row)]) for row in inside[inside >= 0].tolist())
-    return math.prod(taken[0]) != math.prod(result) and not passed_on
+    return math.prod(inputs_of_first[0]) != math.prod(result) and not passed_on
 
 
 def _sizes(shapes: str) -> list[list[int]]:

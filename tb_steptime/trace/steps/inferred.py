@@ -86,15 +86,15 @@ def inference(trace: Trace) -> Inference:
     """
     begins, first, little = _work_begins(trace), None, None
     for calls in step_calls(trace):
-        for found in _steps_of(trace, calls, begins):
-            if found.share < MOST_OF_THE_WORK:
-                little = little or found
+        for steps in _steps_of(trace, calls, begins):
+            if steps.share < MOST_OF_THE_WORK:
+                little = little or steps
             elif first is None:
-                first = found
-            elif calls.are_batches and len(first.start_ns) >= 2 * len(found.start_ns):
-                return Inference(found, None)
+                first = steps
+            elif calls.are_batches and len(first.start_ns) >= 2 * len(steps.start_ns):
+                return Inference(steps, None)
     if first is None:
-        rounds = (found for calls in loop_calls(trace) for found in _steps_of(trace, calls, begins))
+        rounds = (steps for calls in loop_calls(trace) for steps in _steps_of(trace, calls, begins))
         first = next(rounds, None)
     return Inference(first, None if first else little)
 
@@ -120,14 +120,14 @@ def _steps_of(trace: Trace, calls: StepCalls, begins: Int64) -> Iterator[Inferre
     counted = edges if calls.at_end else np.append(edges[:-1], max(edges[-1], begins[-1] + 1))
     work = np.diff(np.searchsorted(begins, counted))  # includes the profiler's own last call, after the last step
     launched = _launched_ns(trace, counted)[:-1]
-    kept = _whole(work, launched, calls.at_end)
-    if len(kept) < FEWEST_STEPS:
+    whole = _whole(work, launched, calls.at_end)
+    if len(whole) < FEWEST_STEPS:
         return
-    alike = float((_usual(work[kept]) | _usual(launched[kept])).mean())
-    if alike >= ALIKE_STEPS:
-        thread, start, end = int(trace.events.thread[rows[0]]), edges[:-1][kept], edges[1:][kept]
+    usual_share = float((_usual(work[whole]) | _usual(launched[whole])).mean())
+    if usual_share >= ALIKE_STEPS:
+        thread, start, end = int(trace.events.thread[rows[0]]), edges[:-1][whole], edges[1:][whole]
         share = _share(trace, start, end, begins)
-        confident = calls.mean_steps and min(alike, share) >= SURE_SHARE
+        confident = calls.mean_steps and min(usual_share, share) >= SURE_SHARE
         yield InferredSteps(start, end, thread, len(rows), calls.name, share, confident)
 
 
@@ -135,10 +135,10 @@ def _share(trace: Trace, start: Int64, end: Int64, begins: Int64) -> float:
     """Share of the recorded work inside these windows of the host: of device time with a known launch, or of ops and
     calls."""
     launches, events = find_launches(trace), trace.events
-    known = launches.call >= 0
+    linked = launches.call >= 0
     at, weights = begins, np.ones(len(begins), np.int64)
-    if known.any():
-        at, weights = events.start_ns.take(launches.call[known]), events.dur_ns.take(launches.activity[known])
+    if linked.any():
+        at, weights = events.start_ns.take(launches.call[linked]), events.dur_ns.take(launches.activity[linked])
     place = np.searchsorted(start, at, side="right") - 1
     inside = (place >= 0) & (at < end[place])
     return float(weights[inside].sum() / max(int(weights.sum()), 1))
@@ -159,9 +159,9 @@ def _that_begin_steps(trace: Trace, calls: StepCalls, begins: Int64) -> Int64:
 def _launched_ns(trace: Trace, start: Int64) -> Int64:
     """Device time that is launched from each of these instants to the next one."""
     launches, events = find_launches(trace), trace.events
-    known = launches.call >= 0
-    place = np.searchsorted(start, events.start_ns.take(launches.call[known]), side="right")
-    sums = np.bincount(place, events.dur_ns.take(launches.activity[known]), minlength=len(start) + 1)
+    linked = launches.call >= 0
+    place = np.searchsorted(start, events.start_ns.take(launches.call[linked]), side="right")
+    sums = np.bincount(place, events.dur_ns.take(launches.activity[linked]), minlength=len(start) + 1)
     return sums[1:].astype(np.int64)
 
 
@@ -179,7 +179,7 @@ def _calls_a_step(trace: Trace, rows: Int64, at_end: bool, begins: Int64) -> int
     instants = trace.events.ends(rows) if at_end else trace.events.start_ns[rows]
     work, names = np.diff(np.searchsorted(begins, instants)), trace.events.name[rows]
     for period in range(1, min(MOST_CALLS, len(rows) // FEWEST_STEPS) + 1):
-        if (names[period:] == names[:-period]).all() and _alike(work[period:], work[:-period]).all():
+        if (names[period:] == names[:-period]).all() and _similar(work[period:], work[:-period]).all():
             return period
     return 1
 
@@ -209,13 +209,13 @@ def _is_edge_whole(work: Int64, at_end: bool) -> bool:
 
 def _usual(work: Int64) -> Bool:
     """Which amounts are close to their median; none if that is 0."""
-    return _alike(work, median(work)) & (work > 0)
+    return _similar(work, median(work)) & (work > 0)
 
 
-def _alike(work: Int64, other: Int64 | float) -> Bool:
+def _similar(work: Int64, other: Int64 | float) -> Bool:
     """Which amounts are nearly equal to the other ones."""
-    alike: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
-    return alike
+    similar: Bool = np.abs(work - other) <= ALIKE_FRACTION * np.maximum(work, other)
+    return similar
 
 
 #: A shorter synchronize found the device idle, which takes 5 to 20 us.
@@ -242,8 +242,8 @@ def recorded_extent(trace: Trace) -> Extent:
         rows = np.arange(len(trace.events))
     if not len(rows):
         return Extent(0, 0)
-    found = Extent(int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max()))
-    return _with_functions(trace, found)
+    extent = Extent(int(trace.events.start_ns[rows].min()), int(trace.events.ends(rows).max()))
+    return _with_functions(trace, extent)
 
 
 def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
@@ -257,18 +257,18 @@ def _of_launching_processes(trace: Trace, rows: Int64) -> Int64:
     return rows[is_in(trace.events.thread[rows], theirs)]
 
 
-def _with_functions(trace: Trace, found: Extent) -> Extent:
+def _with_functions(trace: Trace, extent: Extent) -> Extent:
     """Extend it to the first call and the last return of a user's function, if these are far from all ops."""
     events, frames = trace.events, source_frames(trace)
     frames = frames[is_in(events.thread[frames], distinct_in(events.thread[events.rows(Kind.CPU_OP)]))]
     start, end = events.start_ns[frames], events.ends(frames)
     low, high = int(events.start_ns[0]), int(events.end_ns.max())
     inside = (start > low) & (end < high)  # others were called before the recording, or return after it
-    begun, over = int(start[inside].min(initial=high)), int(end[inside].max(initial=low))
+    first, last = int(start[inside].min(initial=high)), int(end[inside].max(initial=low))
     least = PYTHON_FRACTION * (high - low)
     return Extent(
-        begun if found.start_ns - begun >= least else found.start_ns,
-        over if over - found.end_ns >= least else found.end_ns,
+        first if extent.start_ns - first >= least else extent.start_ns,
+        last if last - extent.end_ns >= least else extent.end_ns,
     )
 
 

@@ -75,9 +75,9 @@ class Steps(msgspec.Struct, frozen=True, dict=True):
         """From the first step's start to the last step's end: the window of the span's GPU figures."""
         return self.steps[0].start_ns, self.steps[-1].end_ns
 
-    def chosen(self, wanted: Bool) -> Steps:
+    def chosen(self, mask: Bool) -> Steps:
         """Some of the steps alone, to average over them."""
-        return replace(self, steps=tuple(self.steps[each] for each in np.flatnonzero(wanted).tolist()))
+        return replace(self, steps=tuple(self.steps[each] for each in np.flatnonzero(mask).tolist()))
 
     @cached_property
     def intervals(self) -> Intervals:
@@ -227,16 +227,16 @@ def _marked_steps(trace: Trace, marks: Int64) -> Steps:
     return Steps(tuple(steps[:over]), notes)
 
 
-def _inferred_steps(trace: Trace, found: InferredSteps) -> Steps:
+def _inferred_steps(trace: Trace, inferred: InferredSteps) -> Steps:
     """The inferred steps, numbered from 1, since no mark has their numbers."""
-    start, end = found.start_ns, found.end_ns
+    start, end = inferred.start_ns, inferred.end_ns
     windows = _device_windows(trace, start, end, _launched_in(trace, start, end))
     steps = [
         Step(str(place), None, *window, int(host_start), int(host_end - host_start))
         for place, (window, host_start, host_end) in enumerate(zip(windows, start, end, strict=True), start=1)
     ]
-    values = {"count": count(found.calls), "name": text(found.name), "share": fraction(found.share)}
-    values["confidence"] = text("high" if found.confident else "medium")
+    values = {"count": count(inferred.calls), "name": text(inferred.name), "share": fraction(inferred.share)}
+    values["confidence"] = text("high" if inferred.confident else "medium")
     note = Note("inferred_steps", values)
     return Steps(tuple(steps), (note,), "inferred")
 
@@ -364,7 +364,7 @@ def device_time(trace: Trace, windows: Sequence[tuple[int, int]]) -> DeviceTime:
     low, high = np.array(windows, np.int64).T
     total = int((end - start).sum())
     end.sort(kind="stable")  # starts are sorted, and ends nearly so, from which this sort profits
-    starts, ends = _Knots.of(start), _Knots.of(end)
+    starts, ends = _Knots.at_instants(start), _Knots.at_instants(end)
     before = _until(starts, ends, low[:1])
     after = total - _until(starts, ends, high[-1:])
     inside = _until(starts, ends, high) - _until(starts, ends, low)
@@ -378,12 +378,12 @@ class _Knots(msgspec.Struct, frozen=True, eq=False):
     sums: Int64
 
     @staticmethod
-    def of(instants: Int64) -> _Knots:
+    def at_instants(instants: Int64) -> _Knots:
         return _Knots(instants, np.append(0, np.cumsum(instants)))
 
 
 def _until(starts: _Knots, ends: _Knots, instants: Int64) -> int:
     """The time of the intervals before each instant, summed over the instants."""
-    begun, over = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
-    sums: Int64 = ends.sums[over] + (begun - over) * instants - starts.sums[begun]
+    starts_before, ends_before = np.searchsorted(starts.at, instants), np.searchsorted(ends.at, instants)
+    sums: Int64 = ends.sums[ends_before] + (starts_before - ends_before) * instants - starts.sums[starts_before]
     return int(sums.sum())

@@ -34,8 +34,8 @@ def findings(paths: Sequence[Path]) -> str:
         found = findings_of(trace, main_device(trace))
         silent += not found
         for each in found:
-            words = worded(Note(each.id, each.values))
-            lines.append(f"{name}\n    {each.done}: {plain(words.cause)} {plain(words.effect)}")
+            note = worded(Note(each.id, each.values))
+            lines.append(f"{name}\n    {each.done}: {plain(note.cause)} {plain(note.effect)}")
     return "\n".join([*lines, f"Nothing is found on {silent} of {len(paths)} untouched traces."])
 
 

@@ -202,10 +202,10 @@ def _last_of_streams(trace: Trace) -> Int64:
 
 
 def _without(trace: Trace, rows: Int64) -> Trace:
-    kept = np.ones(len(trace.events), bool)
-    kept[rows] = False
-    events = replace(trace.events, **_columns(trace.events, kept))
-    tables = {name: _kept(getattr(trace, name), kept) for name in TABLES_OF_EVENTS}
+    included = np.ones(len(trace.events), bool)
+    included[rows] = False
+    events = replace(trace.events, **_columns(trace.events, included))
+    tables = {name: _kept(getattr(trace, name), included) for name in TABLES_OF_EVENTS}
     return replace(trace, events=events, memo={}, **tables)
 
 

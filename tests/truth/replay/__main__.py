@@ -42,8 +42,8 @@ def main() -> None:
         line += f"    recorded {found.recorded_step_ns / 1e6:.3f} steady {length / 1e6:.3f} ms "
         line += ", ".join(f"{name} {value / max(length, 1):.0%}" for name, value in _parts(found.sensitivity))
         label = labels.get(path.partition("/")[2])
-        told = found.pace if found.trusted else f"{found.pace}, not to be trusted"
-        line += f"  -> {told}" + (f" of {'|'.join(label['verdict'])}" if label else "")
+        pace = found.pace if found.trusted else f"{found.pace}, not to be trusted"
+        line += f"  -> {pace}" + (f" of {'|'.join(label['verdict'])}" if label else "")
         judged += label is not None and found.trusted
         right += label is not None and found.trusted and found.pace in label["verdict"]
         sys.stdout.write(line + "\n")
@@ -58,16 +58,16 @@ def _error(graph: Graph) -> float:
     return abs(int(end.max()) - int(graph.end_ns.max())) / max(graph.recorded_ns, 1)
 
 
-def _parts(said: Sensitivity) -> Iterator[tuple[str, int]]:
-    for name in said.__struct_fields__:
-        yield name, getattr(said, name)
+def _parts(sensitivity: Sensitivity) -> Iterator[tuple[str, int]]:
+    for name in sensitivity.__struct_fields__:
+        yield name, getattr(sensitivity, name)
 
 
 def _summary(errors: list[float], shares: list[float], repeated: list[float], waits: list[float]) -> None:
     for name, values in (("identity", errors), ("one step repeated", repeated), ("blocking calls", waits)):
         if values:
-            told = ", ".join(f"{share} % {np.quantile(values, share / 100):.2%}" for share in (50, 90, 95))
-            sys.stdout.write(f"{name} of {len(values)} traces: {told}\n")
+            quantiles = ", ".join(f"{share} % {np.quantile(values, share / 100):.2%}" for share in (50, 90, 95))
+            sys.stdout.write(f"{name} of {len(values)} traces: {quantiles}\n")
     more, most = (sum(share > limit for share in shares) for limit in (0.05, 0.2))
     sys.stdout.write(f"unexplained: > 5 % in {more}, > 20 % in {most}\n")
 

@@ -41,9 +41,9 @@ def _real() -> None:
     jobs = [(name, real_job(name)) for name in WORLD if is_there(f"traces_world/{name}")]
     jobs += [(folder.name, job_in(folder)) for folder in OWN]
     errors = [_line(name, job.what_if) for name, job in jobs]
-    known = [error for error in errors if error is not None]
+    measured = [error for error in errors if error is not None]
     sys.stdout.write(
-        f"identity of {len(known)} recorded jobs: median {np.median(known):.2%}, largest {max(known):.2%} "
+        f"identity of {len(measured)} recorded jobs: median {np.median(measured):.2%}, largest {max(measured):.2%} "
         "(goals: 0.1 % and 5 %; a job beyond that has no prediction)\n"
     )
 
@@ -103,8 +103,8 @@ def _stages() -> None:
                 assert found is not None
                 changed = next(each.step_ns for each in found.changes if each.ranks == [slow])
                 errors = {"identity": found.wrong_by, "the slow stage as fast": abs(changed / even.window - 1)}
-                for of, error in errors.items():
-                    worst[f"{of}, {name}"] = max(worst.get(f"{of}, {name}", 0.0), error)
+                for stage_id, error in errors.items():
+                    worst[f"{stage_id}, {name}"] = max(worst.get(f"{stage_id}, {name}", 0.0), error)
     for name, error in worst.items():
         sys.stdout.write(
             f"{error:8.2%} largest error of {name}, simulated pipelines of {STAGES[0]} to {STAGES[-1]} stages\n"

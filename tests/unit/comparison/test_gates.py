@@ -106,9 +106,9 @@ def timed(name, *medians, fast=None):
     spans = [steps_of("", 10, 10, 10).first for _ in medians]
     paces = [StepPace(9_000, 10, ns, 50, plain_p1_ns=p5)
              for ns, p5 in zip(medians, fast or [None] * len(medians), strict=True)]  # fmt: skip
-    told = [replace(span, results={**span.results, "overview": msgspec.structs.replace(span.overview, pace=pace)})
+    paced = [replace(span, results={**span.results, "overview": msgspec.structs.replace(span.overview, pace=pace)})
             for span, pace in zip(spans, paces, strict=True)]  # fmt: skip
-    return Side(name, tuple(told), (1,) * len(told))
+    return Side(name, tuple(paced), (1,) * len(paced))
 
 
 #: Fast steps of three runs, ns. Another process lengthens one run per side. The slower code takes a tenth longer.

@@ -24,10 +24,10 @@ def job(name, drawing=READS, **copies):
     return side_of(name, timeline(drawing, names={**NAMES, **COPIES, **copies}, calls=CALLS))
 
 
-def rows_of(of, base, candidate):
+def rows_of(names, base, candidate):
     return [
         (row.base_name, row.candidate_name, row.matched_by, row.base_ns, row.candidate_ns, row.base_calls, row.status)
-        for row in table_of(of, tables(base, candidate)).rows
+        for row in table_of(names, tables(base, candidate)).rows
     ]
 
 

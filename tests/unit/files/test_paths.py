@@ -45,14 +45,14 @@ def test_passwords_and_signatures_open_files_and_are_not_shown():
 
 
 @pytest.mark.parametrize(
-    ("scheme", "said"),
+    ("scheme", "message"),
     [
         ("gs", "pip install 'tb-steptime[gcs]'."),
         ("az", "pip install 'tb-steptime[azure]'."),
         ("hdfs", "pip install 'tb-steptime[hdfs]'."),
     ],
 )
-def test_a_package_that_is_not_installed_is_named(scheme, said, monkeypatch):
+def test_a_package_that_is_not_installed_is_named(scheme, message, monkeypatch):
     def missing(url):
         raise ImportError("Install something from https://me:secret@index")
 
@@ -60,7 +60,7 @@ def test_a_package_that_is_not_installed_is_named(scheme, said, monkeypatch):
     with pytest.raises(RemoteProblem) as refusal:
         any_path(f"{scheme}://bucket/a.json").stat()
     assert refusal.value.fact == f"Reading {scheme}:// needs a package that is not installed"
-    assert refusal.value.hint == said
+    assert refusal.value.hint == message
 
 
 def test_a_kind_of_store_that_nobody_knows():
@@ -86,13 +86,13 @@ def test_what_stores_raise_is_said_in_our_words():
 
     secret = "https://me:secret@host"
     assert isinstance(problem_of(FileNotFoundError(secret), "a"), RemoteMissing)
-    said = [problem_of(each, "a") for each in (NoCredentialsError(secret), HttpError(secret), TimeoutError(secret))]
-    assert [(type(each), each.fact, each.passing) for each in said] == [
+    problems = [problem_of(each, "a") for each in (NoCredentialsError(secret), HttpError(secret), TimeoutError(secret))]
+    assert [(type(each), each.fact, each.passing) for each in problems] == [
         (RemoteRefused, "No valid credentials for this store were found", False),
         (RemoteRefused, "The store refused access", False),
         (RemoteLost, "The connection to the store failed (TimeoutError)", True),
     ]
-    assert not any("secret" in str(each) + each.hint for each in said)
+    assert not any("secret" in str(each) + each.hint for each in problems)
 
 
 @pytest.fixture(params=["local", "memory", "webhdfs"])
@@ -118,14 +118,14 @@ def test_a_file_is_written_whole_wherever_it_is(folder):
 
 
 def test_times_and_marks_as_stores_tell_them():
-    assert RemoteStat.of({"size": 5, "LastModified": "2026-01-02T03:04:05.678Z", "ETag": '"ab"'}) == (
+    assert RemoteStat.from_info({"size": 5, "LastModified": "2026-01-02T03:04:05.678Z", "ETag": '"ab"'}) == (
         5,
         1767323045_000_000_000,
         "ab",
     )
-    assert RemoteStat.of({"size": None, "mtime": 12.7}) == (0, 12_000_000_000, "")
-    assert RemoteStat.of({"length": 5, "size": 5, "modificationTime": 12_700}) == (5, 12_000_000_000, "")
-    assert RemoteStat.of({}) == (0, 0, "")
+    assert RemoteStat.from_info({"size": None, "mtime": 12.7}) == (0, 12_000_000_000, "")
+    assert RemoteStat.from_info({"length": 5, "size": 5, "modificationTime": 12_700}) == (5, 12_000_000_000, "")
+    assert RemoteStat.from_info({}) == (0, 0, "")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")

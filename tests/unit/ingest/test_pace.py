@@ -15,7 +15,7 @@ def written(folder, outside: int) -> None:
     returned = [7 * batch + 3 for batch in range(5)]
     returned += [returned[-1] + 4 * batch for batch in range(1, outside + 1)]
     for batch, at in enumerate(returned):
-        main.received(batch, asked=at - 3, there=at - 1, returned=at)
+        main.received(batch, requested=at - 3, there=at - 1, returned=at)
     main.write()
 
 

@@ -72,20 +72,20 @@ def test_a_card_that_does_not_rest_on_it_stays():
 
 
 def test_trust_that_is_high_takes_nothing():
-    said = judged(finding("launches", trust="high"))
-    assert levels(said) == levels(judged())
-    assert [line.id for line in said.quality] == ["launches_lost"]
+    judgement = judged(finding("launches", trust="high"))
+    assert levels(judgement) == levels(judged())
+    assert [line.id for line in judgement.quality] == ["launches_lost"]
 
 
 def test_without_one_clock_why_the_gpu_is_idle_is_not_said():
-    said = judged(finding("launches", trust="none", id="clocks_beyond_repair"))
-    assert "launch_graphs" not in levels(said)
-    assert (said.verdict.bound, said.verdict.confidence) == (Bound.UNKNOWN, Confidence.LOW)
-    assert plain(said.verdict.text) == "The clocks of CPU and GPU disagree, so why the GPU is idle is not known."
+    judgement = judged(finding("launches", trust="none", id="clocks_beyond_repair"))
+    assert "launch_graphs" not in levels(judgement)
+    assert (judgement.verdict.bound, judgement.verdict.confidence) == (Bound.UNKNOWN, Confidence.LOW)
+    assert plain(judgement.verdict.text) == "The clocks of CPU and GPU disagree, so why the GPU is idle is not known."
 
 
 @pytest.mark.parametrize(
-    ("findings", "said"),
+    ("findings", "sentence"),
     [
         ([finding("gpu_time")], "Trust: Medium for what rests on GPU time, high for the rest."),
         (
@@ -104,8 +104,8 @@ def test_without_one_clock_why_the_gpu_is_idle_is_not_said():
         ),
     ],
 )
-def test_the_last_line_says_what_can_be_trusted(findings: list[Finding], said: str):
-    assert plain(as_one(judged(*findings).quality[-1])) == said
+def test_the_last_line_says_what_can_be_trusted(findings: list[Finding], sentence: str):
+    assert plain(as_one(judged(*findings).quality[-1])) == sentence
 
 
 def test_a_finding_in_the_json():

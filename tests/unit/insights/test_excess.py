@@ -16,7 +16,7 @@ def row(kind: ExcessId, *names: str | None) -> ExcessRow:
 
 
 @pytest.mark.parametrize(
-    ("excess", "steps", "said"),
+    ("excess", "steps", "expected"),
     [
         (row("once", "SumBackward0", None), 1, "38.0 ms of the recorded step is one-time work, mostly SumBackward0, "
          "Python code between ops."),
@@ -24,5 +24,5 @@ def row(kind: ExcessId, *names: str | None) -> ExcessRow:
         (row("profiler", "aten::copy_"), 3, "38.0 ms of the 3 recorded steps is the profiler's own time."),
     ],
 )  # fmt: skip
-def test_a_sentence_names_what_has_most(excess: ExcessRow, steps: int, said: str) -> None:
-    assert plain(sentence(excess, steps)).replace("\xa0", " ") == said
+def test_a_sentence_names_what_has_most(excess: ExcessRow, steps: int, expected: str) -> None:
+    assert plain(sentence(excess, steps)).replace("\xa0", " ") == expected

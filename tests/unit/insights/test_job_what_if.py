@@ -19,7 +19,7 @@ def texts(**of: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("id", "ranks", "words"),
+    ("id", "ranks", "text"),
     [
         ("late_ranks", [3], "with rank 3 as fast as the median of the others"),
         ("late_ranks", [0, 6], "with ranks 0 and 6 as fast as the median of the others"),
@@ -32,18 +32,18 @@ def texts(**of: object) -> list[str]:
         ("no_interruptions", [], "without interrupted calls and kernels on any rank"),
     ],
 )
-def test_a_change_is_a_sentence(id: JobChangeId, ranks: list[int], words: str) -> None:
-    said = texts(changes=[JobChange(id, ranks, 60 * MS, 40 * MS, 40 * MS)])
-    assert said == [
+def test_a_change_is_a_sentence(id: JobChangeId, ranks: list[int], text: str) -> None:
+    texts_here = texts(changes=[JobChange(id, ranks, 60 * MS, 40 * MS, 40 * MS)])
+    assert texts_here == [
         "The replay of all ranks takes 100.0 ms a step; 99.0 ms were recorded.",
-        f"A step takes 60.0 ms, est., {words}: 40.0 ms less.",
+        f"A step takes 60.0 ms, est., {text}: 40.0 ms less.",
     ]
 
 
-@pytest.mark.parametrize(("later_ns", "said"), [(100 * MS, False), (99 * MS, True), (50 * MS, True)])
-def test_a_later_step_is_told_where_it_is_shorter(later_ns: int, said: bool) -> None:
+@pytest.mark.parametrize(("later_ns", "sentence"), [(100 * MS, False), (99 * MS, True), (50 * MS, True)])
+def test_a_later_step_is_told_where_it_is_shorter(later_ns: int, sentence: bool) -> None:
     (replayed,) = texts(later_step_ns=later_ns)
-    assert replayed.endswith(f"A later step takes {later_ns / MS:.1f} ms, est.: one-time work is left out.") is said
+    assert replayed.endswith(f"A later step takes {later_ns / MS:.1f} ms, est.: one-time work is left out.") is sentence
 
 
 def test_one_other_rank_has_no_median() -> None:
@@ -54,8 +54,8 @@ def test_one_other_rank_has_no_median() -> None:
 
 
 def test_more_ranks_follow_or_why_they_are_not_known() -> None:
-    said = texts(larger=[LargerJob(16, 125 * MS, 0.8)])
-    assert said[1:] == ["16 ranks, each with as much to do, take 125.0 ms a step, est.: 80 % efficient."]
+    texts_here = texts(larger=[LargerJob(16, 125 * MS, 0.8)])
+    assert texts_here[1:] == ["16 ranks, each with as much to do, take 125.0 ms a step, est.: 80 % efficient."]
     (why,) = texts(larger_reason=Reason("larger_job_needs_bytes"))[1:]
     assert why.startswith("How long more ranks take is not known: not all collectives")
 

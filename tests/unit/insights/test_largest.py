@@ -75,16 +75,16 @@ def test_pieces_lead_where_no_card_is_worth_a_headline(gain: float):
 
 
 @pytest.mark.parametrize(
-    ("gain_ns", "said"),
+    ("gain_ns", "sentence"),
     [(400_000, "Try it: up to 400 µs a step (4 %)."), (0, "Try it: gain not computed.")],
 )
-def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, said: str):
+def test_a_lesser_card_is_named_with_what_it_would_bring(gain_ns: int, sentence: str):
     """Nothing else can be done, and a headline without this card would leave the reader with no advice."""
     facts = Facts(analysed(busy()), {})
     card = msgspec.structs.replace(GUESS, gain_ns=gain_ns, gain_fraction=gain_ns / (10 * MS))
     headline = overview(facts, [card])
     assert headline.action is not None
-    assert (plain(headline.action), headline.view, headline.card) == (said, "host", "guess")
+    assert (plain(headline.action), headline.view, headline.card) == (sentence, "host", "guess")
 
 
 def test_a_gpu_that_waits_has_something_big_left_though_no_card_knows_what():

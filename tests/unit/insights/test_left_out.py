@@ -56,7 +56,7 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
 
 
 @pytest.mark.parametrize(
-    ("set_up", "step", "said"),
+    ("set_up", "step", "sentence"),
     [
         (0, "step", ""),
         (
@@ -67,7 +67,7 @@ def test_a_first_copy_that_waits_for_earlier_work_raises_no_mean():
         ),
     ],
 )
-def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, step: str, said: str):
+def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, step: str, sentence: str):
     """The first step creates a context; the GPU works throughout all other steps."""
     trace = timeline(
         f"""
@@ -80,7 +80,7 @@ def test_a_step_that_is_shorter_than_its_bar_says_so(set_up: int, step: str, sai
     judgement = judged(trace)
     assert plain(judgement.verdict.text) == f"The GPU sets the pace: it works for 100 % of a {step} of 10.0 ms."
     basis = judgement.headlines["overview"].basis
-    assert (plain(basis) if basis else "") == said
+    assert (plain(basis) if basis else "") == sentence
 
 
 def test_a_first_copy_that_waits_for_earlier_work_is_no_one_time_cost():
@@ -260,16 +260,16 @@ def test_a_longer_first_step_is_no_part_of_the_steady_step(head: int, work: int,
         cell_ns=MS,
     )
     judgement, steps = judged(trace), [step.judged_ns for step in overview_of(trace).steps]
-    said, basis, replayed = judgement.verdict.text, judgement.headlines["overview"].basis, host_of(trace).whatif
+    verdict, basis, replayed = judgement.verdict.text, judgement.headlines["overview"].basis, host_of(trace).whatif
     assert replayed is not None
     if later:
         left = sum(steps) / 4 * replayed.sensitivity.host / replayed.steady_step_ns
-        assert said.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
-        assert (basis, said.values["left"].value) == (None, pytest.approx(left, rel=0.001))
+        assert verdict.template.startswith("{Gpu} sets the pace: an instant CPU would still leave")
+        assert (basis, verdict.values["left"].value) == (None, pytest.approx(left, rel=0.001))
     else:
-        length, share = round(sum(steps[1:]) / 3), said.values["share"].value
-        assert said.template == "{Gpu} sets the pace: it works for {share} of a steady step of {step}."
-        assert (share, said.values["step"].value) == (pytest.approx(1, abs=0.01), length)
+        length, share = round(sum(steps[1:]) / 3), verdict.values["share"].value
+        assert verdict.template == "{Gpu} sets the pace: it works for {share} of a steady step of {step}."
+        assert (share, verdict.values["step"].value) == (pytest.approx(1, abs=0.01), length)
         assert basis is not None
         assert basis.values["judged"].value == length
 

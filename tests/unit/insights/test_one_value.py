@@ -58,10 +58,10 @@ def shares(facts: Facts, judgement: Judgement) -> dict[str, list[float | None]]:
 
 
 def _kernels_run(facts: Facts, judgement: Judgement) -> list[float | None]:
-    said = judgement.headlines["gpu"].verdict.values.get("works")
+    work = judgement.headlines["gpu"].verdict.values.get("works")
     assert facts.gpu is not None
     tile = next(tile.value for tile in facts.gpu.devices[0].tiles if tile.metric == "gpu_utilization")
-    return [tile, *([float(said.value)] if said and said.value is not None else [])]
+    return [tile, *([float(work.value)] if work and work.value is not None else [])]
 
 
 def work_of_ops(facts: Facts) -> int:
@@ -119,8 +119,8 @@ def test_the_whole_of_shares_is_named_where_a_part_of_the_step_is_left_out():
     assert facts.step_ns == 10_000_000
     basis = judgement.headlines["overview"].basis
     assert basis is not None
-    said = re.sub(r"\s", " ", plain(basis))
-    assert said == (
+    sentence = re.sub(r"\s", " ", plain(basis))
+    assert sentence == (
         "The verdict and the cards are about 10.0 ms a step: 1 of 4 steps, which includes the edges of the recording, "
         "is left out."
     )

@@ -321,7 +321,7 @@ def test_spans_of_a_run_follow_each_other_and_two_runs_need_not():
 def test_a_headline_that_leaves_something_out_of_its_steps_says_so():
     """Pictures draw the whole steps."""
     longer, shorter = [left_out(trend(*lengths), 4) for lengths in ((12, 12), (8, 8))]
-    said = {
+    cases = {
         "one": [left_out(trend(10), 4)],
         "some": [left_out(trend(10, 12), 4)],
         "spans": [longer, shorter],
@@ -329,7 +329,7 @@ def test_a_headline_that_leaves_something_out_of_its_steps_says_so():
     }
     verdicts = {
         name: plain(judge_trends([("a", "w", number, each) for number, each in enumerate(spans, 1)])[0].verdict)
-        for name, spans in said.items()
+        for name, spans in cases.items()
     }
     assert verdicts == {
         "one": "One step was recorded; it takes 10 µs, a steady one 6 µs.",

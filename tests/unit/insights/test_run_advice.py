@@ -16,7 +16,7 @@ NONE = SpanAdvice(None)
 
 
 @pytest.mark.parametrize(
-    ("spans", "found", "words"),
+    ("spans", "found", "text"),
     [
         ([TWO], RunAdvice(TWO.card, 1, 1, (2, 2), (20_000_000,) * 2), None),
         ([TWO, TWO], RunAdvice(TWO.card, 2, 2, (2, 2), (20_000_000,) * 2), None),
@@ -35,7 +35,7 @@ NONE = SpanAdvice(None)
     ],
     ids=["one", "alike", "other numbers", "the median", "mostly no card", "as many of each: the one that gains most"],
 )
-def test_spans_give_one_recommendation(spans, found, words):
+def test_spans_give_one_recommendation(spans, found, text):
     assert run_advice(spans) == found == run_advice(spans[::-1])
-    said = agreement(found)
-    assert (said and plain(said)) == words
+    advice = agreement(found)
+    assert (advice and plain(advice)) == text

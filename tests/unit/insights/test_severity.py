@@ -81,9 +81,9 @@ def test_cards_stand_by_severity_then_by_gain():
 )
 def test_the_headline_speaks_of_the_first_card_whose_gain_is_a_warnings(cards: list[Insight], first: str | None):
     placed = in_order(cards)
-    said = most_gain(placed)
-    assert (said.id if said else None) == first
-    assert said is None or said == placed[0] or said.gain_ns > 2 * placed[0].gain_ns
+    gain = most_gain(placed)
+    assert (gain.id if gain else None) == first
+    assert gain is None or gain == placed[0] or gain.gain_ns > 2 * placed[0].gain_ns
 
 
 def test_what_is_about_most_of_the_step_stands_before_a_hint_that_gains_little():
@@ -99,7 +99,7 @@ NAMES_OTHERS = (Bound.HOST, Bound.SYNC, Bound.CPU, Bound.INPUT, Bound.GPU)
 
 @pytest.mark.parametrize("bound", Bound)
 @pytest.mark.parametrize(
-    ("other", "before", "said"),
+    ("other", "before", "expected"),
     [
         (card("graphs", 0.06, Severity.MINOR, LOW), NAMES_OTHERS[:3], "graphs"),
         (card("few_graphs", 0.05, Severity.MINOR, LOW), NAMES_OTHERS[:3], "few_graphs"),
@@ -109,11 +109,11 @@ NAMES_OTHERS = (Bound.HOST, Bound.SYNC, Bound.CPU, Bound.INPUT, Bound.GPU)
     ],
 )
 def test_a_guess_leads_only_where_nothing_is_known_of_what_the_verdict_names(
-    bound: Bound, other: Insight, before: tuple[Bound, ...], said: str | None
+    bound: Bound, other: Insight, before: tuple[Bound, ...], expected: str | None
 ):
     """`other` is about the CPU. before: the verdicts under which it stands before the guess."""
     placed = in_order([EXCHANGE, other], bound)
-    first, headline = (other.id, said) if bound in before else ("exchange", "exchange")
+    first, headline = (other.id, expected) if bound in before else ("exchange", "exchange")
     assert placed[0].id == first
     assert (found.id if (found := most_gain(placed)) else None) == headline
     assert contradictions(placed) == []
@@ -134,13 +134,17 @@ def test_a_card_says_why_it_was_lowered():
 
 
 def test_a_card_of_a_recording_that_says_little_is_lowered_and_unsure():
-    (said,) = in_order([lowered(card("third", 0.33, Severity.MAJOR), phrase("Most of it comes once."))])
-    assert (said.severity, said.lowered_from, said.confidence) == (Severity.MINOR, Severity.MAJOR, LOW)
-    assert plain(said.why_confidence) == "Most of it comes once."
+    (lowered_card,) = in_order([lowered(card("third", 0.33, Severity.MAJOR), phrase("Most of it comes once."))])
+    assert (lowered_card.severity, lowered_card.lowered_from, lowered_card.confidence) == (
+        Severity.MINOR,
+        Severity.MAJOR,
+        LOW,
+    )
+    assert plain(lowered_card.why_confidence) == "Most of it comes once."
 
 
 @pytest.mark.parametrize(
-    ("cards", "said"),
+    ("cards", "expected"),
     [
         ([card("a", 0.41, Severity.MINOR)], "a is minor at 41.0%"),
         ([card("a", 0.01, Severity.WARNING)], "a is warning at 1.0%"),
@@ -148,8 +152,8 @@ def test_a_card_of_a_recording_that_says_little_is_lowered_and_unsure():
         ([card("a", 0.2, Severity.MAJOR), card("b", 0.3, Severity.MAJOR)], "b gains more than a above it"),
     ],
 )
-def test_contradictions_are_found(cards: list[Insight], said: str):
-    assert contradictions(cards) == [said]
+def test_contradictions_are_found(cards: list[Insight], expected: str):
+    assert contradictions(cards) == [expected]
 
 
 @on_every_real_trace

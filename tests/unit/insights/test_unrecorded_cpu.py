@@ -39,8 +39,10 @@ def test_the_verdict_says_that_the_cause_is_not_recorded():
     known, unknown = late("ooooooooo."), late("")
     assert judged(known).verdict.bound is Bound.HOST
     assert judged(unknown).verdict.bound is Bound.UNKNOWN
-    said = plain(judged(unknown).verdict.text).replace("\xa0", " ")
-    assert said == "The GPU is idle for 89 % of the step. Why is not known: only launch calls are recorded of the CPU."
+    sentence = plain(judged(unknown).verdict.text).replace("\xa0", " ")
+    assert (
+        sentence == "The GPU is idle for 89 % of the step. Why is not known: only launch calls are recorded of the CPU."
+    )
     assert ["launches_only" in [note.id for note in notes(each)] for each in (known, unknown)] == [False, True]
 
 

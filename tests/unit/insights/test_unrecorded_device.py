@@ -9,7 +9,7 @@ from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.cards import judged, said, sure
+from tests.drawn.cards import card_sentence, judged, sure
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
 
@@ -79,7 +79,7 @@ def test_a_job_without_the_caching_allocator_is_told_what_to_unset():
     card = sure(uncached(), "allocator_steady")
     assert plain(card.title) == "Turn the caching allocator on again"
     assert card.how == "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
-    assert said(card).endswith("nothing is kept for the next allocation.")
+    assert card_sentence(card).endswith("nothing is kept for the next allocation.")
 
 
 @pytest.mark.parametrize("captured", [True, False])

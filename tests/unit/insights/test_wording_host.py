@@ -32,8 +32,8 @@ def test_every_reason_has_one_meaning_in_the_order_of_the_partition():
 
 def test_an_allocator_that_makes_most_of_the_late_launches_is_named():
     most = IdleNs(allocator=300 * US, cpu_work=200 * US)
-    said = title("answer", host(most))
-    assert said == "Yes. The GPU waits 300 µs a step (30 %) while the CPU allocates or frees GPU memory."
+    sentence = title("answer", host(most))
+    assert sentence == "Yes. The GPU waits 300 µs a step (30 %) while the CPU allocates or frees GPU memory."
     less = IdleNs(allocator=200 * US, cpu_work=300 * US)
     assert title("answer", host(less)).endswith("500 µs a step (50 %) for the CPU to launch its next kernels.")
 
@@ -118,11 +118,11 @@ def test_pageable_memory_is_named_where_most_is_copied_from_it():
 
 
 @pytest.mark.parametrize(
-    ("concurrency", "said"), [(1.19, "2 GPUs work one after another"), (1.2, "1.2 of 2 GPUs work at the same time")]
+    ("concurrency", "sentence"), [(1.19, "2 GPUs work one after another"), (1.2, "1.2 of 2 GPUs work at the same time")]
 )
-def test_devices_that_share_no_time_work_one_after_another(concurrency, said):
+def test_devices_that_share_no_time_work_one_after_another(concurrency, sentence):
     several = SeveralDevices([0, 1], concurrency, [US, US], 2 * US, [])
-    assert title("devices", host(several_devices=several)) == said
+    assert title("devices", host(several_devices=several)) == sentence
 
 
 def test_phases_that_agree_are_said_to():
@@ -138,5 +138,5 @@ def test_phases_that_agree_are_said_to():
 def test_phases_that_contradict_the_verdict_are_told_by_their_idle_time():
     row = PhaseRow("forward", "Forward", US, US, IdleNs(cpu_work=2 * US), 0, 10.0, 12_000, 0.7, Bound.HOST)
     longer = msgspec.structs.replace(row, phase="optimizer", label="Optimizer", idle_ns=IdleNs(cpu_work=3 * US))
-    said = title("sites", host(phases=[row, longer], bound=Bound.GPU))
-    assert said == "The GPU is idle longest in optimizer: 3 µs a step"
+    sentence = title("sites", host(phases=[row, longer], bound=Bound.GPU))
+    assert sentence == "The GPU is idle longest in optimizer: 3 µs a step"

@@ -24,8 +24,8 @@ def metrics_defined_in(module: ModuleType) -> Iterator[Metric]:
     for node in ast.parse(inspect.getsource(module)).body:
         for target in node.targets if isinstance(node, ast.Assign) else []:
             value = getattr(module, target.id) if isinstance(target, ast.Name) else None
-            held = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else [value]
-            yield from (each for each in held if isinstance(each, Metric))
+            metrics = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else [value]
+            yield from (each for each in metrics if isinstance(each, Metric))
 
 
 def test_each_metric_is_listed_once():

@@ -208,9 +208,9 @@ def test_what_shows_the_kind_is_said_with_numbers():
         names={"c": "Torch-Compiled Region: 0/0", "t": "triton_poi_fused_add_0"},
         calls={"g": "cudaGraphLaunch"},
     )
-    words = judged(trace).job
-    assert plain(words.line) == "partly compiled · drawn GPU"
-    assert list(map(plain, words.shown_by)) == [
+    job_text = judged(trace).job
+    assert plain(job_text.line) == "partly compiled · drawn GPU"
+    assert list(map(plain, job_text.shown_by)) == [
         "64 % of kernel time is compiled code, and 14 % runs in graphs.",
         "Graphs: 1 call of cudaGraphLaunch.",
         "Compiled: 1 range of compiled code, such as Torch-Compiled Region: 0/0.",

@@ -77,14 +77,14 @@ def test_slower_kernels_and_more_work_are_told_apart(
     assert (found.id, found.name, found.factor) == (cause, name, pytest.approx(factor, abs=0.04))
 
 
-def with_ops(of: RankSpan, views_us: int, product_us: int, views: int = 20) -> RankSpan:
+def with_ops(names: RankSpan, views_us: int, product_us: int, views: int = 20) -> RankSpan:
     """Three view ops, which touch no elements and take views_us each, and a product, in both steps."""
     ops = [OpTime(name, views, views * views_us * 1_000) for name in ("aten::view", "aten::t", "aten::expand")]
-    compared = of.results["compare"]
+    compared = names.results["compare"]
     assert isinstance(compared, CompareResult)
     waits = OpTime("c10d::allreduce_", 2, 90 * MS)
     found = msgspec.structs.replace(compared, ops=[*ops, OpTime("aten::mm", 20, 20 * product_us * 1_000), waits])
-    return replace(of, results={**of.results, "compare": found})
+    return replace(names, results={**names.results, "compare": found})
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,9 @@ def test_a_last_all_gather_that_gathers_more_is_a_transfer(behind: tuple[int, in
     assert (row.count, row.transfer_ns) == (10, 2 * (9 * OTHERS + LAST) * MS)
     assert (row.stalled, row.stalled_ns) == (int(not more), 2 * stalled_ns)
     assert (row.larger, row.larger_ns) == (int(more), 2 * LAST * MS * more)
-    said = [each for each in judge_job(job) if each.id == "larger_gathers"]
-    assert [(each.about_ns, each.gain_ns) for each in said] == [(LAST * MS, 0)] * more
-    for each in said:
+    cards = [each for each in judge_job(job) if each.id == "larger_gathers"]
+    assert [(each.about_ns, each.gain_ns) for each in cards] == [(LAST * MS, 0)] * more
+    for each in cards:
         assert {name: value.value for name, value in each.why.values.items()} == {
             "last": LAST * MS, "others": OTHERS * MS
         }  # fmt: skip

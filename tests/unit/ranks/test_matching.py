@@ -29,7 +29,7 @@ def matching(*spans: RankSpan) -> Matching:
 def told(found: Matching) -> list[list[tuple[int, str]]]:
     """For each group, the step and the kind of every matched collective."""
     return [
-        [(int(step), each.classes[of].kind) for step, of in zip(each.step, each.of, strict=True)]
+        [(int(step), each.classes[number].kind) for step, number in zip(each.step, each.of, strict=True)]
         for each in found.matched
     ]
 
@@ -135,8 +135,8 @@ def with_numbers(span: RankSpan, numbers: list[int]) -> RankSpan:
     """Replaces the sequence number of each collective."""
     result = span.results["ranks"]
     assert isinstance(result, RanksResult)
-    kept = msgspec.structs.replace(result.exchanges, sequence=packed(np.array(numbers, np.int64)))
-    return replace(span, results={"ranks": RanksResult(kept)})
+    exchanges = msgspec.structs.replace(result.exchanges, sequence=packed(np.array(numbers, np.int64)))
+    return replace(span, results={"ranks": RanksResult(exchanges)})
 
 
 def test_groups_are_told_apart_by_name_and_ranks():

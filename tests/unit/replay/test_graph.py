@@ -43,10 +43,10 @@ def test_a_staged_copy_waits_for_work_before_it_on_its_stream(drawing, own, lags
     trace = copying(drawing)
     graph = build_graph(trace)
     (call,) = [node for node, row in enumerate(graph.event) if row >= 0 and trace.name_of(row) == "cudaMemcpyAsync"]
-    held = graph.edges.kind == EdgeKind.RETURN
+    is_return = graph.edges.kind == EdgeKind.RETURN
     assert graph.own_ns[call] == own * CELL
-    assert (graph.edges.lag_ns[held] // CELL).tolist() == lags
-    assert graph.edges.after[held].tolist() == [call] * len(lags)
+    assert (graph.edges.lag_ns[is_return] // CELL).tolist() == lags
+    assert graph.edges.after[is_return].tolist() == [call] * len(lags)
     ends = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
     assert ends.tolist() == graph.end_ns.tolist()
 

@@ -78,7 +78,7 @@ def test_excess_of_two_threads_leaves_their_lane_once(host_ns, data):
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("expected_pace", "expected"),
     [
         (Sensitivity(40, 100, 100, 100, 100, 20), "host"),
         (Sensitivity(100, 30, 100, 100, 100, 20), "gpu"),
@@ -88,8 +88,8 @@ def test_excess_of_two_threads_leaves_their_lane_once(host_ns, data):
         (Sensitivity(98, 95, 100, 100, 100, 97), "unknown"),
     ],
 )
-def test_what_makes_the_step_shortest_sets_its_pace(said, expected):
-    assert verdict(100, said, drawn(1, 1, waits=True)).value == expected
+def test_what_makes_the_step_shortest_sets_its_pace(expected_pace, expected):
+    assert verdict(100, expected_pace, drawn(1, 1, waits=True)).value == expected
 
 
 def test_a_step_that_nothing_shortens_alone_is_that_of_a_busy_stream_or_of_none():
@@ -176,6 +176,6 @@ def test_a_graph_is_cut_to_some_nodes():
     graph = drawn(3, 4, waits=True).graph
     host = ~graph.on_device
     between = host[graph.edges.before] & host[graph.edges.after]
-    found = graph.of(np.flatnonzero(host), graph.edges.where(between))
+    found = graph.subgraph(np.flatnonzero(host), graph.edges.where(between))
     assert (found.edges.before.tolist(), found.edges.after.tolist()) == ([0, 1, 2], [1, 2, 3])
     assert replace(found).recorded_ns == 3

@@ -16,7 +16,7 @@ NOTES = [
 
 
 @pytest.mark.parametrize(
-    ("shown", "said", "above"),
+    ("shown", "in_headline", "above"),
     [
         ({"overview"}, set(), ["no_steps", "once", "with_stack"]),
         ({"overview"}, {"once"}, ["no_steps", "with_stack"]),
@@ -24,5 +24,5 @@ NOTES = [
         ({"tensor_cores"}, set(), ["no_steps"]),
     ],
 )
-def test_a_note_stands_where_it_qualifies_something_unless_the_headline_or_a_hint_says_it(shown, said, above):
-    assert [note.id for note in notes_above(NOTES, shown, said)] == above
+def test_a_note_stands_where_it_qualifies_something_unless_the_headline_or_a_hint_says_it(shown, in_headline, above):
+    assert [note.id for note in notes_above(NOTES, shown, in_headline)] == above

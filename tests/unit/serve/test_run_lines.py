@@ -96,7 +96,7 @@ def test_the_line_of_a_job_has_the_first_card_of_the_job():
         spans[place] = ServedSpan(span.found, measured=measure_file(span.found.trace))
         (line,) = lines.page(spans, budget_seconds=600).lines
         fixes.append((line.fix, line.gain_ns))
-    cards = judge_job(Jobs().of(find_job(spans[0], spans)).ranks)
+    cards = judge_job(Jobs().get(find_job(spans[0], spans)).ranks)
     assert fixes[-1] == (cards[0].title, cards[0].gain_ns) != fixes[0]
     # the step is the one of which the gain is a share
     assert line.gain_fraction == cards[0].gain_fraction == pytest.approx(line.gain_ns / line.step_ns)

@@ -54,12 +54,12 @@ class Provider:
 def test_tags_and_the_series_of_one():
     provider = Provider({"a": {"loss": [(0, 10.5, 2.0), (1, 11.0, math.nan)], "lr": [(0, 1.0, 0.1)]}, "b": {"x": []}})
     scalars = JobScalars(provider, {})
-    assert scalars.of("a", ["a", "b"], None) == Scalars(["loss", "lr"], [])
-    assert scalars.of("a", ["a", "b"], "loss") == Scalars(
+    assert scalars.read("a", ["a", "b"], None) == Scalars(["loss", "lr"], [])
+    assert scalars.read("a", ["a", "b"], "loss") == Scalars(
         ["loss", "lr"], [ScalarSeries("a", "loss", [0, 1], [10_500_000_000, 11_000_000_000], [2.0, None])]
     )
-    assert scalars.of("a", ["a", "b"], "gone") == Scalars(["loss", "lr"], [])
-    assert scalars.of("c", ["a", "b", "c"], "loss") == Scalars([], [])
+    assert scalars.read("a", ["a", "b"], "gone") == Scalars(["loss", "lr"], [])
+    assert scalars.read("c", ["a", "b", "c"], "loss") == Scalars([], [])
 
 
 class Broken(Provider):
@@ -69,4 +69,4 @@ class Broken(Provider):
 
 @pytest.mark.parametrize("provider", [None, Broken({})])
 def test_a_provider_that_is_absent_or_refuses_has_no_scalars(provider):
-    assert JobScalars(provider, {}).of("a", ["a"], "loss") == Scalars([], [])
+    assert JobScalars(provider, {}).read("a", ["a"], "loss") == Scalars([], [])

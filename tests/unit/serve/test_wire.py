@@ -124,13 +124,13 @@ def test_the_catalogue_names_every_metric_once():
 
 
 def test_every_share_in_the_list_of_views_says_of_what_it_is():
-    said = {view.id: view.share for view in catalogue().views if view.share}
-    assert said.keys() == {"data_loading", "tensor_cores", "host", "gpu"}
-    assert all("hare of the mean step" in meaning for meaning in said.values())
+    shares = {view.id: view.share for view in catalogue().views if view.share}
+    assert shares.keys() == {"data_loading", "tensor_cores", "host", "gpu"}
+    assert all("hare of the mean step" in meaning for meaning in shares.values())
 
 
 def test_the_catalogue_says_what_every_strip_and_column_of_a_table_is_and_says_it_once():
-    said = catalogue()
-    ids = [metric.id for metric in (*said.metrics, *said.figures)]
+    meanings = catalogue()
+    ids = [metric.id for metric in (*meanings.metrics, *meanings.figures)]
     assert len(ids) == len(set(ids))
     assert {metric.id for metric in (*TIME_BIN_METRICS, *HEADS)} <= set(ids)

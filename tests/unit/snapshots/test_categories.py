@@ -26,15 +26,15 @@ def written(folder, made, keep=None):
 
 
 def parts_at(snapshot, device, after):
-    of = usage(snapshot, device)
-    made = allocations(snapshot, of, device)
-    return by_category(categories(snapshot, of, made), made, after)
+    use = usage(snapshot, device)
+    made = allocations(snapshot, use, device)
+    return by_category(categories(snapshot, use, made), made, after)
 
 
 def found(snapshot, after=None):
-    of = usage(snapshot, 0)
-    parts = parts_at(snapshot, 0, len(of.entries) if after is None else after)
-    assert sum(part.bytes for part in parts) == of.in_use[-1 if after is None else after]
+    use = usage(snapshot, 0)
+    parts = parts_at(snapshot, 0, len(use.entries) if after is None else after)
+    assert sum(part.bytes for part in parts) == use.in_use[-1 if after is None else after]
     return {part.category: (part.bytes, part.count) for part in parts}
 
 
@@ -102,16 +102,16 @@ def test_without_any_memory_there_is_no_part(tmp_path):
 def test_categories_of_real_snapshots_sum_to_what_is_in_use(path):
     snapshot = read_snapshot(real_path(path))
     for device in snapshot.devices:
-        of = usage(snapshot, device)
-        for after in (0, of.peak, len(of.entries)):
-            assert sum(part.bytes for part in parts_at(snapshot, device, after)) == of.in_use[after]
+        use = usage(snapshot, device)
+        for after in (0, use.peak, len(use.entries)):
+            assert sum(part.bytes for part in parts_at(snapshot, device, after)) == use.in_use[after]
 
 
 def test_a_recorded_training_step_holds_its_state_in_shares_that_its_optimizer_explains():
     """AdamW in FP32 keeps two states for each parameter. At the end of the step all of them are there."""
     snapshot = read_snapshot(real_path("snapshots/snap_cs336_memory_ctx128_fullstep_.pickle"))
     parts = parts_at(snapshot, 0, len(usage(snapshot, 0).entries))
-    held = {part.category: part.bytes for part in parts}
-    assert 1.99 < held["optimizer_state"] / held["before_recording"] < 2.01
-    assert 0.99 < held["gradients"] / held["before_recording"] < 1.01
-    assert held["unknown"] < 0.001 * sum(held.values())
+    bytes_by_category = {part.category: part.bytes for part in parts}
+    assert 1.99 < bytes_by_category["optimizer_state"] / bytes_by_category["before_recording"] < 2.01
+    assert 0.99 < bytes_by_category["gradients"] / bytes_by_category["before_recording"] < 1.01
+    assert bytes_by_category["unknown"] < 0.001 * sum(bytes_by_category.values())

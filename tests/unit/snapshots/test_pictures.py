@@ -39,9 +39,9 @@ def test_stacks_are_a_tree_by_bytes_and_what_is_small_is_merged(tmp_path):
     for line in (7, 8, 9):
         made.alloc(line, "/home/user/loss.py", line)
     snapshot = written(tmp_path, made)
-    of = usage(snapshot, 0)
-    alive = allocations(snapshot, of, 0)
-    assert told(stack_tree(snapshot, alive.where(alive.alive_after(of.peak)))) == {
+    use = usage(snapshot, 0)
+    alive = allocations(snapshot, use, 0)
+    assert told(stack_tree(snapshot, alive.where(alive.alive_after(use.peak)))) == {
         "bytes": 100_024,
         "count": 5,
         "train.py:3 step": {"bytes": 100_000, "count": 2},
@@ -65,9 +65,9 @@ def test_blocks_inside_segments_with_what_keeps_them(tmp_path):
     made.alloc(4096, "/home/user/loss.py", 9)
     sizes, offsets = [1024, 1024, 1024, 1024], [0, 1024, 2048, 3072]
     used, line = [False, True, False, False], [-1, 0, -1, -1]
-    kept = Strip("7f0000000000", 4096, 3072, 1024, offsets, sizes, used, line, ["train.py:2"], 0)
+    strip = Strip("7f0000000000", 4096, 3072, 1024, offsets, sizes, used, line, ["train.py:2"], 0)
     whole = Strip("7f0000201000", 4096, 0, 4096, [0], [4096], [True], [0], ["loss.py:9"], 0)
-    assert strips(written(tmp_path, made), 0) == ([kept, whole], 0)
+    assert strips(written(tmp_path, made), 0) == ([strip, whole], 0)
 
 
 @given(st.lists(st.tuples(st.integers(1, 9000), st.booleans()), max_size=20))
@@ -79,23 +79,23 @@ def test_columns_come_back_from_files(tmp_path_factory, deeds):
             made.free(block)
     snapshot = written(folder, made)
     save_snapshot(snapshot, folder)
-    kept = saved_snapshot(folder)
+    loaded = saved_snapshot(folder)
     for table in ("entries", "segments", "blocks"):
         for column in fields(getattr(snapshot, table)):
-            before, after = (getattr(getattr(each, table), column.name) for each in (snapshot, kept))
+            before, after = (getattr(getattr(each, table), column.name) for each in (snapshot, loaded))
             assert before.dtype == after.dtype and np.array_equal(before, after)
     rest = ("path", "file_bytes", "stacks", "frames", "expandable", "lost")
-    assert all(getattr(kept, name) == getattr(snapshot, name) for name in rest)
+    assert all(getattr(loaded, name) == getattr(snapshot, name) for name in rest)
 
 
 @on_real_snapshots
 def test_on_real_snapshots_the_tree_holds_what_is_in_use_and_strips_are_whole(path):
     snapshot = read_snapshot(real_path(path))
     for device in snapshot.devices:
-        of = usage(snapshot, device)
-        alive = allocations(snapshot, of, device)
-        tree = stack_tree(snapshot, alive.where(alive.alive_after(of.peak)))
-        assert tree.bytes == int(of.in_use.max()) and sums_hold(tree)
+        use = usage(snapshot, device)
+        alive = allocations(snapshot, use, device)
+        tree = stack_tree(snapshot, alive.where(alive.alive_after(use.peak)))
+        assert tree.bytes == int(use.in_use.max()) and sums_hold(tree)
         for strip in strips(snapshot, device)[0]:
             assert strip.more_blocks or sum(strip.size) == strip.bytes
 

@@ -40,13 +40,13 @@ def drawn_job(deeds, **options):
 @given(steps, st.integers(0, 200), st.sampled_from((2, 4, 5)))
 def test_bytes_at_each_moment_are_those_of_the_allocator(tmp_path_factory, deeds, keep, protocol):
     made = drawn_job(deeds)
-    kept = min(keep, len(made.entries))
-    snapshot = written(tmp_path_factory.mktemp("drawn"), made.state(kept), protocol)
+    count = min(keep, len(made.entries))
+    snapshot = written(tmp_path_factory.mktemp("drawn"), made.state(count), protocol)
     found = usage(snapshot, 0)
-    assert found.in_use.tolist() == made.in_use[len(made.in_use) - kept - 1 :]
-    assert found.reserved.tolist() == made.reserved[len(made.reserved) - kept - 1 :]
+    assert found.in_use.tolist() == made.in_use[len(made.in_use) - count - 1 :]
+    assert found.reserved.tolist() == made.reserved[len(made.reserved) - count - 1 :]
     alive = allocations(snapshot, found, 0)
-    sums = [int(alive.size[alive.alive_after(moment)].sum()) for moment in range(kept + 1)]
+    sums = [int(alive.size[alive.alive_after(moment)].sum()) for moment in range(count + 1)]
     assert sums == found.in_use.tolist()
 
 
@@ -67,10 +67,10 @@ def test_on_real_snapshots_what_is_alive_is_what_is_in_use_and_parts_sum(path):
 
 def test_the_peak_is_shown_by_line(tmp_path):
     made = Allocator()
-    kept = made.alloc(3000, "/home/user/train.py", 7)
+    block = made.alloc(3000, "/home/user/train.py", 7)
     made.free(made.alloc(5000, "/env/lib/python3.11/site-packages/torch/nn/functional.py", 9))
     made.alloc(10, "/home/user/train.py", 7)
-    made.free(kept)
+    made.free(block)
     (device,) = summarize_snapshot(written(tmp_path, made.state())).devices
     assert (device.peak_in_use_bytes, device.in_use_bytes) == (8000, 10)
     assert device.peak_by_line == [

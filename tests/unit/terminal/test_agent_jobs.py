@@ -48,14 +48,14 @@ def test_the_stages_of_a_pipeline_and_what_they_are_idle_for(monkeypatch, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "said"),
+    ("name", "kind", "sentence"),
     [
         ("moe", "all_to_all", ["How many tokens the experts of each rank receive is not known.", "gloo"]),
         ("moe", "all_gather", []),  # nothing that could hold tokens of experts
         ("default_pg", "all_to_all", []),  # rows of embedding tables, or parts of sequences
     ],
 )
-def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: str, kind: str, said: list[str]):
+def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: str, kind: str, sentence: list[str]):
     write_trace(tmp_path / "a" / "w.pt.trace.json")
     classes = {"e": ExchangeClass(kind, 0, 64, "Float", "forward.model")}
     groups = (ExchangeGroup("0", 2, name, [0, 1]),)
@@ -63,13 +63,13 @@ def test_why_the_tokens_of_experts_are_not_known(monkeypatch, tmp_path, name: st
     found = FoundJob("a", [], job_ranks(spans), None)
     monkeypatch.setattr(answers.Jobs, "found", lambda _: [found])
     (job,) = answers.ranks(Logs(tmp_path), "a").jobs
-    assert len(job.experts) == bool(said)
-    for words in said:
+    assert len(job.experts) == bool(sentence)
+    for words in sentence:
         assert words in job.experts[0]
     table = " ".join(job_table(found, 80).split())
     assert [each for each in job.experts if each in table] == job.experts
-    assert ("experts of each rank" in table) == bool(said)
-    known = SimpleNamespace(of=lambda _: KnownJob(found.ranks, None))
+    assert ("experts of each rank" in table) == bool(sentence)
+    known = SimpleNamespace(get=lambda _: KnownJob(found.ranks, None))
     page = ranks_page(Job([], [cast(Any, None)], 0), cast(Any, known))
     assert [plain(each) for each in page.experts] == job.experts
 
@@ -88,9 +88,9 @@ def test_the_busiest_expert_of_each_rank(monkeypatch, tmp_path):
     assert [(each.expert_rows, each.busiest_expert) for each in reports] == [(experts.rows, 2.8125), (None, None)]
     table = job_table(found, 80)
     assert [("2.8" in line) for line in table.splitlines() if line.startswith("rank ")] == [True, False]
-    (said,) = answers.ranks(Logs(tmp_path), "a").jobs[0].experts
-    assert said.startswith("How many tokens each expert of a rank computes is not known.")
-    assert said in " ".join(table.split())
+    (sentence,) = answers.ranks(Logs(tmp_path), "a").jobs[0].experts
+    assert sentence.startswith("How many tokens each expert of a rank computes is not known.")
+    assert sentence in " ".join(table.split())
 
 
 def test_one_process_is_no_job(tmp_path):

@@ -10,7 +10,7 @@ from tb_steptime.files.paths import any_path
 from tb_steptime.ingest.reader_process import Job
 from tb_steptime.ingest.states import Problem
 from tb_steptime.terminal import cluster
-from tb_steptime.terminal.cluster import Outcome, Release, Task, measure_there, release_there, said_of
+from tb_steptime.terminal.cluster import Outcome, Release, Task, measure_there, release_there, release_warnings
 from tests.drawn.small_trace import write_trace
 
 
@@ -22,9 +22,9 @@ def cache(tmp_path, monkeypatch):
 
 def test_workers_of_another_release_are_named():
     here = release_there()
-    assert said_of({"a": here, "b": here}) == ([], False)
-    assert said_of({"a": here, "b": here._replace(version="99.0.0")}) == ([], False)
-    assert said_of({"a": here, "b": Release("0.1.0", "x"), "c": ModuleNotFoundError("tb_steptime")}) == (
+    assert release_warnings({"a": here, "b": here}) == ([], False)
+    assert release_warnings({"a": here, "b": here._replace(version="99.0.0")}) == ([], False)
+    assert release_warnings({"a": here, "b": Release("0.1.0", "x"), "c": ModuleNotFoundError("tb_steptime")}) == (
         [
             f"1 of 3 workers cannot run tb-steptime: pip install 'tb-steptime=={__version__}' there.",
             f"1 of 3 workers measure with another build of tb-steptime (0.1.0; here {__version__}), or with other peak "
@@ -32,22 +32,22 @@ def test_workers_of_another_release_are_named():
         ],
         False,
     )
-    assert said_of({"a": ImportError()})[1]
+    assert release_warnings({"a": ImportError()})[1]
 
 
 def test_a_summary_that_no_worker_could_put_beside_its_trace_is_written_here(tmp_path, cache):
     job = Job("a", tmp_path / "a.pt.trace.json", "a.pt.trace.json")
-    assert cluster._kept(job, Outcome(content=b"x")) == tmp_path / "a.pt.trace.json.steptime"
+    assert cluster._summary_place(job, Outcome(content=b"x")) == tmp_path / "a.pt.trace.json.steptime"
     (tmp_path / "b.pt.trace.json.steptime").mkdir()
-    kept = cluster._kept(Job("b", tmp_path / "b.pt.trace.json", "b"), Outcome(content=b"x"))
-    assert (kept.parent, kept.read_bytes()) == (cache, b"x")
+    folder = cluster._summary_place(Job("b", tmp_path / "b.pt.trace.json", "b"), Outcome(content=b"x"))
+    assert (folder.parent, folder.read_bytes()) == (cache, b"x")
     problem = Problem("It is no trace", "a", "")
-    assert cluster._kept(job, Outcome(problem=problem)) is problem
+    assert cluster._summary_place(job, Outcome(problem=problem)) is problem
 
 
 def test_a_file_that_the_worker_does_not_have(tmp_path):
-    said = measure_there(Task("a", tmp_path / "none.json", False, "topic")).problem
-    assert said.problem.endswith("has no such file")
+    problem = measure_there(Task("a", tmp_path / "none.json", False, "topic")).problem
+    assert problem.problem.endswith("has no such file")
 
 
 def test_what_a_scheduler_may_log_holds_no_secret():

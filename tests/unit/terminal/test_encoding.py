@@ -23,9 +23,9 @@ def test_signs_that_a_code_page_has_not(opened, chosen, written, monkeypatch):
     monkeypatch.delenv("PYTHONIOENCODING", raising=False)
     if chosen:
         monkeypatch.setenv("PYTHONIOENCODING", chosen)
-    held = opened()
-    stream = io.TextIOWrapper(held, encoding="cp437", errors="replace")
+    opened_file = opened()
+    stream = io.TextIOWrapper(opened_file, encoding="cp437", errors="replace")
     write_utf8(stream)
     stream.write("5 × µs █")
     stream.flush()
-    assert held.getvalue() == written.replace("æ".encode("cp437"), "µ".encode("cp437"))
+    assert opened_file.getvalue() == written.replace("æ".encode("cp437"), "µ".encode("cp437"))

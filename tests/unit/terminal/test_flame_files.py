@@ -13,8 +13,8 @@ from tests.drawn.small_trace import write_trace
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     code = cli.main(["operators", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out, said.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 @pytest.fixture

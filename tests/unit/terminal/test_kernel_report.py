@@ -29,8 +29,8 @@ def found(number):
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, list[str]]:
     code = cli.main(["kernels", *map(str, arguments)])
-    said = capsys.readouterr()
-    return code, said.out, said.err.splitlines()
+    output = capsys.readouterr()
+    return code, output.out, output.err.splitlines()
 
 
 def test_the_json_is_the_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

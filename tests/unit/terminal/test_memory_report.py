@@ -42,8 +42,8 @@ def test_without_totals_peaks_and_kinds_are_null(tmp_path: Path, capsys: pytest.
     """PyTorch of 2021 writes only changes."""
     trace = with_allocations(small_trace())
     for event in trace["traceEvents"]:
-        for said in ("Addr", "Total Allocated", "Total Reserved"):
-            event.get("args", {}).pop(said, None)
+        for field in ("Addr", "Total Allocated", "Total Reserved"):
+            event.get("args", {}).pop(field, None)
     (device,) = memory_of(trace, tmp_path, capsys)  # type: ignore[misc]
-    told = (device["peak_allocated_bytes"], device["peak_reserved_bytes"], device["by_category"], device["at_step"])
-    assert told == (None, None, None, "5")
+    fields = (device["peak_allocated_bytes"], device["peak_reserved_bytes"], device["by_category"], device["at_step"])
+    assert fields == (None, None, None, "5")

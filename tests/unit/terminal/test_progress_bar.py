@@ -59,8 +59,8 @@ def test_each_drawing_is_one_line(columns: int, monkeypatch: pytest.MonkeyPatch)
     assert max(map(len, drawn)) < columns
     assert [line for line in drawn if line and "░" not in line] == []
     assert drawn[1].startswith("12 of 56  ███")
-    words = "1 235 MB of 2 346 MB, 3 s left, 12 345 678 events"
-    assert drawn[1].partition("░ ")[2] == {40: "1 235 MB of 2 346 MB", 80: words, 200: words}[columns]
+    sentence = "1 235 MB of 2 346 MB, 3 s left, 12 345 678 events"
+    assert drawn[1].partition("░ ")[2] == {40: "1 235 MB of 2 346 MB", 80: sentence, 200: sentence}[columns]
 
 
 def test_a_terminal_that_does_not_know_its_width_has_80_columns(monkeypatch: pytest.MonkeyPatch):

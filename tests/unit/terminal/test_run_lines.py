@@ -98,21 +98,21 @@ def test_what_cannot_be_read_is_in_no_line(logs, capsys):
     (logs / "c").mkdir()
     (logs / "c" / "w.1.pt.trace.json").write_text("no trace")
     assert cli.main(["summarize", str(logs)]) == 1
-    said = capsys.readouterr()
-    assert [line.split()[0] for line in said.out.splitlines() if line][:3] == ["Run", "a", "b"]
-    assert len(said.err.splitlines()) == 1
+    output = capsys.readouterr()
+    assert [line.split()[0] for line in output.out.splitlines() if line][:3] == ["Run", "a", "b"]
+    assert len(output.err.splitlines()) == 1
 
 
 def test_spans_of_one_run_that_disagree_get_a_line_and_a_report(capsys):
     """Both spans wait for their loader, one of them for twice as long."""
-    words = printed(capsys, DEMO / "cpu_baseline")[-1].removeprefix("First card of cpu_baseline: ")
-    assert words.startswith("Warning: Produce batches faster, up to 2.4 ms a step")
-    assert words.endswith(" (2 spans: up to 2.4 ms in one and 4.9 ms in another)")
+    output = printed(capsys, DEMO / "cpu_baseline")[-1].removeprefix("First card of cpu_baseline: ")
+    assert output.startswith("Warning: Produce batches faster, up to 2.4 ms a step")
+    assert output.endswith(" (2 spans: up to 2.4 ms in one and 4.9 ms in another)")
     report = json.loads("".join(printed(capsys, DEMO / "cpu_baseline", "--format", "json")))
     least_ns, most_ns = sorted(span["insights"][0]["gain_ns"] for span in report["spans"])
     of_two = {"spans": 2, "saying": 2, "card": "input_bound", "least_workers": None, "most_workers": None}
     gains = {"least_gain_ns": least_ns, "most_gain_ns": most_ns}
-    assert report["runs"] == [{"run": ".", "text": words, **of_two, **gains, "workers": []}]
+    assert report["runs"] == [{"run": ".", "text": output, **of_two, **gains, "workers": []}]
 
 
 @pytest.fixture
@@ -141,14 +141,14 @@ def test_jobs_in_one_folder_have_a_line_each_and_one_that_was_started_again_has_
         )
     lines = [line.split("  ") for line in printed(capsys, one_folder)[1:] if "  " in line]
     shown = {cells[0]: [cell.strip() for cell in cells[1:] if cell.strip()][:2] for cells in lines}
-    of = {
+    expected = {
         "alone": (2, steps["alone"]),
         "mixed, first and 1 more": (4, steps["first"] + steps["started_again"]),
         "mixed, second": (2, steps["second"]),
     }
     assert shown == {
         name: [str(many), duration(round(sum(all_ns) / len(all_ns))).replace(GAP, " ")]
-        for name, (many, all_ns) in of.items()
+        for name, (many, all_ns) in expected.items()
     }
 
 
@@ -163,8 +163,8 @@ def test_reports_and_the_agent_tell_jobs_of_one_folder_apart(one_folder, capsys)
     assert answers.runs(Logs(any_path(str(one_folder)))).first_cards == {
         name: each["text"] for name, each in zip(names, reports, strict=True)
     }
-    words = printed(capsys, one_folder / "mixed")
-    assert [line for line in words if "different work" in line] == [
+    output = printed(capsys, one_folder / "mixed")
+    assert [line for line in output if "different work" in line] == [
         "mixed holds jobs that do different work: first, started_again; second."
     ]
 

@@ -29,6 +29,8 @@ def test_releases_up_to_2_20_need_pkg_resources(monkeypatch, version, has_pkg_re
 
     monkeypatch.setattr(metadata, "version", installed)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if has_pkg_resources else None)
-    said = why_it_cannot_start()
-    assert (said is None) is starts
-    assert said is None or (f"TensorBoard {version} cannot start" in said and "pip install 'setuptools<82'" in said)
+    sentence = why_it_cannot_start()
+    assert (sentence is None) is starts
+    assert sentence is None or (
+        f"TensorBoard {version} cannot start" in sentence and "pip install 'setuptools<82'" in sentence
+    )

@@ -10,7 +10,7 @@ STEPS = "{n} (step is|steps are) slow (in | )all"
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
+    ("number", "expected"),
     [
         (0, "{n} steps are slow  all"),
         (1, "{n} step is slow in all"),
@@ -19,8 +19,8 @@ STEPS = "{n} (step is|steps are) slow (in | )all"
         (2, "{n} steps are slow  all"),
     ],
 )
-def test_words_agree_with_their_number(number: float, words: str):
-    assert agreeing(STEPS, number) == words
+def test_words_agree_with_their_number(number: float, expected: str):
+    assert agreeing(STEPS, number) == expected
 
 
 def test_what_is_no_pair_stays():
@@ -54,8 +54,8 @@ def test_the_length_of_a_text_is_that_of_its_words_with_the_longest_numbers():
 def test_names_of_a_card_are_shortened_until_it_fits_the_longest_first():
     short = told("aten::add", "loop")
     assert fitted(short) == short
-    said = fitted(told("aten::add", "train.py/" * 30))
-    assert (said.values["first"], len(plain(said))) == (text("aten::add"), CARD_LENGTH)
+    title = fitted(told("aten::add", "train.py/" * 30))
+    assert (title.values["first"], len(plain(title))) == (text("aten::add"), CARD_LENGTH)
     both = fitted(told("a" * 200, "b" * 300))
     assert len(plain(both)) <= CARD_LENGTH
 

@@ -334,25 +334,25 @@ def test_a_kernel(step):
 
 
 def test_a_launch_call(step):
-    told = detail(step, "cudaLaunchKernel")
-    assert told.facts == [
+    facts = detail(step, "cudaLaunchKernel")
+    assert facts.facts == [
         EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Duration", ns(US)),
         EventFact("Until its work starts", ns(3 * US)),
         EventFact("Step", text("5")),
         EventFact("Phase", text("Forward")),
     ]
-    assert told.links == [
+    assert facts.links == [
         link(step, "Launches", "volta_sgemm_64x64_nt"),
         link(step, "In op", "aten::addmm"),
         link(step, "In outermost op", "aten::linear"),
     ]
-    assert (told.gap_start_ns, told.why_gap) == (None, None)
+    assert (facts.gap_start_ns, facts.why_gap) == (None, None)
 
 
 def test_an_op(step):
-    told = detail(step, "aten::addmm")
-    assert told.facts == [
+    facts = detail(step, "aten::addmm")
+    assert facts.facts == [
         EventFact("Source line", text("train.py(54): step"), "train.py(54): step"),
         EventFact("Duration", ns(3 * US)),
         EventFact("Self time", ns(3 * US)),
@@ -364,24 +364,24 @@ def test_an_op(step):
         EventFact("Input shapes", text("[[8,4],[4,2]]")),
         EventFact("Input types", text('["float","float"]')),
     ]
-    assert told.links == [link(step, "In op", "aten::linear")]
+    assert facts.links == [link(step, "In op", "aten::linear")]
     outer = detail(step, "aten::linear")
     assert outer.facts[1:3] == [EventFact("Duration", ns(6 * US)), EventFact("Self time", ns(3 * US))]
     assert outer.links == [link(step, "In", "train.py(54): step")]
 
 
 def test_work_of_the_backward_pass_names_its_forward_op(step):
-    told = detail(step, "Memcpy HtoD (Pinned -> Device)")
-    assert told.links == [
+    facts = detail(step, "Memcpy HtoD (Pinned -> Device)")
+    assert facts.links == [
         link(step, "Launched by", "cudaMemcpyAsync"),
         link(step, "In op", "aten::mm"),
         link(step, "In outermost op", NAMES["n"]),
         link(step, "Forward op", "aten::addmm"),
     ]
-    assert EventFact("Size", nbytes(4096)) in told.facts
-    assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in told.facts
-    assert EventFact("Forward source line", text("train.py(54): step"), "train.py(54): step") in told.facts
-    assert told.why_gap is None  # the other stream worked until the event began
+    assert EventFact("Size", nbytes(4096)) in facts.facts
+    assert EventFact("Bandwidth", Q(2.048e9, U.BYTES_PER_SECOND)) in facts.facts
+    assert EventFact("Forward source line", text("train.py(54): step"), "train.py(54): step") in facts.facts
+    assert facts.why_gap is None  # the other stream worked until the event began
 
 
 def test_a_step_and_a_phase(step):
@@ -396,9 +396,9 @@ def test_a_graph_launches_many(tmp_path):
         ),
         tmp_path / "e",
     )
-    told = detail(events, "cudaGraphLaunch")
-    assert EventFact("Launches", count(5)) in told.facts
-    assert [each.start_ns // US for each in told.links] == [2, 4, 5, 7, 8]
+    facts = detail(events, "cudaGraphLaunch")
+    assert EventFact("Launches", count(5)) in facts.facts
+    assert [each.start_ns // US for each in facts.links] == [2, 4, 5, 7, 8]
 
 
 def test_call_stacks_of_older_traces(tmp_path):
@@ -486,13 +486,13 @@ def test_an_event_of_a_folded_stack_says_its_row_there(tmp_path):
     assert rows == {STACK_NAMES["w"]: [2, -1], STACK_NAMES["t"]: [1, 0], "aten::b": [4, 2], "k": [0, 0]}
     (inside,) = event_detail(events, number["aten::a"], folded=True).links
     assert (inside.name, inside.row) == (STACK_NAMES["w"], -1)
-    told = event_detail(events, number["aten::a"], folded=True)
-    assert EventFact("Source line", text("train.py(9): step"), STACK_NAMES["t"]) in told.facts
+    facts = event_detail(events, number["aten::a"], folded=True)
+    assert EventFact("Source line", text("train.py(9): step"), STACK_NAMES["t"]) in facts.facts
 
 
 def test_every_kind_of_event_says_what_it_is(step):
-    said = {name: (detail(step, name).kind, detail(step, name).on) for name in numbers(step)}
-    assert said == {
+    kinds = {name: (detail(step, name).kind, detail(step, name).on) for name in numbers(step)}
+    assert kinds == {
         "Step 5": ("Step", "Steps"),
         "Data loading": ("Phase of the host", "Phases"),
         "Forward": ("Phase of the host", "Phases"),
@@ -635,7 +635,7 @@ def test_bars_cover_their_events_and_only_gaps_narrower_than_the_detail(drawn, p
     first_row = stack_rows(start, length, np.arange(len(start), dtype=np.int32)) == 0
     start, length = start[first_row], length[first_row]
     colour, level = np.array(colours, np.uint8)[: len(start)], 1 << power
-    events = Bars.of(0, start, length, colour, 0)
+    events = Bars.from_events(0, start, length, colour, 0)
     bars = join_alike(merge(events, level), level)
     assert bars.count.sum() == len(start)
     assert (bars.start[1:] >= bars.end[:-1]).all()
@@ -696,10 +696,10 @@ def test_nothing_of_a_real_trace_gets_lost(trace_path, tmp_path, name):
     assert (events.length[events.place[recorded]] == trace.events.dur_ns[recorded]).all()
     check_conservation(trace, events, [1, *LEVELS])
     for number in shown[:: max(1, len(shown) // 100)].tolist():
-        told = event_detail(events, number)
-        assert told.event == number
-        if told.why_gap:
-            assert told.gap_start_ns + told.why_gap.values["gap"].value <= told.start_ns
+        facts = event_detail(events, number)
+        assert facts.event == number
+        if facts.why_gap:
+            assert facts.gap_start_ns + facts.why_gap.values["gap"].value <= facts.start_ns
 
 
 def test_bins_say_how_long_the_gpus_were_busy(tmp_path):

@@ -52,14 +52,14 @@ def test_the_curve_of_a_window_is_that_of_the_trace(served: tuple[Trace, EventFi
 @pytest.mark.parametrize("row", range(6))
 def test_what_is_alive_after_each_event_is_that_of_the_trace(served: tuple[Trace, EventFile], row: int):
     trace, events = served
-    of = curve(trace, memory_devices(trace)[0])
-    alive = page(events, 0, int(of.ts[row])).alive
+    table = curve(trace, memory_devices(trace)[0])
+    alive = page(events, 0, int(table.ts[row])).alive
     assert alive is not None
-    assert alive.allocated_bytes == of.allocated[row]
+    assert alive.allocated_bytes == table.allocated[row]
     assert alive.reserved_bytes == 256
-    assert alive.categories == by_category(trace, int(of.row[row]), int(of.allocated[row]))
+    assert alive.categories == by_category(trace, int(table.row[row]), int(table.allocated[row]))
     assert sum(part.bytes for part in alive.categories or []) == alive.allocated_bytes
-    assert alive.rows == largest(trace, int(of.row[row]))
+    assert alive.rows == largest(trace, int(table.row[row]))
 
 
 def test_before_the_first_event_all_is_from_before(served: tuple[Trace, EventFile]):

@@ -38,8 +38,8 @@ def drawn(tmp_path):
     return event_file(trace, tmp_path / "events")
 
 
-def found(events, words, **asked):
-    hits = search_page(events, Search(words, **{"from_ns": 0} | asked)).hits
+def found(events, text, **asked):
+    hits = search_page(events, Search(text, **{"from_ns": 0} | asked)).hits
     return [(name, start // US) for name, start in zip(hits.name, hits.start_ns, strict=True)]
 
 
@@ -74,7 +74,7 @@ def test_a_whole_answer(drawn):
 
 
 @pytest.mark.parametrize(
-    ("words", "begins"),
+    ("text", "begins"),
     [
         ("add<float>", [5, 15]),  # the name as shown on the box
         ("vectorized_elementwise", [5, 15]),  # the name as the trace has it
@@ -86,8 +86,8 @@ def test_a_whole_answer(drawn):
         ("", []),
     ],
 )
-def test_what_is_found(drawn, words, begins):
-    assert [start for _, start in found(drawn, words)] == begins
+def test_what_is_found(drawn, text, begins):
+    assert [start for _, start in found(drawn, text)] == begins
 
 
 def test_of_one_track_with_the_counts_of_all(drawn):
@@ -121,17 +121,17 @@ letters = st.text(alphabet=".abAB", min_size=24, max_size=24)
     st.text(alphabet="abAB", min_size=1, max_size=2),
     st.integers(-1, 25),
 )
-def test_it_equals_a_plain_scan(tmp_path_factory, ops, kernels, words, at):
+def test_it_equals_a_plain_scan(tmp_path_factory, ops, kernels, text, at):
     names = {"a": "aten::AbA", "b": "bb", "A": "xAx", "B": "ab::B"}
     drawing = "\n".join([*(f"op | {each} |" for each in ops), f"kernel 7 | {kernels} |"])
     events = event_file(timeline(drawing, names=names), tmp_path_factory.mktemp("events"))
     scanned = sorted(
         (int(events.start[place]), place, int(events.length[place]))
         for place in range(events.event_count)
-        if words.lower() in events.string(int(events.name[place])).lower()
-        or words.lower() in events.shown_name(int(events.name[place])).lower()
+        if text.lower() in events.string(int(events.name[place])).lower()
+        or text.lower() in events.shown_name(int(events.name[place])).lower()
     )
-    page = search_page(events, Search(words, at * US))
+    page = search_page(events, Search(text, at * US))
     assert (page.count, page.total_ns) == (len(scanned), sum(length for *_, length in scanned))
     assert page.hits.event == [int(events.event[place]) for _, place, _ in scanned]
     assert page.next == sum(start < at * US for start, *_ in scanned)

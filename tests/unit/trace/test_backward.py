@@ -189,9 +189,9 @@ def test_without_numbers_no_forward_op_is_told():
 def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str):
     """All families of nodes: convolutions, norms, activations, products, losses, views, Python functions."""
     trace = read_real(name)
-    told = [(node, op) for node, op in made(trace) if node and "torch::autograd::" not in node]
-    assert [pair for pair in told if pair[1] is None or not named_for(pair[0], pair[1])] == []
-    assert bool(told) == bool((trace.sequences.forward_thread > 0).any())
+    own_nodes = [(node, op) for node, op in made(trace) if node and "torch::autograd::" not in node]
+    assert [pair for pair in own_nodes if pair[1] is None or not named_for(pair[0], pair[1])] == []
+    assert bool(own_nodes) == bool((trace.sequences.forward_thread > 0).any())
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def test_on_real_traces_every_node_is_named_for_its_forward_op(name: str):
 )
 def test_families_of_real_nodes(name: str, families: dict[str, str], trace_path):
     trace = read_real(trace_path(name))
-    told = {(node or "").removeprefix(NODE): op for node, op in made(trace)}
-    assert {family: told[family] for family in families} == families
+    op_of_node = {(node or "").removeprefix(NODE): op for node, op in made(trace)}
+    assert {family: op_of_node[family] for family in families} == families
 
 
 def of_one_instant() -> Trace:

@@ -154,7 +154,7 @@ def test_kernels_carry_what_is_given_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("drawing", "words"),
+    ("drawing", "text"),
     [
         ("kernel 7 |kkk |", "label | cells |"),
         ("kernel 7 kkk", "label | cells |"),
@@ -163,6 +163,6 @@ def test_kernels_carry_what_is_given_and_nothing_else():
         ("runtime | k.k |\nkernel 7 | k.k.k |", "which launches which"),
     ],
 )
-def test_a_drawing_that_cannot_be_understood_says_so(drawing, words):
-    with pytest.raises(ValueError, match=words.replace("|", r"\|")):
+def test_a_drawing_that_cannot_be_understood_says_so(drawing, text):
+    with pytest.raises(ValueError, match=text.replace("|", r"\|")):
         timeline(drawing)

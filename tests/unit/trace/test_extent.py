@@ -146,8 +146,8 @@ def assert_every_activity_lies_somewhere(trace: Trace) -> None:
     time = device_time(trace, [(step.start_ns, step.end_ns) for step in found.steps])
     assert min(time) >= 0
     assert time.total_ns == trace.events.dur_ns[rows].sum()
-    said = [note for note in found.notes if note.id == "outside_steps"]
-    assert len(said) == (time.outside_ns > 0.01 * time.total_ns)
+    notes = [note for note in found.notes if note.id == "outside_steps"]
+    assert len(notes) == (time.outside_ns > 0.01 * time.total_ns)
     if found.by == "recording":
         assert (time.between_ns, time.after_ns) == (0, 0)
         own = trace.events.start_ns[rows] >= found.steps[0].start_ns

@@ -76,16 +76,16 @@ def test_launches_without_an_external_id_belong_to_the_op_around_them() -> None:
 
 def test_what_a_user_noted_on_graph_kernels() -> None:
     trace = read("graph_annotations.json")
-    of, texts = trace.annotations, [*trace.annotation_texts.strings, None]
-    rows = zip(of.event, *(column for column in (of.module, of.name, of.phase)), strict=True)
+    table, texts = trace.annotations, [*trace.annotation_texts.strings, None]
+    rows = zip(table.event, *(column for column in (table.module, table.name, table.phase)), strict=True)
     names = trace.events.name
-    assert [(trace.strings[names[row]], *(texts[each] for each in said)) for row, *said in rows] == [
+    assert [(trace.strings[names[row]], *(texts[each] for each in columns)) for row, *columns in rows] == [
         ("spread", "layers.0.attention", "attention", "backward"),
         ("listed", "layers.1", "mlp", None),
         ("plain", None, "my scope", None),
         ("Memcpy DtoD (Device -> Device)", "layers.1", None, None),
     ]
-    assert [texts[text] is not None for text in of.text] == [False, True, True, False]
+    assert [texts[text] is not None for text in table.text] == [False, True, True, False]
 
 
 def test_nodes_of_graphs_are_told_in_both_spellings_and_0_is_none() -> None:
@@ -235,10 +235,10 @@ def test_all_work_items_in_the_place_of_a_block_are_divided_by_the_workgroup() -
     ids=["plain", "a block of 1000", "a workgroup", "blocks and work-items", "one workgroup", "no grid"],
 )
 def test_what_stands_for_a_block(grid, block, expected) -> None:
-    given = Shapes(np.array(grid), np.array(block), np.full(len(grid), -1))
-    found = mended(given)
-    told = found.shapes.grid.tolist(), found.shapes.block.tolist(), int(found.in_blocks.sum()), found.refused_count
-    assert told == (
+    shapes = Shapes(np.array(grid), np.array(block), np.full(len(grid), -1))
+    found = mended(shapes)
+    result = found.shapes.grid.tolist(), found.shapes.block.tolist(), int(found.in_blocks.sum()), found.refused_count
+    assert result == (
         grid if expected[0] is None else expected[0],
         block if expected[1] is None else expected[1],
         *expected[2:],
@@ -247,8 +247,8 @@ def test_what_stands_for_a_block(grid, block, expected) -> None:
 
 def test_what_gpus_measure_is_read_and_other_counters_are_only_counted() -> None:
     trace = read("gpu_counters.json")
-    of, names = trace.counters, trace.counter_names
-    rows = zip(of.device.tolist(), of.name.tolist(), of.ts.tolist(), of.value.tolist(), strict=True)
+    table, names = trace.counters, trace.counter_names
+    rows = zip(table.device.tolist(), table.name.tolist(), table.ts.tolist(), table.value.tolist(), strict=True)
     tensor = "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active"
     assert [(device, names[name], ts // 1000, value) for device, name, ts, value in rows] == [
         *((0, "SM Active (%)", ts, value) for ts, value in ((5, 0), (15, 0), (25, 0), (35, 48), (45, 96), (55, 0))),
@@ -261,9 +261,9 @@ def test_what_gpus_measure_is_read_and_other_counters_are_only_counted() -> None
 
 def test_of_many_samples_some_are_kept_of_each_counter(monkeypatch) -> None:
     monkeypatch.setattr(further, "MOST_SAMPLES", 6)
-    of = read("gpu_counters.json").counters
-    assert len(of) == 5
-    assert of.name.tolist() == [0, 0, 0, 1, 2]
+    table = read("gpu_counters.json").counters
+    assert len(table) == 5
+    assert table.name.tolist() == [0, 0, 0, 1, 2]
 
 
 def test_arrows_between_nodes_of_a_graph_are_dependencies_and_others_are_not() -> None:

@@ -100,9 +100,9 @@ def test_shapes_are_kept_and_told_once_and_settings_of_products_too(tmp_path: Pa
     path = tmp_path / "shapes.json"
     path.write_text(json.dumps({"traceEvents": events[::-1]}, indent=indent))
     trace = read_trace(path)
-    told = ("[[128,64],[64,32]]", '["float","c10::Half"]')
+    mm = ("[[128,64],[64,32]]", '["float","c10::Half"]')
     assert inputs_of(trace) == [
-        ("aten::mm", *told, ""), ("aten::relu", *told, ""), ("aten::bmm", *told, ""), ("aten::addmm", "[[32]]", "", ""),
+        ("aten::mm", *mm, ""), ("aten::relu", *mm, ""), ("aten::bmm", *mm, ""), ("aten::addmm", "[[32]]", "", ""),
         ("aten::conv2d", "", "7", '["","[2, 2]"]'),
     ]  # fmt: skip
     assert len(trace.inputs) == 5
@@ -695,12 +695,18 @@ def test_a_chrome_trace_of_another_program_does_not_look_like_ours(tmp_path: Pat
 def test_progress_is_told_in_bytes_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "TEXT_BYTES", 500)
     monkeypatch.setattr(source, "PACKED_BYTES", 500)
-    told: list[ReadProgress] = []
+    reports: list[ReadProgress] = []
     path = TRACES / "kineto_2024.json"
-    trace = read_trace(path, told.append)
-    assert [one.events for one in told] == sorted({one.events for one in told})
-    assert told[0].read_bytes < told[-1].read_bytes == told[-1].total_bytes == trace.file_bytes == path.stat().st_size
-    assert told[-1].events == 4
+    trace = read_trace(path, reports.append)
+    assert [one.events for one in reports] == sorted({one.events for one in reports})
+    assert (
+        reports[0].read_bytes
+        < reports[-1].read_bytes
+        == reports[-1].total_bytes
+        == trace.file_bytes
+        == path.stat().st_size
+    )
+    assert reports[-1].events == 4
 
 
 # Properties: any small trace, in any layout, cut at any place.

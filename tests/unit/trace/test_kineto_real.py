@@ -76,18 +76,27 @@ def _plain(path: Path) -> dict[str, Any]:
 
 def _plain_memory(events: list[dict[str, Any]], origin_ns: int) -> list[tuple[Any, ...]]:
     """The events in the order of the file, which is the order of time."""
-    told = [(event, event["args"]) for event in events if event["name"] == "[memory]"]
+    with_args = [(event, event["args"]) for event in events if event["name"] == "[memory]"]
     keys = ("Addr", "Total Allocated", "Total Reserved")
     return [
         (int(event["ts"] * 1000) - origin_ns, args["Bytes"], str(event["tid"]), *(args.get(key, -1) for key in keys))
-        for event, args in told
+        for event, args in with_args
     ]
 
 
 def _columns(trace: Trace) -> Counter[tuple[Any, ...]]:
-    of = trace.events
-    size = np.full(len(of), -1) if of.bytes is None else of.bytes
-    columns = (of.kind, of.name, of.thread, of.device, of.stream, of.correlation_id, of.external_id, size)
+    table = trace.events
+    size = np.full(len(table), -1) if table.bytes is None else table.bytes
+    columns = (
+        table.kind,
+        table.name,
+        table.thread,
+        table.device,
+        table.stream,
+        table.correlation_id,
+        table.external_id,
+        size,
+    )
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return Counter(
         (Kind(kind), trace.strings[name], trace.threads[thread].pid, trace.threads[thread].tid, *rest)
@@ -115,27 +124,27 @@ def _plain_row(event: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _plain_inputs(events: list[dict[str, Any]], rows: list[tuple[Any, ...]]) -> list[tuple[str, ...]]:
-    kept = [event for event, row in zip(events, rows, strict=True) if keeps_inputs(row[0], event["name"])]
-    said = [
+    with_inputs = [event for event, row in zip(events, rows, strict=True) if keeps_inputs(row[0], event["name"])]
+    inputs = [
         [event.get("args", {}).get(key) for key in ("Input Dims", "Input type")]
         + [event.get("args", {}).get("Concrete Inputs") if keeps_settings(event["name"]) else None]
-        for event in kept
+        for event in with_inputs
     ]
     return [
         (event["name"], *("" if one is None else json.dumps(one, separators=(",", ":")) for one in each))
-        for event, each in zip(kept, said, strict=True)
+        for event, each in zip(with_inputs, inputs, strict=True)
         if each != [None, None, None]
     ]
 
 
 def _plain_arguments(ops: list[dict[str, Any]], *keys: str) -> list[tuple[Any, ...]]:
     """The name and these arguments of the ops that have them."""
-    told = [(event["name"], event.get("args", {})) for event in ops]
-    return [(name, *(args[key] for key in keys)) for name, args in told if keys[0] in args]
+    with_args = [(event["name"], event.get("args", {})) for event in ops]
+    return [(name, *(args[key] for key in keys)) for name, args in with_args if keys[0] in args]
 
 
 def _plain_collectives(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    told = [(event["name"], event.get("args", {})) for event in events]
+    with_args = [(event["name"], event.get("args", {})) for event in events]
     return [
         (
             name,
@@ -143,13 +152,13 @@ def _plain_collectives(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
             max(args["In msg nelems"], args["Out msg nelems"]),
             args["Group size"],
         )
-        for name, args in told
+        for name, args in with_args
         if "Collective name" in args
     ]
 
 
 def _plain_groups(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    told = [(event["name"], event.get("args", {})) for event in events]
+    with_args = [(event["name"], event.get("args", {})) for event in events]
     return [
         (
             name,
@@ -157,19 +166,21 @@ def _plain_groups(events: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
             *(args.get(key) for key in ("In split size", "Out split size")),
             *(args.get(key, -1) for key in ("Seq", "Dst Rank")),
         )
-        for name, args in told
+        for name, args in with_args
         if "Collective name" in args
     ]
 
 
 def _assert_times(trace: Trace, events: list[dict[str, Any]], base_ns: int) -> None:
     """Events are sorted and exact to 1 ns; of two that start together, the longer one comes first."""
-    of = trace.events
+    table = trace.events
     start = sorted(base_ns + event["ts"] * 1000 for event in events)
-    assert max(abs(int(ours) + trace.origin_ns - theirs) for ours, theirs in zip(of.start_ns, start, strict=True)) <= 1
+    assert (
+        max(abs(int(ours) + trace.origin_ns - theirs) for ours, theirs in zip(table.start_ns, start, strict=True)) <= 1
+    )
     dur = sorted(event["dur"] * 1000 for event in events)
-    assert max(abs(int(ours) - theirs) for ours, theirs in zip(np.sort(of.dur_ns), dur, strict=True)) <= 1
-    follows = (np.diff(of.start_ns) > 0) | ((np.diff(of.start_ns) == 0) & (np.diff(of.dur_ns) <= 0))
+    assert max(abs(int(ours) - theirs) for ours, theirs in zip(np.sort(table.dur_ns), dur, strict=True)) <= 1
+    follows = (np.diff(table.start_ns) > 0) | ((np.diff(table.start_ns) == 0) & (np.diff(table.dur_ns) <= 0))
     assert follows.all()
 
 
@@ -185,23 +196,23 @@ def _with_shapes_of_calls(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _assert_kernels(trace: Trace, events: list[dict[str, Any]]) -> None:
-    of = trace.kernels
-    assert (trace.events.kind[of.event] == Kind.KERNEL).all()
-    assert len(of) == len(events)
-    said = {
-        "grid": (of.grid, [tuple(event["args"].get("grid", (-1, -1, -1))) for event in events]),
-        "block": (of.block, [tuple(event["args"].get("block", (-1, -1, -1))) for event in events]),
-        "registers": (of.registers, [event["args"].get("registers per thread", -1) for event in events]),
-        "shared": (of.shared_memory, [event["args"].get("shared memory", -1) for event in events]),
-        "blocks": (of.blocks_per_sm, [float(event["args"].get("blocks per SM", "nan")) for event in events]),
+    table = trace.kernels
+    assert (trace.events.kind[table.event] == Kind.KERNEL).all()
+    assert len(table) == len(events)
+    columns = {
+        "grid": (table.grid, [tuple(event["args"].get("grid", (-1, -1, -1))) for event in events]),
+        "block": (table.block, [tuple(event["args"].get("block", (-1, -1, -1))) for event in events]),
+        "registers": (table.registers, [event["args"].get("registers per thread", -1) for event in events]),
+        "shared": (table.shared_memory, [event["args"].get("shared memory", -1) for event in events]),
+        "blocks": (table.blocks_per_sm, [float(event["args"].get("blocks per SM", "nan")) for event in events]),
         "occupancy": (
-            None if of.kineto_occupancy is None else of.kineto_occupancy * 100,
+            None if table.kineto_occupancy is None else table.kineto_occupancy * 100,
             [float(event["args"].get("est. achieved occupancy %", "nan")) for event in events],
         ),
     }
     correlations = [event["args"]["correlation"] for event in events]
-    ours = trace.events.correlation_id[of.event].tolist()
-    for key, (column, plain) in said.items():
+    ours = trace.events.correlation_id[table.event].tolist()
+    for key, (column, plain) in columns.items():
         if column is None:
             assert set(map(str, plain)) <= {"-1", "nan", "(-1, -1, -1)"}, key
             continue

@@ -87,20 +87,20 @@ VALUES = [
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_a_value_is_the_same_and_its_columns_are_in_files(value: Any) -> None:
     disk = ColumnsOnDisk()
-    kept = disk.keep(value)
+    stored = disk.keep(value)
     disk.let_go()
-    assert differences(kept, value) == []
-    assert columns_in(kept)
-    assert all(map(is_mapped, columns_in(kept)))
+    assert differences(stored, value) == []
+    assert columns_in(stored)
+    assert all(map(is_mapped, columns_in(stored)))
     assert not any(map(is_mapped, columns_in(value)))
 
 
 @pytest.mark.usefixtures("everything_is_large")
 def test_what_is_on_disk_is_not_written_again() -> None:
     disk = ColumnsOnDisk()
-    kept = disk.keep(np.arange(10))
-    assert disk.keep(kept) is kept
-    assert disk.keep([kept[2:5]])[0].base is kept[2:5].base
+    stored = disk.keep(np.arange(10))
+    assert disk.keep(stored) is stored
+    assert disk.keep([stored[2:5]])[0].base is stored[2:5].base
 
 
 @pytest.mark.usefixtures("everything_is_large")

@@ -85,7 +85,7 @@ def spelled(events: list[Any], **more: Any) -> str:
 
 
 def event(number: int, **more: Any) -> dict[str, Any]:
-    of = {
+    fields = {
         "ph": "X",
         "cat": "cpu_op",
         "name": f"op{number % 7}",
@@ -94,7 +94,7 @@ def event(number: int, **more: Any) -> dict[str, Any]:
         "ts": number * 10,
         "dur": 5,
     }
-    return of | {"args": {"External id": number, "Input Dims": [[number % 4, 2]]}} | more
+    return fields | {"args": {"External id": number, "Input Dims": [[number % 4, 2]]}} | more
 
 
 def many(count: int = 60) -> list[dict[str, Any]]:
@@ -216,18 +216,18 @@ def test_processes_read_one_file(suffix: str, tmp_path: Path, monkeypatch: pytes
     path.write_bytes(gzip.compress(text, 1) if suffix.endswith("gz") else text)
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     monkeypatch.setattr(whole, "LEAST_PACKED_BYTES", 0)
-    told: list[ReadProgress] = []
+    reports: list[ReadProgress] = []
     with whole.read_in_parts(path, None, 2) as read:
         assert read is not None
         assert len(read.events.columns) == 12_000
         assert len(text) > 2**23  # more than one part, whether compressed or not
-    assert differences(read_trace(path), read_trace(path, told.append, processes=3)) == []
-    assert [one.read_bytes for one in told] == sorted(one.read_bytes for one in told)
-    assert told[-1].events == 12_000
+    assert differences(read_trace(path), read_trace(path, reports.append, processes=3)) == []
+    assert [one.read_bytes for one in reports] == sorted(one.read_bytes for one in reports)
+    assert reports[-1].events == 12_000
 
 
 def test_a_small_file_and_one_process_start_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(team, "Team", None)
+    monkeypatch.setattr(team, "Workers", None)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=8).events) == 4
     monkeypatch.setattr(whole, "LEAST_BYTES", 0)
     assert len(read_trace(TRACES / "kineto_2024.json", processes=1).events) == 4

@@ -101,7 +101,7 @@ def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
         trace = _trace(events)
         return [
             *columns_of(stretches.host_events(trace)),
-            *columns_of(stretches.find_stretches(trace)),
+            *columns_of(stretches.host_segments(trace)),
             *columns_of(sites.host_code(trace)),
         ]
 
@@ -110,8 +110,8 @@ def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
 
 def test_rows_that_do_not_nest_are_declined() -> None:
     start, end, alone = np.array([0, 5, 12]), np.array([10, 15, 14]), np.zeros(3, np.int32)
-    given = start, end, alone, np.array([-1, 0, 0], np.int32)
-    assert one_pass("stretches", stretches._TYPES, *given, for_each=2) is None
+    columns = start, end, alone, np.array([-1, 0, 0], np.int32)
+    assert one_pass("stretches", stretches._TYPES, *columns, for_each=2) is None
     shared = one_pass("stretches", stretches._TYPES, start, end, alone, np.array([-1, 0, -1], np.int32), for_each=2)
     assert shared is not None
     assert [column.tolist() for column in shared[1:4]] == [[0, 5, 10, 12], [5, 10, 12, 14], [0, 1, -1, 2]]

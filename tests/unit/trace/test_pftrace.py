@@ -76,11 +76,11 @@ def rows(trace: Trace) -> list[tuple[Any, ...]]:
 
 def collectives(trace: Trace) -> list[tuple[Any, ...]]:
     table, texts = trace.collectives, trace.collective_texts
-    words = [(table.name, table.dtype, table.group, table.members, table.description)]
+    columns = [(table.name, table.dtype, table.group, table.members, table.description)]
     return sorted(
         (
             trace.strings[trace.events.name[event]],
-            *(None if word[place] < 0 else texts[word[place]] for word in words[0]),
+            *(None if word[place] < 0 else texts[word[place]] for word in columns[0]),
             *(int(column[place]) for column in (table.elements, table.group_size, table.sequence, table.peer)),
         )
         for place, event in enumerate(table.event.tolist())
@@ -98,11 +98,11 @@ def graph_nodes(trace: Trace) -> list[tuple[Any, ...]]:
         (*activity(row), int(nodes.graph[place]), int(nodes.node[place]))
         for place, row in enumerate(nodes.event.tolist())
     ]
-    words = (noted.module, noted.name, noted.phase, noted.text)
+    columns = (noted.module, noted.name, noted.phase, noted.text)
     found += [
         (
             *activity(row),
-            *(None if word[place] < 0 else texts[word[place]] for word in words),
+            *(None if word[place] < 0 else texts[word[place]] for word in columns),
             int(noted.lane[place]),
             int(noted.stream[place]),
         )
@@ -141,8 +141,10 @@ def test_nodes_of_graphs_their_lanes_and_annotations_are_the_same(name, write, t
 
 def test_dependencies_between_nodes_of_graphs_are_the_same(tmp_path):
     def pairs(trace: Trace) -> list[tuple[str, str]]:
-        of, name = trace.dependencies, trace.events.name
-        return [(trace.strings[name[a]], trace.strings[name[b]]) for a, b in zip(of.before, of.after, strict=True)]
+        table, name = trace.dependencies, trace.events.name
+        return [
+            (trace.strings[name[a]], trace.strings[name[b]]) for a, b in zip(table.before, table.after, strict=True)
+        ]
 
     path = TRACES / "graph_dependencies.json"
     there = read_trace(written(tmp_path, backend_trace(json.loads(path.read_text()))))
@@ -151,9 +153,9 @@ def test_dependencies_between_nodes_of_graphs_are_the_same(tmp_path):
 
 def test_what_gpus_measure_of_themselves_is_the_same(tmp_path):
     def samples(trace: Trace) -> list[tuple[Any, ...]]:
-        of = trace.counters
-        columns = (of.device.tolist(), of.ts.tolist(), of.value.tolist())
-        return [(trace.counter_names[name], *row) for name, *row in zip(of.name.tolist(), *columns, strict=True)]
+        table = trace.counters
+        columns = (table.device.tolist(), table.ts.tolist(), table.value.tolist())
+        return [(trace.counter_names[name], *row) for name, *row in zip(table.name.tolist(), *columns, strict=True)]
 
     path = TRACES / "gpu_counters.json"
     there = read_trace(written(tmp_path, backend_trace(json.loads(path.read_text()))))
@@ -163,9 +165,9 @@ def test_what_gpus_measure_of_themselves_is_the_same(tmp_path):
 @pytest.mark.parametrize("write", WRITERS)
 def test_collectives_are_the_same_in_either_format(write, tmp_path):
     """This includes collectives whose values are text in extra data: a group's name that is a number stays text."""
-    said = {"Collective name": "allreduce", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 4, "dtype": "Float"}
+    args = {"Collective name": "allreduce", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 4, "dtype": "Float"}
     group = {"Process Group Name": "0", "Process Group Description": "DP", "Process Group Ranks": "[0, 1, 2, 3]"}
-    both = said | group | {"Seq": 3}
+    both = args | group | {"Seq": 3}
     exchange = kernel("ncclDevKernel_AllReduce", 5, 5)
     exchange["args"] |= both
     document = {"traceEvents": [event("cpu_op", "record_param_comms", 0, 5, args=both), exchange]}
@@ -314,8 +316,8 @@ def test_what_the_backend_writes_in_more_than_one_way(tmp_path):
         return [message(f1=iid, f2=text) for iid, text in enumerate(texts, start=first)]
 
     def stage(gpu: int) -> bytes:
-        said = {"device id": gpu, "stream id": 7, "correlation": 5, "arch": "sm_100"}
-        extra = [message(f1=key, f2=str(value)) for key, value in said.items() if value]
+        fields = {"device id": gpu, "stream id": 7, "correlation": 5, "arch": "sm_100"}
+        extra = [message(f1=key, f2=str(value)) for key, value in fields.items() if value]
         launch = message(f1=message(f1=4, f2=1, f3=1), f2=message(f1=64, f2=1, f3=1), f3=[message(f1=1, f4=32)])
         return message(f1=1 + gpu, f2=3_000, f5=1, f6=extra, f11=gpu, f13=100, f14=1, f19=1, f21=launch)
 
@@ -324,8 +326,8 @@ def test_what_the_backend_writes_in_more_than_one_way(tmp_path):
         f24=[*named("Kernel"), *named("[0007] stream 7", first=100)], f1000=[message(f1=1, f3="gemm")],
         f1001=named("registers_per_thread", "shared_mem_dynamic"),
     )  # fmt: skip
-    said = [message(f10="correlation", f3=5), message(f10="more", f11=[message(f10="External id", f4=1)])]
-    call = message(f3=1, f4=said, f9=1, f10=1, f11=8, f3000=message(f1=[1, 2]))
+    fields = [message(f10="correlation", f3=5), message(f10="more", f11=[message(f10="External id", f4=1)])]
+    call = message(f3=1, f4=fields, f9=1, f10=1, f11=8, f3000=message(f1=[1, 2]))
     content = [
         packet(f6=message(f1=[message(f1=6, f2=1_000), message(f1=1, f2=1_000)])),
         packet(f60=message(f1=9, f3=message(f1=77, f6="python"))),

@@ -16,8 +16,8 @@ from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import timeline
 
 
-def told(words: Words) -> list[str | None]:
-    return [words[index] for index in range(len(words.number))]
+def told(text: Words) -> list[str | None]:
+    return [text[index] for index in range(len(text.number))]
 
 
 def calls(trace: Trace) -> Rows:

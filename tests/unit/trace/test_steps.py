@@ -67,8 +67,8 @@ def test_beyond_a_bound_the_first_steps_are_measured_unless_others_are_asked_for
         "many_steps",
         {"count": 3, "most": 2, "first": "7", "last": "7"},
     )
-    asked = only_steps(trace, 6, 7)
-    assert ([name for name, *_ in windows(asked)], note_ids(asked)) == (["6", "7"], [])
+    requested = only_steps(trace, 6, 7)
+    assert ([name for name, *_ in windows(requested)], note_ids(requested)) == (["6", "7"], [])
 
 
 def test_without_device_work_steps_are_their_marks():

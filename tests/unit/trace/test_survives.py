@@ -25,11 +25,11 @@ MOST_COUNTED = 4
 
 def event(number: int) -> bytes:
     """An event as Kineto writes it, one key per line, whose texts contain what could be mistaken for structure."""
-    said = {
+    fields = {
         "ph": "X", "cat": "cpu_op", "name": f"aten::op{number}", "pid": 10, "tid": 10, "ts": 100.5 + 10 * number,
         "dur": 4.25, "args": {"External id": number + 1, "Input Dims": [[number, 2], []], "Concrete": 'a "b" {c}, ["'},
     }  # fmt: skip
-    return json.dumps(said, indent=4).replace("\n", "\n  ").encode()
+    return json.dumps(fields, indent=4).replace("\n", "\n  ").encode()
 
 
 BEFORE, BEHIND = b'{\n  "schemaVersion": 1,\n  "traceEvents": [\n  ', b'\n  ],\n  "traceName": "small.json"\n}\n'
@@ -77,10 +77,10 @@ def check(place: int, damaged: bytes) -> None:
 def _is_json(text: bytes) -> bool:
     """Whether the damaged text is a JSON object, which may no longer describe an event."""
     try:
-        said: Any = json.loads(text.decode(errors="replace"), strict=False)  # any byte may be its phase now
+        content: Any = json.loads(text.decode(errors="replace"), strict=False)  # any byte may be its phase now
     except ValueError:
         return False
-    return isinstance(said, dict)
+    return isinstance(content, dict)
 
 
 @given(PLACES, st.data(), st.integers(0, 255))

@@ -59,9 +59,9 @@ export function paletteOf(read: (token: string) => string): Palette {
 const READABLE = 4.5;
 
 function fillOf(plain: string, surface: string): Fill {
-  const words = contrast("#ffffff", plain) >= READABLE ? "#ffffff" : "#000000"; // one of the two always is
+  const text = contrast("#ffffff", plain) >= READABLE ? "#ffffff" : "#000000"; // one of the two always is
   const dim = mixed(plain, surface, FADED);
-  return { plain, ink: words, dim, plainPixel: pixelOf(plain), dimPixel: pixelOf(dim) };
+  return { plain, ink: text, dim, plainPixel: pixelOf(plain), dimPixel: pixelOf(dim) };
 }
 
 /** Red, green, blue and full opacity, one byte each, in the order in which they lie in memory. */

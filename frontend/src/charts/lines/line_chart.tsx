@@ -42,11 +42,11 @@ export function Plot(props: LineChartProps & { width: number }) {
   const [near, setNear] = useState<string | null>(null);
   const { label, width, height, segments, stops, pad, lines, scale, colour, reference, hidden = NOBODY } = props;
   const { small = false, overlay = null, end = null, above = "" } = props;
-  const asked = useSameFields({
+  const options = useSameFields({
     ...{ width, height, segments, stops, pad, lines, scale, colour, reference, hidden },
     ...{ small, overlay, end, above },
   });
-  const drawn = useMemo(() => layout(asked), [asked]);
+  const drawn = useMemo(() => layout(options), [options]);
   // Neither changes while the pointer moves, so the same nodes are not rendered again.
   const under = useMemo(
     () => (

@@ -125,10 +125,10 @@ export function layout(props: Layout): Drawn {
     line.points.flatMap((point) => (point ? [point.value, point.low ?? null, point.high ?? null] : [])),
   );
   values.push(...extent(props.hidden.value).map((value) => value ?? null));
-  const known = [...values, props.reference?.value ?? null]
+  const present = [...values, props.reference?.value ?? null]
     .filter((value) => value !== null && (end === null || value <= end))
     .map((value) => scale.of(value!));
-  const { low, high, ticks } = valueAxis(known, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
+  const { low, high, ticks } = valueAxis(present, small, small ? 2 : 4, scale.unit === "%" ? ALL : Infinity);
   const room = small ? 0 : 6; // for a ring around the highest point
   const shelf = end === null ? null : frame.top - (small ? SMALL_SHELF : SHELF);
   const tickY = (tick: number) => frame.bottom - ((tick - low) / (high - low || 1)) * (frame.bottom - frame.top - room);

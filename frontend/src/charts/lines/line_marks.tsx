@@ -57,8 +57,8 @@ const isMarked = ({ focus, strong, group }: ChartLine, { lines }: Drawn): boolea
   focus || strong === true || (group !== true && lines.length <= MARKED_LINES);
 
 function isDense(line: ChartLine, { frame }: Drawn): boolean {
-  const known = line.points.reduce((count, point) => count + Number(point !== null && point.value !== null), 0);
-  return known > 1 && (frame.right - frame.left) / known < MARKED_PX;
+  const points = line.points.reduce((count, point) => count + Number(point !== null && point.value !== null), 0);
+  return points > 1 && (frame.right - frame.left) / points < MARKED_PX;
 }
 
 /** The points of lines that have no marks of their own, by stop. */
@@ -196,13 +196,13 @@ export function Reference(drawn: Drawn) {
 
 /** The reference line in each segment in which the line in focus has points, from end to end. */
 function referenceChains({ segments, axis, y, lines, stops }: Drawn, value: number): [Dot, Dot][] {
-  const held = new Set(
+  const drawn = new Set(
     lines
       .filter((line) => line.focus)
       .flatMap((line) => line.points.map((point) => point && stops[point.stop]!.segment)),
   );
   return segments.flatMap(({ from, to }, at): [Dot, Dot][] =>
-    held.has(at)
+    drawn.has(at)
       ? [
           [
             { x: axis.x(at, from), y: y(value) },

@@ -24,9 +24,9 @@ const APART = 1.5;
 const LEAST_RANGE = 0.2;
 
 export function Spark({ runs, colour, width = 58, height = 22 }: SparkProps) {
-  const known = runs.flatMap((run) => run.values.filter((value) => value !== null));
-  if (known.length < 2) return <svg width={width} height={height} aria-hidden="true" />;
-  const y = vertical(known, height);
+  const present = runs.flatMap((run) => run.values.filter((value) => value !== null));
+  if (present.length < 2) return <svg width={width} height={height} aria-hidden="true" />;
+  const y = vertical(present, height);
   const points = runs.reduce((sum, run) => sum + run.values.length, 0) + APART * (runs.length - 1) - 1;
   const pace = (width - 2 * MARGIN) / Math.max(1, points);
   const starts = runs.map((_, at) =>

@@ -68,16 +68,16 @@ export function aggregates(bins: Bins, low: number, high: number, count: number)
 /** The mean over [from, to), each bin weighted by its overlap. */
 export function meanWithin({ start, bin, values }: Bins, from: number, to: number): number | null {
   let sum = 0;
-  let known = 0;
+  let measured = 0;
   const first = Math.max(0, Math.floor((from - start) / bin));
   for (let at = first; at < values.length && start + at * bin < to; at++) {
     const value = values[at] ?? null;
     const overlap = Math.min(to, start + (at + 1) * bin) - Math.max(from, start + at * bin);
     if (value === null || overlap <= 0) continue;
     sum += value * overlap;
-    known += overlap;
+    measured += overlap;
   }
-  return known > 0 ? sum / known : null;
+  return measured > 0 ? sum / measured : null;
 }
 
 /** Neighbouring aggregates of the same level joined into ranges, by level; level 0 is empty and is left out. */

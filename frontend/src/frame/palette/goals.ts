@@ -36,12 +36,12 @@ export interface GoalPages {
 export function viewGoals(tab: Tab, pages: GoalPages): Goal[] {
   const sidebar = pages.overview?.head.sidebar ?? {};
   return keyedViews(tab).map(({ id, title, share, key }) => {
-    const known = share === "" ? undefined : sidebar[id];
+    const value = share === "" ? undefined : sidebar[id];
     return {
       kind: "View",
       name: title,
       ...(key && { aside: `key ${key}` }),
-      figure: known && known.share !== null ? `${percent(known.share)} of the step` : "",
+      figure: value && value.share !== null ? `${percent(value.share)} of the step` : "",
       go: viewAlone(id),
     };
   });
@@ -215,8 +215,8 @@ export function matchingGoals(goals: readonly Goal[], typed: string): readonly G
   const among = kinds ? goals.filter(({ kind }) => kinds.includes(kind)) : goals;
   if (words.length === 0) return among.slice(0, MOST);
   const holding = among.filter(({ name, full = "", kind }) => holds(`${name} ${full} ${kind}`, words));
-  const [begins, others] = [true, false].map((wanted) =>
-    holding.filter(({ name }) => beginsWord(name.toLowerCase(), words[0]!) === wanted),
+  const [begins, others] = [true, false].map((atBegin) =>
+    holding.filter(({ name }) => beginsWord(name.toLowerCase(), words[0]!) === atBegin),
   );
   return [...begins!, ...others!].slice(0, MOST);
 }

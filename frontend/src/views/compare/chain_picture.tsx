@@ -21,7 +21,7 @@ import { changeOf, intervalText, NOT_CLEAR, signed, stepScales } from "./differe
 interface ChainPictureProps {
   title: string;
   /** Which runs are shown, where some are left out. */
-  said: string | null;
+  order: string | null;
   group: readonly Experiment[];
   choose(of: Experiment): void;
   /** Moves an experiment of the group to another place; undefined: their order is fixed. */
@@ -29,7 +29,7 @@ interface ChainPictureProps {
   tab: Tab;
 }
 
-export function ChainPicture({ title, said, group, choose, move, tab }: ChainPictureProps) {
+export function ChainPicture({ title, order, group, choose, move, tab }: ChainPictureProps) {
   const { meanings } = tab;
   const { unit } = readingOf(tab);
   const off = hiddenParts(tab.state);
@@ -51,10 +51,10 @@ export function ChainPicture({ title, said, group, choose, move, tab }: ChainPic
     <Picture
       title={title}
       below
-      sub={said ?? undefined}
+      sub={order ?? undefined}
       details={
         "A bar is the mean step. The figures below it are its change from the one before and from the first." +
-        (said ? " Of many runs the newest are shown, and those that are compared: choose others in Trends." : "") +
+        (order ? " Of many runs the newest are shown, and those that are compared: choose others in Trends." : "") +
         (move ? " Drag a column to another place, or choose it and press Shift with an arrow key." : "")
       }
       name={`${title.replace("?", "")} experiments`}

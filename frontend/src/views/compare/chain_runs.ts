@@ -19,11 +19,11 @@ export function chainRuns(tab: Source): ChainRuns {
   const { index, state } = tab;
   const all = index.runs.map(({ name }) => name);
   const named = namedRuns(state, all);
-  const asked = named.length > 0 ? index.runs.filter(({ name }) => named.includes(name)) : index.runs;
-  const runs = newest(asked, comparedRuns(tab));
+  const candidates = named.length > 0 ? index.runs.filter(({ name }) => named.includes(name)) : index.runs;
+  const runs = newest(candidates, comparedRuns(tab));
   if (runs.length === all.length) return { runs: [], said: null };
   const of = `of ${counted(all.length, "run")}`;
-  if (runs.length < asked.length) return { runs, said: `${MOST_IN_CHAIN} ${of}` };
+  if (runs.length < candidates.length) return { runs, said: `${MOST_IN_CHAIN} ${of}` };
   return { runs, said: `the ${counted(runs.length, "run")} chosen in Trends, ${of}` };
 }
 
@@ -32,8 +32,8 @@ const comparedRuns = (tab: Source): readonly (string | null | undefined)[] =>
   tab.written_ms === undefined ? [tab.state.run, comparedRun(tab)] : [];
 
 /** The newest runs, in the order of the index. */
-function newest(runs: Index["runs"], kept: readonly (string | null | undefined)[]): readonly string[] {
-  const first = ({ name }: RunEntry): number => Number(kept.includes(name));
+function newest(runs: Index["runs"], pinned: readonly (string | null | undefined)[]): readonly string[] {
+  const first = ({ name }: RunEntry): number => Number(pinned.includes(name));
   const last = [...runs].sort((a, b) => first(b) - first(a) || recordedOf(b) - recordedOf(a)).slice(0, MOST_IN_CHAIN);
   return runs.filter((run) => last.includes(run)).map(({ name }) => name);
 }

@@ -284,10 +284,11 @@ function withSign(change: number, written: string): string {
 
 function Moved({ row, written, scale }: { row: RowChange; written: string; scale: Scale }) {
   const interval = intervalText(row, scale);
-  const said = interval === "" ? `${signed(changeOf(row), scale)}; too few steps for an interval` : `95 %: ${interval}`;
+  const intervalHint =
+    interval === "" ? `${signed(changeOf(row), scale)}; too few steps for an interval` : `95 %: ${interval}`;
   const noise = row.status === "alike" ? "; no more than noise" : "";
   return (
-    <span class={row.status === "alike" ? "faint" : undefined} {...hint(`${said}${noise}`)}>
+    <span class={row.status === "alike" ? "faint" : undefined} {...hint(`${intervalHint}${noise}`)}>
       {written}
     </span>
   );

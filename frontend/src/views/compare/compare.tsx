@@ -16,15 +16,15 @@ import { ChangeTables, isChanged } from "./change_tables";
 import { Experiments } from "./experiments";
 import { NAME_LETTERS, StepWaterfall } from "./step_waterfall";
 
-export function Comparison({ chosen, base, pair, chain, tab: given }: PairViewProps) {
-  const tab = useMemo(() => ({ ...given, steps: 1 }), [given]); // everything here refers to a mean step
+export function Comparison({ chosen, base, pair, chain, tab: outer }: PairViewProps) {
+  const tab = useMemo(() => ({ ...outer, steps: 1 }), [outer]); // everything here refers to a mean step
   const found = pair?.found.comparison;
   const advised = (found?.changes.length ?? 0) > 0;
   const measured = found?.figures.some((figure) => figure.base !== null && figure.candidate !== null) ?? false;
   const tables = found?.tables ?? [];
   const changed = tables.some(isChanged);
   const changes = pair && <ChangeTables pair={pair} tab={tab} />;
-  const experiments = <Experiments chosen={chosen} base={base} asked={chain} tab={tab} />;
+  const experiments = <Experiments chosen={chosen} base={base} request={chain} tab={tab} />;
   return (
     <div class="view" data-view="compare">
       {pair && (pair.unlike ? <StepsApart pair={pair} tab={tab} /> : <StepWaterfall pair={pair} tab={tab} />)}

@@ -129,16 +129,16 @@ const MOST = 4;
 const SHOWN_LENGTH = 48;
 
 export function OnlyThere({ rows, whole, name, own, per }: OnlyThereProps) {
-  const some = [...rows].filter(({ ns }) => ns > 0).sort((a, b) => b.ns - a.ns);
-  if (some.length === 0) return null;
-  const scale = scaleFor(some[0]!.ns, "ns");
-  const more = some.slice(MOST);
-  const said = some.slice(0, MOST).map((row) => `${shortened(row.name, SHOWN_LENGTH)} (${scale.text(row.ns)})`);
+  const longest = [...rows].filter(({ ns }) => ns > 0).sort((a, b) => b.ns - a.ns);
+  if (longest.length === 0) return null;
+  const scale = scaleFor(longest[0]!.ns, "ns");
+  const more = longest.slice(MOST);
+  const texts = longest.slice(0, MOST).map((row) => `${shortened(row.name, SHOWN_LENGTH)} (${scale.text(row.ns)})`);
   const rest = more.reduce((sum, row) => sum + row.ns, 0);
-  if (more.length > 0) said.push(`${more.length} more (${scale.text(rest)})`);
+  if (more.length > 0) texts.push(`${more.length} more (${scale.text(rest)})`);
   return (
     <p class="quiet small aside only-there">
-      {whole ? `Only ${name} has` : `Not among these rows of ${own}, but in ${name}`}, {per}: {said.join(", ")}.
+      {whole ? `Only ${name} has` : `Not among these rows of ${own}, but in ${name}`}, {per}: {texts.join(", ")}.
     </p>
   );
 }

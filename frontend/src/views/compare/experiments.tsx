@@ -9,7 +9,7 @@ import { type Column, Table } from "../../components/table";
 import { Late } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
-import type { Asked } from "../../server/use_answer";
+import type { Requested } from "../../server/use_answer";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { ChainPicture } from "./chain_picture";
@@ -19,12 +19,12 @@ import { changeOf, intervalText, type StepScales, signed, stepScales } from "./d
 interface ExperimentsProps {
   chosen: Selection;
   base: Selection | null;
-  asked: Asked<ChainPage>;
+  request: Requested<ChainPage>;
   tab: Tab;
 }
 
-export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
-  const { answer, trouble } = asked;
+export function Experiments({ chosen, base, request, tab }: ExperimentsProps) {
+  const { answer, trouble } = request;
   const order = useOrder(tab);
   if (answer?.kind === "problem" || trouble) {
     const { problem, hint } = answer?.kind === "problem" ? answer.value : trouble!.problem;
@@ -57,7 +57,7 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
             <ChainPicture
               key={at}
               title={titleOf(drawn, group)}
-              said={group === drawn[0] ? said : null}
+              order={group === drawn[0] ? said : null}
               group={group}
               choose={actions.candidate}
               move={canMove ? (from, to) => order.move(groups, at, from, to) : undefined}
@@ -73,9 +73,9 @@ export function Experiments({ chosen, base, asked, tab }: ExperimentsProps) {
 
 /** The order in the address: of all experiments, recorded ones before simulated ones. */
 function useOrder(tab: Tab) {
-  const [said, setSaid] = useState("");
+  const [message, setSaid] = useState("");
   return {
-    said,
+    said: message,
     move(groups: readonly (readonly Experiment[])[], of: number, from: number, to: number) {
       const group = groups[of]!;
       const next = groups.map((each) => (each === group ? movedTo(group, from, to) : each));

@@ -70,13 +70,13 @@ function titleOf({ found, own }: Pair, scale: Scale): string {
 function LeftOut({ shown, rows, split }: { shown: Found; rows: readonly FallRow[]; split: boolean }) {
   const same = shown.rows.length - rows.length;
   const more = shown.more > 0 ? `${counted(shown.more, shown.by)} that changed less, ` : "";
-  const said = [
+  const lines = [
     same > 0 && `${counted(same, "row")} did not change and ${same === 1 ? "is" : "are"} not drawn.`,
     OF_KERNELS.includes(shown.by) &&
       `The rest of the step: ${more}idle time and copies, less what kernels run at the same time.`,
     !split && "Kernels are not recorded on both sides, so that nothing is split by module, op or kernel.",
   ].filter((each) => each !== false);
-  return said.length === 0 ? null : <p class="quiet small aside">{said.join(" ")}</p>;
+  return lines.length === 0 ? null : <p class="quiet small aside">{lines.join(" ")}</p>;
 }
 
 /** The rows of a waterfall: their names, their colours, and the text about each. */

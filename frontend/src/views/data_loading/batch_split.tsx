@@ -94,15 +94,15 @@ function aboutOf(recorded: Recorded, meanings: Meanings): string {
     ...(size === null ? [] : [bytes(size)]),
   ];
   const limit = limitOf(recorded, meanings);
-  const seen = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
-  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${seen}`}`;
+  const sample = sampled < batches ? ` in ${counted(sampled, "sampled batch", "sampled batches")}` : "";
+  const bound = limit === null ? null : `${limit}${cpu === null ? "" : `, ${percent(cpu)} CPU${sample}`}`;
   const each = many.slice(1).join(", ");
   return `${[many[0], each && `${each} each`, bound].filter(Boolean).join("; ")}.`;
 }
 
 /** The settings as the call of the loader has them. */
 function settingsOf(loader: RecordedLoader, named: boolean): string {
-  const said: readonly (readonly [string, number | boolean | null])[] = [
+  const settings: readonly (readonly [string, number | boolean | null])[] = [
     ["num_workers", loader.workers],
     ["prefetch_factor", loader.prefetch],
     ["batch_size", loader.batch_size],
@@ -110,7 +110,7 @@ function settingsOf(loader: RecordedLoader, named: boolean): string {
     ["persistent_workers", loader.persistent],
     ["in_order", loader.in_order],
   ];
-  const written = said
+  const written = settings
     .filter(([, value]) => value !== null)
     .map(([key, value]) => `${key}=${typeof value === "boolean" ? (value ? "True" : "False") : value}`);
   const names = [named || loader.dataset === null ? loader.label : null, loader.dataset].filter(Boolean).join(", ");

@@ -171,7 +171,7 @@ export interface LoaderNames {
   /** The name of the loader with that number in the recording. */
   of(loader: number): string;
   /** Puts the loader's name before a text, where there are several: "Training loader: worker 0". */
-  before(loader: number, said: string): string;
+  before(loader: number, text: string): string;
   /** The index of a loader in the order in which they are shown. */
   place(loader: number): number;
 }
@@ -183,8 +183,8 @@ export function loaderNames({ loaders }: Pick<Recorded, "loaders">): LoaderNames
     several: loaders.length > 1,
     of,
     place,
-    before: (loader, said) =>
-      loaders.length === 1 ? said : `${of(loader)}: ${said.charAt(0).toLowerCase()}${said.slice(1)}`,
+    before: (loader, text) =>
+      loaders.length === 1 ? text : `${of(loader)}: ${text.charAt(0).toLowerCase()}${text.slice(1)}`,
   };
 }
 

@@ -43,12 +43,12 @@ export function Workers({ recorded, tab, name }: RecordedProps) {
 /** Where all workers agree, the title says so. */
 function titleOf(workers: readonly RecordedWorker[], meanings: Meanings): string {
   const [first] = workers;
-  const alike = workers.every((worker) => worker.kind === first!.kind);
+  const sameKind = workers.every((worker) => worker.kind === first!.kind);
   const who = workers.length > 1 ? "Every worker" : first!.worker < 0 ? "The main process" : "The worker";
   const asked = workers.every((worker) => worker.worker < 0)
     ? "What does the main process spend its time on?"
     : "What do the workers spend their time on?";
-  if (!alike || first!.kind === null || first!.kind === "mixed") return asked;
+  if (!sameKind || first!.kind === null || first!.kind === "mixed") return asked;
   return `${who} is ${limitOf(first!, meanings)}`;
 }
 

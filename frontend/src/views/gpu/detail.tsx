@@ -244,8 +244,8 @@ function factsOf(shape: LaunchShape, launches: number, tab: Tab): Fact[] {
       undefined,
     ],
     ["Block", shape.block.length ? `${shape.block.join(" × ")}, ${counted(threads, "thread")}` : DASH, undefined],
-    ["Registers of a thread", said(shape.registers, count), undefined],
-    ["Shared memory of a block", said(shape.shared_memory, (value) => `${count(value)}\u00a0B`), undefined],
+    ["Registers of a thread", textOf(shape.registers, count), undefined],
+    ["Shared memory of a block", textOf(shape.shared_memory, (value) => `${count(value)}\u00a0B`), undefined],
     [
       "Launches like this",
       shape.shape_count === 1 ? `all ${count(launches)}` : `${count(shape.launches)} of ${count(launches)}`,
@@ -262,7 +262,7 @@ function factsOf(shape: LaunchShape, launches: number, tab: Tab): Fact[] {
   ];
 }
 
-const said = (value: number | null, written: (value: number) => string): string =>
+const textOf = (value: number | null, written: (value: number) => string): string =>
   value === null ? DASH : written(value);
 
 const tableOf = (facts: readonly Fact[]): TableData => ({

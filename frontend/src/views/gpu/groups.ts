@@ -91,10 +91,10 @@ export const quoted = (name: string): string => `"${name}"`;
 
 /** Rows whose kernel, op, module or line contains the typed text, in any case; text in quotes has to match exactly. */
 export function matching(rows: readonly KernelGroup[], typed: string): readonly KernelGroup[] {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return rows;
-  const whole = /^"(.+)"$/.exec(wanted)?.[1];
-  const fits = (name: string) => (whole === undefined ? name.includes(wanted) : name === whole);
+  const needle = typed.trim().toLowerCase();
+  if (needle === "") return rows;
+  const whole = /^"(.+)"$/.exec(needle)?.[1];
+  const fits = (name: string) => (whole === undefined ? name.includes(needle) : name === whole);
   return rows.filter((row) =>
     [row.name, row.short, row.op, row.no_op, row.module, row.source].some((name) => name && fits(name.toLowerCase())),
   );

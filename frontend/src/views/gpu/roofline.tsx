@@ -124,8 +124,8 @@ const groupOf = ({ bound }: RooflineDot): string => bound ?? UNBOUND;
 /** The legend entries of the bounds that occur. */
 function keysOf(dots: readonly RooflineDot[], meanings: Meanings): SeriesKey[] {
   const groups = new Set(dots.map(groupOf));
-  const known = Object.keys(LOOKS).filter((bound) => groups.has(bound));
-  const keys = known.map((bound) => {
+  const bounds = Object.keys(LOOKS).filter((bound) => groups.has(bound));
+  const keys = bounds.map((bound) => {
     const { label, meaning } = meanings.metric(`bound_${bound}`);
     return { id: bound, label, meaning, mark: <DotSample {...LOOKS[bound]!} /> };
   });
@@ -216,15 +216,15 @@ const typeOf = (dtype: string): string => TYPES[dtype] ?? (dtype.startsWith("c10
 
 /** "96×3137×64, 96×64×3137" */
 function inputsOf({ shapes }: RooflineDot): string {
-  const given: unknown = JSON.parse(shapes || "[]");
-  const tensors = (Array.isArray(given) ? given : []).filter((shape) => Array.isArray(shape) && shape.length > 0);
+  const parsed: unknown = JSON.parse(shapes || "[]");
+  const tensors = (Array.isArray(parsed) ? parsed : []).filter((shape) => Array.isArray(shape) && shape.length > 0);
   return [...new Set(tensors.map((shape) => shape.join("×")))].slice(0, 3).join(", ");
 }
 
 function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Column<RooflineDot>[] {
   const figure = (id: string, width: number, of: (dot: RooflineDot) => number | null, how = {}) =>
     figuresOf<RooflineDot>(meanings)(id, id, width, of, how);
-  const known = dots.some((dot) => dot.efficiency !== null);
+  const hasEfficiency = dots.some((dot) => dot.efficiency !== null);
   return [
     nameColumn("op", "Op", (dot) => dot.op, { width: "170px" }),
     {
@@ -247,7 +247,7 @@ function columnsOf(dots: readonly RooflineDot[], meanings: Meanings): Column<Roo
     figure("flop_per_byte", 84, intensity),
     figure("roofline_tflops", 76, (dot) => (dot.total_ns ? tflops(dot) : null)),
     figure("least_bandwidth", 116, bandwidth),
-    ...(known ? efficiencyColumns(meanings) : []),
+    ...(hasEfficiency ? efficiencyColumns(meanings) : []),
   ];
 }
 

@@ -170,8 +170,8 @@ function HostMeanStep({ result, tab, off, name, compared }: HostPart) {
         other={other && meanStep(other, compared!.name)}
         apart={compared?.unlike ?? false}
         braces={[
-          { words: `${gpu} works`, ns: works },
-          { words: `${gpu} waits`, ns: waits },
+          { label: `${gpu} works`, ns: works },
+          { label: `${gpu} waits`, ns: waits },
         ]}
         off={off}
       >

@@ -91,10 +91,10 @@ const keyOf = (path: readonly string[]): string => path.join(BETWEEN);
 
 /** The ranges within a range, longest first, each followed by its contents where it is open. */
 export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): RangeLine[] {
-  const known = new Set(rows.map(({ path }) => keyOf(path)));
+  const paths = new Set(rows.map(({ path }) => keyOf(path)));
   const inside = new Map<string, RangeRow[]>();
   for (const row of rows) {
-    const around = nearestAround(row.path, known);
+    const around = nearestAround(row.path, paths);
     inside.set(around, [...(inside.get(around) ?? []), row]);
   }
   const lines: RangeLine[] = [];
@@ -117,10 +117,10 @@ export function linesOf(rows: readonly RangeRow[], open: ReadonlySet<string>): R
 }
 
 /** The nearest enclosing range that has a row; "" where there is none. */
-function nearestAround(path: readonly string[], known: ReadonlySet<string>): string {
+function nearestAround(path: readonly string[], paths: ReadonlySet<string>): string {
   for (let length = path.length - 1; length > 0; length--) {
     const key = keyOf(path.slice(0, length));
-    if (known.has(key)) return key;
+    if (paths.has(key)) return key;
   }
   return "";
 }

@@ -121,8 +121,8 @@ export function Parts({ parts, total, why, meanings }: PartsProps) {
     const meaning = `${kind.meaning}${part.count > 0 ? ` Here: ${counted(part.count, "allocation")}.` : ""}`;
     return [{ ...kind, meaning, bytes: part.bytes }];
   });
-  const said = kinds.map((kind) => `${kind.label} ${percent(total ? kind.bytes / total : 0)}`).join(", ");
-  return <Kinds label={`${bytes(total)}: ${said}`} listed="Kinds of memory" kinds={kinds} total={total} />;
+  const shares = kinds.map((kind) => `${kind.label} ${percent(total ? kind.bytes / total : 0)}`).join(", ");
+  return <Kinds label={`${bytes(total)}: ${shares}`} listed="Kinds of memory" kinds={kinds} total={total} />;
 }
 
 function Largest({ result, tab, shown }: MemoryPart & { shown: AliveAt }) {

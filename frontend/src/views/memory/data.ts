@@ -12,7 +12,7 @@ import type { Titles, ViewPart } from "../props";
 /** As many bins as a wide picture has pixels. */
 const BINS = 1_600;
 
-interface Asked {
+interface MemoryQuery {
   device: number;
   /** Null: nothing is requested. */
   window: TimeRange | null;
@@ -21,7 +21,7 @@ interface Asked {
 
 export type MemoryAnswer = Requested<MemoryPage>;
 
-export function useMemoryPage(events: ViewSource, span: string, { device, window, at }: Asked): MemoryAnswer {
+export function useMemoryPage(events: ViewSource, span: string, { device, window, at }: MemoryQuery): MemoryAnswer {
   const [from, to] = window ? [Math.floor(window.from), Math.ceil(window.to)] : [0, 0];
   const name = window ? [span, device, from, to, at].join() : null;
   return useRequested(events, name, (signal) => events.memory(span, { device, from, to, bins: BINS, at }, signal));

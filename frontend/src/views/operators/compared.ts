@@ -27,7 +27,7 @@ export function comparedOps(part: OperatorPart, grouping: Grouping, where: Where
   const device = onDevice(result, other);
   const of = (row: OperatorRow) => (device ? (row.device_self_ns ?? 0) : row.host_self_ns + row.runtime_ns);
   const own = tableOf(result, grouping.id, where);
-  const said = saidOf(compared, part);
+  const names = saidOf(compared, part);
   const here = new Set(own.rows.map(keyOf));
   const lacking = table.rows
     .filter((row) => !here.has(keyOf(row)))
@@ -38,11 +38,11 @@ export function comparedOps(part: OperatorPart, grouping: Grouping, where: Where
       others: table.rows,
       keyOf,
       ns: of,
-      ...said,
+      ...names,
       figure: device ? "GPU self" : "Self time on the CPU, with runtime calls",
       whole: table.rest.rows === 0,
     },
-    only: { rows: lacking, whole: own.rest.rows === 0, ...said },
+    only: { rows: lacking, whole: own.rest.rows === 0, ...names },
   };
 }
 
@@ -60,11 +60,11 @@ export function comparedModules(part: OperatorPart, single: boolean) {
   if (!compared || !other || others.length === 0) return null;
   const device = onDevice(result, other);
   const of = (row: ModuleRow) => wholeOf(row, device);
-  const said = saidOf(compared, part);
+  const names = saidOf(compared, part);
   const [here, there] = [pathsOf(rows), pathsOf(others)];
-  const known = new Set(here);
+  const paths = new Set(here);
   const lacking = others.flatMap((row, at): Lacking[] =>
-    known.has(there[at]!) || (row.parent >= 0 && !known.has(there[row.parent]!))
+    paths.has(there[at]!) || (row.parent >= 0 && !paths.has(there[row.parent]!))
       ? []
       : [{ name: there[at]!, ns: aStep(of(row), other) }],
   );
@@ -78,11 +78,11 @@ export function comparedModules(part: OperatorPart, single: boolean) {
       others,
       keyOf: (row: ModuleRow) => path.get(row)!,
       ns: of,
-      ...said,
+      ...names,
       figure: device ? "GPU time of forward and backward" : "CPU time of forward and backward",
       whole: other.more_modules === 0,
     },
-    only: { rows: lacking, whole: result.more_modules === 0, ...said },
+    only: { rows: lacking, whole: result.more_modules === 0, ...names },
   };
 }
 

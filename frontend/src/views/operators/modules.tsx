@@ -112,7 +112,7 @@ function columnsOf(meanings: Meanings, { window, onDevice, folded, rows, other }
   });
   const bytes = (id: string, metric: string, of: (row: ModuleRow) => number | null) =>
     figure(id, metric, 76, of, { adds: "recording", siblings: "bytes" });
-  const when = (wanted: boolean, ...columns: Column<ModuleLine>[]) => (wanted ? columns : []);
+  const when = (shown: boolean, ...columns: Column<ModuleLine>[]) => (shown ? columns : []);
   return [
     {
       id: "module",

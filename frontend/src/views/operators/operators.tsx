@@ -108,16 +108,16 @@ const PART = later(async () => (await import("./source/lines")).Lines);
  */
 function LinesPlace({ part, span }: { part: OperatorPart; span: string }) {
   const box = useRef<HTMLDivElement>(null);
-  const seen = useSeen(box);
+  const isVisible = useSeen(box);
   const [, drawAgain] = useState(0);
-  const asked = part.tab.state.line !== undefined;
+  const showsLine = part.tab.state.line !== undefined;
   useEffect(() => {
-    if (!seen && !asked) return;
+    if (!isVisible && !showsLine) return;
     PART.load().then(
       () => drawAgain((drawn) => drawn + 1),
       () => {}, // the part could not be loaded: the place stays empty
     );
-  }, [seen, asked]);
+  }, [isVisible, showsLine]);
   const Lines = PART.now();
   return (
     <div class={Lines ? "lines-place" : "lines-place waits"} ref={box}>

@@ -120,6 +120,6 @@ function columnsOf(meanings: Meanings): Column<CollectiveRow>[] {
 }
 
 function groupText({ group, ranks }: CollectiveRow): string {
-  const known = [group, ranks === null ? null : counted(ranks, "rank")].filter((each) => each !== null);
-  return known.length ? known.join(", ") : DASH;
+  const parts = [group, ranks === null ? null : counted(ranks, "rank")].filter((each) => each !== null);
+  return parts.length ? parts.join(", ") : DASH;
 }

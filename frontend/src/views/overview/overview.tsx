@@ -187,12 +187,12 @@ function splitOf({ devices, job: { accelerator: it } }: OverviewResult) {
 
 function bracesOf(result: OverviewResult, meanings: Meanings, machine: Phrase) {
   const { has_device: onDevice, works_ns: works, waits_ns: waits, mean_duration_ns: whole } = result;
-  if (!onDevice) return [{ words: sentence(machine), ns: whole, whole: true }];
+  if (!onDevice) return [{ label: sentence(machine), ns: whole, whole: true }];
   const meaning = meanings.views.find((view) => view.id === "gpu")?.share;
-  const words = splitOf(result);
+  const split = splitOf(result);
   return [
-    { words: words.works, ns: works, meaning },
-    { words: words.waits, ns: waits, meaning },
+    { label: split.works, ns: works, meaning },
+    { label: split.waits, ns: waits, meaning },
   ];
 }
 

@@ -25,8 +25,8 @@ export function JobCollectives({ page, job, name, tab }: OfJob & { page: RanksPa
   const [chosen, choose] = useState<string | null>(null);
   const { meanings } = tab;
   if (rows.length === 0) return null;
-  const words = wordsOf(typed);
-  const found = rows.filter((row) => holds(textOf(row, meanings), words));
+  const searched = wordsOf(typed);
+  const found = rows.filter((row) => holds(textOf(row, meanings), searched));
   const opened = rows.find(({ key }) => key === chosen) ?? null;
   return (
     <TablePicture
@@ -139,9 +139,9 @@ const NO_PEAK = "The link's peak is not told, or the trace does not record how m
 const NO_SIZE = "The trace does not record how many bytes they exchange.";
 
 function sizesText(sizes: readonly JobCollective[]): string {
-  const known = sizes.flatMap((each) => (each.bytes === null ? [] : [each.bytes]));
-  if (known.length === 0) return DASH;
-  const [most, least] = [bytes(known[0]!), bytes(known.at(-1)!)];
+  const measured = sizes.flatMap((each) => (each.bytes === null ? [] : [each.bytes]));
+  if (measured.length === 0) return DASH;
+  const [most, least] = [bytes(measured[0]!), bytes(measured.at(-1)!)];
   return most === least ? most : `${least} – ${most}`;
 }
 
@@ -151,9 +151,9 @@ function sizesText(sizes: readonly JobCollective[]): string {
  */
 function groupHint(row: JobCollective, { groups }: JobRanks, meanings: Meanings): string {
   const { group, ranks, members: of, prefetched } = row;
-  const known = groups.find((each) => each.name === group && each.ranks.join() === of.join());
+  const listed = groups.find((each) => each.name === group && each.ranks.join() === of.join());
   const members = of.length > 0 ? ` (ranks ${of.join(", ")})` : "";
-  const shown = known ? ` ${sentence(meanings.explain(known.shown_by))}` : "";
+  const shown = listed ? ` ${sentence(meanings.explain(listed.shown_by))}` : "";
   const hidden = prefetched === null ? "" : ` Prefetching hides ${percent(prefetched)} of their time.`;
   return `Process group ${group ?? "not recorded"}, ${counted(ranks, "rank")}${members}.${shown}${hidden}`;
 }

@@ -48,12 +48,12 @@ export function PipelinePicture(props: PipelineProps) {
 
 function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & { step: PipelineStep }) {
   const [zoom, setZoom] = useState<TimeRange | null>(null);
-  const words = wordsOf(tab.meanings);
+  const labels = wordsOf(tab.meanings);
   const open = (row: number, at: number) => {
     const rank = rows.find((each) => each.rank === found.rows[row]!.rank);
     if (rank === undefined) return;
-    const seen = seenAround(at + step.shift_ns[row]!, zoom, step.length_ns);
-    tab.update({ ...keysOf(rank), ...stepInTimeline(step.name), zoom: seen });
+    const visible = seenAround(at + step.shift_ns[row]!, zoom, step.length_ns);
+    tab.update({ ...keysOf(rank), ...stepInTimeline(step.name), zoom: visible });
   };
   const met = CAUSES.filter((each) => step.bubbles.some(({ cause }) => cause === each));
   return (
@@ -69,7 +69,7 @@ function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & {
         </span>
         {met.map((cause) => (
           <span key={cause}>
-            <Swatch colour={CAUSE_COLOURS[cause]} hatched /> {words[cause].toLowerCase()}
+            <Swatch colour={CAUSE_COLOURS[cause]} hatched /> {labels[cause].toLowerCase()}
           </span>
         ))}
         <WholeStep zoom={zoom} setZoom={setZoom} />
@@ -78,7 +78,7 @@ function Shown({ page, found, rows, keysOf, name, tab, step }: PipelineProps & {
         label={`What the ${found.stages} stages of the pipeline compute in step ${step.name}, and why they idle.`}
         step={step}
         rows={found.rows}
-        words={words}
+        words={labels}
         zoom={zoom}
         setZoom={setZoom}
         open={open}

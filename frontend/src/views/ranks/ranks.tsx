@@ -43,9 +43,9 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
   const version = `${page.read}`;
   const answer = useRankMap(tab.source, page.spans[0]!, metric.id, version);
   const rows = useMemo(() => rowsOf(job, page.caused_ns), [job, page]);
-  const known = useMemo(() => new Map(selections(tab.index).map((each) => [each.span.id, each])), [tab.index]);
+  const byId = useMemo(() => new Map(selections(tab.index).map((each) => [each.span.id, each])), [tab.index]);
   const keys = (row: MapRow) => {
-    const selection = known.get(row.span);
+    const selection = byId.get(row.span);
     return selection ? keysOf(selection) : {};
   };
   const name = chosen.run.name;
@@ -84,7 +84,7 @@ function OfJob({ page, job, chosen, tab }: RanksViewProps & { job: JobRanks }) {
       {job.pipeline && <PipelinePicture {...part} found={job.pipeline} />}
       {job.clocks.reason === null && job.matched_steps > 0 && <JobTimelinePicture {...part} job={job} />}
       {job.steps.length > 1 && map}
-      {job.what_if && page.what_if && <WhatIf found={job.what_if} said={page.what_if} name={name} tab={tab} />}
+      {job.what_if && page.what_if && <WhatIf found={job.what_if} texts={page.what_if} name={name} tab={tab} />}
       {job.what_if_reason && job.unmatched?.code !== job.what_if_reason.code && (
         <NoPicture title={PREDICTIONS} why={tab.meanings.explain(job.what_if_reason)} />
       )}
@@ -146,18 +146,18 @@ interface WhatIfRow {
 }
 
 /** What a step of the job would take after changes to its ranks, and with more of them: a sentence and a bar each. */
-function WhatIf({ found, said, name, tab }: { found: JobReplay; said: WhatIfTexts; name: string; tab: Tab }) {
+function WhatIf({ found, texts, name, tab }: { found: JobReplay; texts: WhatIfTexts; name: string; tab: Tab }) {
   const { changes, larger } = found;
   const rows = [
-    { text: said.replay, step_ns: found.replayed_step_ns },
-    ...said.changes.map((text, at) => ({ text, step_ns: changes[at]!.step_ns })),
-    ...said.larger.map((text, at) => ({ text, step_ns: larger[at]!.step_ns })),
+    { text: texts.replay, step_ns: found.replayed_step_ns },
+    ...texts.changes.map((text, at) => ({ text, step_ns: changes[at]!.step_ns })),
+    ...texts.larger.map((text, at) => ({ text, step_ns: larger[at]!.step_ns })),
   ];
   if (rows.length === 1)
     return (
       <p class="quiet small">
-        <Sentence phrase={said.replay} />
-        <Details text={said.remark} />
+        <Sentence phrase={texts.replay} />
+        <Details text={texts.remark} />
       </p>
     );
   const longest = Math.max(1, ...rows.map(({ step_ns }) => step_ns));
@@ -181,7 +181,7 @@ function WhatIf({ found, said, name, tab }: { found: JobReplay; said: WhatIfText
     <TablePicture
       title={PREDICTIONS}
       sub="est."
-      details={said.remark}
+      details={texts.remark}
       name={`predictions ${name}`}
       label="Predictions for the job"
       columns={columns}

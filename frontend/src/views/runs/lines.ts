@@ -42,14 +42,14 @@ export const limitOf = (bound: string, { bounds }: Meanings): string => (bounds[
 
 /** The words may be anywhere in a row: name, kind of job, machine, what limits it, first fix. */
 export function shownRuns(runs: readonly Run[], { having, limit, machine }: Wanted, { bounds }: Meanings): Run[] {
-  const words = wordsOf(having);
+  const searched = wordsOf(having);
   return runs.filter((run) => {
     if (limit !== undefined && run.line?.bound !== limit) return false;
     if (machine !== undefined && machineOf(run) !== machine) return false;
-    if (words.length === 0) return true;
+    if (searched.length === 0) return true;
     const { line, name } = run;
-    const said = line ? [sentence(line.job), bounds[line.bound] ?? "", line.fix ? sentence(line.fix) : ""] : [];
-    return holds([name, machineOf(run), ...said].join(" "), words);
+    const texts = line ? [sentence(line.job), bounds[line.bound] ?? "", line.fix ? sentence(line.fix) : ""] : [];
+    return holds([name, machineOf(run), ...texts].join(" "), searched);
   });
 }
 

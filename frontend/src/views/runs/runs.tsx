@@ -33,8 +33,8 @@ const ROW_PX = 28;
 export function Runs({ page, tab }: { page: RunsPage; tab: Tab }) {
   const { index, state, meanings, update } = tab;
   const all = useMemo(() => runsOf(index, page.lines), [index, page]);
-  const wanted = { having: state.having ?? "", limit: state.limit, machine: state.machine };
-  const shown = sorted(shownRuns(all, wanted, meanings), state.all_runs ?? "-share");
+  const filters = { having: state.having ?? "", limit: state.limit, machine: state.machine };
+  const shown = sorted(shownRuns(all, filters, meanings), state.all_runs ?? "-share");
   const groups = state.grouped === "no" ? [{ work: null, title: "", runs: shown }] : grouped(shown);
   const [marked, mark] = useState<readonly string[]>([]);
   const lineOf = (name: string) => page.lines.find(({ run }) => run === name);
@@ -56,7 +56,7 @@ export function Runs({ page, tab }: { page: RunsPage; tab: Tab }) {
             type="search"
             aria-label="Find runs"
             placeholder="Any words of a name, job, GPU or fix"
-            value={wanted.having}
+            value={filters.having}
             onInput={(event) => update({ having: event.currentTarget.value || null })}
           />
           <span class="quiet">

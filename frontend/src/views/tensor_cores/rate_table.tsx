@@ -53,10 +53,10 @@ const difference = (rows: readonly ProductRate[], steps: number, other: OtherSpl
 
 /** "; compared with BFloat16 751 (peak 989) TFLOP/s": the best rate of longer calls, and the data sheet's; or empty. */
 export function bestOf({ best_tflops, peak_tflops }: ProductRates): string {
-  const said = Object.entries(best_tflops).map(
+  const rates = Object.entries(best_tflops).map(
     ([type, best]) => `${type.replace(/^c10::/, "")} ${number(best)} (peak ${number(peak_tflops[type] ?? null)})`,
   );
-  return said.length === 0 ? "" : `; compared with ${said.join(", ")} TFLOP/s`;
+  return rates.length === 0 ? "" : `; compared with ${rates.join(", ")} TFLOP/s`;
 }
 
 const number = (value: number | null): string => text(value, "number");

@@ -27,17 +27,17 @@ interface SplitProps extends ViewPart {
 /** Kernel time in four bins, and the figure of the PyTorch Profiler tab. */
 export function SplitPicture({ device, other, ...shown }: SplitProps) {
   const { tab } = shown;
-  const given = ({ total: split, steps }: DeviceSplit) => ({
+  const perStep = ({ total: split, steps }: DeviceSplit) => ({
     split,
     reading: readingOf({ ...tab, steps: steps.length }),
   });
   return (
     <KernelTime
       {...shown}
-      {...given(device)}
+      {...perStep(device)}
       details={countsAlike(device) ? " The PyTorch Profiler tab counts the same." : ""}
       table={() => splitTable(device, binsOf(tab.meanings))}
-      other={other && { name: other.name, ...given(other.device) }}
+      other={other && { name: other.name, ...perStep(other.device) }}
     >
       <Counts device={device} tab={tab} />
     </KernelTime>

@@ -132,18 +132,18 @@ export const boxHeight = (row_px: number): number => (row_px >= ROW_PX ? ROW_PX 
 /**
  * All tracks that any page has named, in the order of the newest page; those that it lacks stay after their neighbour.
  */
-export function mergedTracks(known: readonly Track[], fresh: readonly Track[]): readonly Track[] {
-  const missing = known.filter((track) => !fresh.some(({ id }) => id === track.id));
+export function mergedTracks(before: readonly Track[], fresh: readonly Track[]): readonly Track[] {
+  const missing = before.filter((track) => !fresh.some(({ id }) => id === track.id));
   const deepest = fresh.map((track) => ({
     ...track,
-    rows: Math.max(track.rows, known.find(({ id }) => id === track.id)?.rows ?? 1),
+    rows: Math.max(track.rows, before.find(({ id }) => id === track.id)?.rows ?? 1),
   }));
-  const merged = missing.reduce<Track[]>((all, track) => insertAfter(all, track, known), deepest);
-  return sameTracks(known, merged) ? known : merged;
+  const merged = missing.reduce<Track[]>((all, track) => insertAfter(all, track, before), deepest);
+  return sameTracks(before, merged) ? before : merged;
 }
 
-function insertAfter(all: Track[], track: Track, known: readonly Track[]): Track[] {
-  const before = known[known.findIndex(({ id }) => id === track.id) - 1];
+function insertAfter(all: Track[], track: Track, earlier: readonly Track[]): Track[] {
+  const before = earlier[earlier.findIndex(({ id }) => id === track.id) - 1];
   const at = all.findIndex(({ id }) => id === before?.id) + 1;
   return [...all.slice(0, at), track, ...all.slice(at)];
 }

@@ -8,7 +8,7 @@ import { Details, Remark } from "../../components/sentence";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
 import { count, fine, text } from "../../format";
-import { type Asked, SOURCE_LINES } from "./data/detail";
+import { type AnsweredDetail, SOURCE_LINES } from "./data/detail";
 
 interface EventProps {
   detail: EventDetail;
@@ -29,29 +29,29 @@ interface EventProps {
 interface PanelProps extends Omit<EventProps, "detail"> {
   /** Shown in place of the hints; above the chosen event where there is one. */
   above?: ComponentChildren;
-  asked: Asked;
+  request: AnsweredDetail;
 }
 
 /** Esc within the panel closes it, too. */
-export function Panel({ above, asked, ...told }: PanelProps) {
+export function Panel({ above, request, ...props }: PanelProps) {
   const closing = (event: KeyboardEvent) => {
-    if (event.key !== "Escape" || asked === null || event.defaultPrevented) return;
+    if (event.key !== "Escape" || request === null || event.defaultPrevented) return;
     event.preventDefault();
-    told.close();
+    props.close();
   };
   return (
     <section class="event" aria-label="The chosen event" aria-live="polite" onKeyDown={closing}>
       {above}
-      {asked?.answer.kind === "ready" ? (
-        <Event detail={asked.answer.value} {...told} />
+      {request?.answer.kind === "ready" ? (
+        <Event detail={request.answer.value} {...props} />
       ) : (
-        !(asked === null && above) && <p class="quiet small">{asked === null ? <Hints /> : notThere(asked)}</p>
+        !(request === null && above) && <p class="quiet small">{request === null ? <Hints /> : notThere(request)}</p>
       )}
     </section>
   );
 }
 
-function notThere({ answer }: NonNullable<Asked>): string {
+function notThere({ answer }: NonNullable<AnsweredDetail>): string {
   switch (answer.kind) {
     case "waiting":
       return "The trace file is read again, to show its single events.";

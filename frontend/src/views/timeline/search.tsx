@@ -14,7 +14,7 @@ interface SearchProps {
   tracks: readonly Track[];
   /** The track that is searched; null: all. */
   track: number | null;
-  write(words: string): void;
+  write(text: string): void;
   within(track: number | null): void;
   leave(): void;
 }

@@ -44,8 +44,13 @@ export const stepTitle = (step: TimelineStep): string =>
   `${step.name === "" ? "The whole trace" : `Step ${step.name}`}, ${ns(lengthOf(rangeOf(step)))}`;
 
 /** Why the timeline opened with this step; "" where the user chose it, or there is no other. */
-export function whyStep({ steps }: TimelineResult, step: TimelineStep, asked: boolean, first: string | null): string {
-  if (asked || steps.length < 2) return "";
+export function whyStep(
+  { steps }: TimelineResult,
+  step: TimelineStep,
+  isChosen: boolean,
+  first: string | null,
+): string {
+  if (isChosen || steps.length < 2) return "";
   return step.name === first ? "the step of the first card" : `median length of ${steps.length} steps`;
 }
 

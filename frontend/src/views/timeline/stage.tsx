@@ -31,7 +31,7 @@ interface StageProps {
 
 export function Stage({ label, shown, whole, size, resize, scroller, actions }: StageProps) {
   const [scroll, setScroll] = useState(0);
-  const [said, setSaid] = useState("");
+  const [message, setSaid] = useState("");
   const pointer = usePointer();
   const { spot: at, band } = pointer;
   const { time, layout, layers, pointed } = shown;
@@ -84,7 +84,7 @@ export function Stage({ label, shown, whole, size, resize, scroller, actions }: 
         spoken={false}
       />
       <span class="visually-hidden" role="status">
-        {at === null && (said || spoken(scene))}
+        {at === null && (message || spoken(scene))}
       </span>
     </>
   );

@@ -62,8 +62,8 @@ function useChoices(state: Address): TrackChoices {
 /** The event that the address names, and functions that choose another: the picture moves to it. */
 export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisible }: Picture) {
   const event = tab.state.event ?? null;
-  const asked = useDetail(tab.source, span, event, folded);
-  const chosen = readyDetail(asked);
+  const detail = useDetail(tab.source, span, event, folded);
+  const chosen = readyDetail(detail);
   const [together, setTogether] = useState(1);
   const show = (range: TimeRange) => setVisible((before) => showing(before, range, whole));
   useShownOnce(chosen && rangeOf(chosen), event, show);
@@ -78,7 +78,7 @@ export function useChosenEvent(span: string, tab: Tab, { folded, whole, setVisib
     show(range);
   };
   const go = (link: EventLink) => goTo(link, rangeOf(link));
-  return { event, asked, chosen, together, choose, goTo, go };
+  return { event, asked: detail, chosen, together, choose, goTo, go };
 }
 
 type ChosenEvent = ReturnType<typeof useChosenEvent>;

@@ -55,8 +55,9 @@ export function StepLine({ events, span, wanted: { step, saved }, recording, clo
 function notYet(answer: Answer<SavedFile> | null, step: string): string {
   if (answer?.kind === "problem" || answer?.kind === "gone") return `${answer.value.problem}. ${answer.value.hint}`;
   const progress = answer?.kind === "waiting" ? answer.value.progress : null;
-  const far = progress && progress.total_bytes > 0 ? `: ${bytesOf(progress.read_bytes, progress.total_bytes)}` : "";
-  return `Cutting step ${step} out of the trace${far}`;
+  const progressText =
+    progress && progress.total_bytes > 0 ? `: ${bytesOf(progress.read_bytes, progress.total_bytes)}` : "";
+  return `Cutting step ${step} out of the trace${progressText}`;
 }
 
 interface ReadyProps extends Pick<StepLineProps, "recording"> {

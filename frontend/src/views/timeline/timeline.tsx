@@ -94,7 +94,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         <TracksAndLegend
           field={filterField}
           filter={picture.choices.filter}
-          write={(words) => tab.update({ tracks: words === "" ? null : words })}
+          write={(text) => tab.update({ tracks: text === "" ? null : text })}
           leave={leave}
           shown={drawn.layout.tracks.size}
           all={loaded.tracks.length}
@@ -134,7 +134,7 @@ function Opened({ page, tab }: SpanViewProps<"timeline">) {
         </div>
       </Picture>
       <Panel
-        asked={selection.asked}
+        request={selection.asked}
         above={
           (wanted || range) && (
             <>
@@ -189,8 +189,8 @@ interface Measuring {
 }
 
 function useMeasuring({ state, update }: Tab): Measuring {
-  const [held, hold] = useState<TimeRange | null>(null);
-  const { from, to } = held ?? state.range ?? {};
+  const [measured, hold] = useState<TimeRange | null>(null);
+  const { from, to } = measured ?? state.range ?? {};
   const range = useMemo(() => (from === undefined || to === undefined ? null : { from, to }), [from, to]);
   const measure = (next: TimeRange | null, drawing = false) => {
     hold(drawing ? next : null);

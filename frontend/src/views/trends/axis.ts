@@ -1,8 +1,8 @@
 /** What the lines are drawn over: steps, spans, or the time at which they were recorded. */
 
+import { cached } from "../../cached";
 import type { LineSegment, LineStop } from "../../charts/lines/line_layout";
 import { clockSeconds, date } from "../../format";
-import { kept } from "../../kept";
 import { byName } from "../../words";
 import type { Run, StepAggregate } from "./runs";
 
@@ -43,8 +43,8 @@ interface Places {
 /** also: a time range that an axis over time must cover as well. */
 export function axisOver(over: Over, runs: readonly Run[], also: TimeRange | null = null): TrendAxis {
   const { placesOf, ...axis } = axisWith(over, runs, also);
-  const known = new WeakMap<readonly StepAggregate[], Places>();
-  const places = (run: Run) => kept(known, run.steps, () => placesOf(run));
+  const cache = new WeakMap<readonly StepAggregate[], Places>();
+  const places = (run: Run) => cached(cache, run.steps, () => placesOf(run));
   return { ...axis, placesOf: places, pointsOf: (run) => pointsAt(places(run)) };
 }
 

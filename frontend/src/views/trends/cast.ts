@@ -5,8 +5,8 @@
  */
 
 import type { Metric, Series, TrendsResult } from "../../api.gen";
+import { cached } from "../../cached";
 import { RUN_COLOURS } from "../../colour";
-import { kept } from "../../kept";
 import { holds, wordsOf } from "../../words";
 import { isSlow, type Run, type StepAggregate, seriesOf, valueOver } from "./runs";
 
@@ -39,12 +39,12 @@ export interface Casting {
 }
 
 /** workers: those of the run, where it is the only one and has many; else empty. */
-export function castOf(runs: readonly Run[], workers: readonly Run[], asked: Casting): Cast {
-  const last = runs.find((run) => run.name === asked.focus) ?? runs.at(-1);
+export function castOf(runs: readonly Run[], workers: readonly Run[], casting: Casting): Cast {
+  const last = runs.find((run) => run.name === casting.focus) ?? runs.at(-1);
   if (!last || (workers.length === 0 && runs.length <= RUN_COLOURS))
     return { lines: focusLast(coloured(runs), last?.name ?? null), group: [], of: "runs" };
   const others = workers.length > 0 ? workers : runs.filter((run) => run !== last);
-  const alone = standingOut(others, asked);
+  const alone = standingOut(others, casting);
   const drawn = others.filter((run) => alone.has(run));
   const lines =
     workers.length > 0 ? [...coloured(drawn), last] : coloured(runs.filter((run) => run === last || alone.has(run)));
@@ -81,8 +81,8 @@ const coloured = (runs: readonly Run[]): readonly Run[] => runs.map(inColour);
 
 /** Returns the same object for the same colour, so that what was derived from it need not be computed again. */
 const inColour = (run: Run, hue: number): Run =>
-  kept(
-    kept(COLOURED, run, () => new Map<number, Run>()),
+  cached(
+    cached(COLOURED, run, () => new Map<number, Run>()),
     hue,
     () => ({ ...run, hue }),
   );
@@ -114,9 +114,9 @@ const KEPT = new WeakMap<readonly StepAggregate[], Map<string, Figures>>();
 
 /** Nothing is cached for a metric whose series have not arrived. */
 export function figuresOf(aggregates: readonly StepAggregate[], metric: string): Figures {
-  const known = kept(KEPT, aggregates, () => new Map<string, Figures>());
-  const found = known.get(metric) ?? made(aggregates, metric);
-  if (isThere(aggregates, metric)) known.set(metric, found);
+  const byName = cached(KEPT, aggregates, () => new Map<string, Figures>());
+  const found = byName.get(metric) ?? made(aggregates, metric);
+  if (isThere(aggregates, metric)) byName.set(metric, found);
   return found;
 }
 
@@ -143,10 +143,10 @@ function made(aggregates: readonly StepAggregate[], metric: string): Figures {
 }
 
 /** Turns NaN into null. */
-export const known = (value: number): number | null => (Number.isNaN(value) ? null : value);
+export const orNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
 const SLOW = new WeakMap<readonly StepAggregate[], ReadonlySet<number>>();
 
 /** Indices of the aggregates that are slow in some process. */
 export const slowIn = (aggregates: readonly StepAggregate[]): ReadonlySet<number> =>
-  kept(SLOW, aggregates, () => new Set(aggregates.flatMap((each, at) => (isSlow(each) ? [at] : []))));
+  cached(SLOW, aggregates, () => new Set(aggregates.flatMap((each, at) => (isSlow(each) ? [at] : []))));

@@ -64,8 +64,8 @@ function StepsOf({ timed, others }: { timed: TimedWorker; others: number }) {
 /** "All 48,300 steps: the slowest took 2.1 s" */
 function titleOf({ steps, bins, slow }: TimedWorker): string {
   const slowest = bins.reduce((a, b) => (b.longest_ns > a.longest_ns ? b : a));
-  const known = slow.find(({ duration_ns }) => duration_ns === slowest.longest_ns)?.step;
-  const alone = known ?? (slowest.steps === 1 ? slowest.step : null);
+  const step = slow.find(({ duration_ns }) => duration_ns === slowest.longest_ns)?.step;
+  const alone = step ?? (slowest.steps === 1 ? slowest.step : null);
   const near = alone === null ? `one of ${namesOf(slowest)}` : `step ${count(alone)}`;
   return `All ${counted(steps, "step")} of the job: the longest, ${near}, took ${ns(slowest.longest_ns)}.`;
 }

@@ -23,7 +23,7 @@ import type { Meanings } from "../../meanings";
 import { sentence } from "../../phrase";
 import type { Tab } from "../props";
 import type { TrendAxis } from "./axis";
-import { type Cast, figuresOf, known, slowIn } from "./cast";
+import { type Cast, figuresOf, orNull, slowIn } from "./cast";
 import { type Above, axisEnd, largestShown, valuesAbove } from "./charts/cut_axis";
 import { Hovered, type TrendSelection } from "./hover";
 import { bandOf, MANY_WORKERS, medianOf, type Run, seriesOf, stepValue } from "./runs";
@@ -173,8 +173,8 @@ function tipOf(
   const more = rows.length - TIP_RUNS;
   const rest = more > 0 ? [{ name: `and ${more} more`, value: "" }] : [];
   // over time, the current value: the last one up to that moment
-  const held = overlay?.points.findLast((point) => point.segment === segment && point.at <= at);
-  const own = held ? [{ name: overlay!.name, value: String(Number(held.value.toPrecision(SCALAR_DIGITS))) }] : [];
+  const last = overlay?.points.findLast((point) => point.segment === segment && point.at <= at);
+  const own = last ? [{ name: overlay!.name, value: String(Number(last.value.toPrecision(SCALAR_DIGITS))) }] : [];
   return { title: stopTitle(key), rows: [...rows.slice(0, TIP_RUNS), ...rest, ...own] };
 }
 
@@ -327,9 +327,9 @@ function lineOf(run: Run, axis: TrendAxis, metric: string, focus: boolean, chang
       ? null
       : {
           stop: stop[index]!,
-          value: known(value[place]!),
-          low: known(low[place]!),
-          high: known(high[place]!),
+          value: orNull(value[place]!),
+          low: orNull(low[place]!),
+          high: orNull(high[place]!),
           slow: slow?.has(place) ?? false,
           // only the first point of a span that differs is marked: the set then drops the span
           changed: focus && changed.delete(aggregates[place]!.number),

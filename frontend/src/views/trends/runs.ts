@@ -9,7 +9,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { Metric, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
-import { kept } from "../../kept";
+import { cached } from "../../cached";
 import { untilReady } from "../../server/requested";
 import { byName } from "../../words";
 import type { Tab } from "../props";
@@ -55,16 +55,16 @@ const RUNS = new WeakMap<readonly TrendSpan[], readonly Run[]>();
 const WORKERS = new WeakMap<Run, readonly Run[]>();
 
 /** Runs in the order of the pickers. The last one is in focus: the server's sentences are about it. */
-export const runsOf = ({ spans }: TrendsPage): readonly Run[] => kept(RUNS, spans, () => makeRuns(spans));
+export const runsOf = ({ spans }: TrendsPage): readonly Run[] => cached(RUNS, spans, () => makeRuns(spans));
 
 /** The workers of a run, each as a run with one worker: no folder name contains a line break. */
-export const workersOf = (run: Run): readonly Run[] => kept(WORKERS, run, () => makeWorkers(run));
+export const workersOf = (run: Run): readonly Run[] => cached(WORKERS, run, () => makeWorkers(run));
 
 function makeRuns(spans: readonly TrendSpan[]): Run[] {
   const byRun = new Map<string, ReadSpan[]>();
   for (const span of spans.filter(isRead)) {
-    const known = byRun.get(span.run);
-    if (known) known.push(span);
+    const ofRun = byRun.get(span.run);
+    if (ofRun) ofRun.push(span);
     else byRun.set(span.run, [span]);
   }
   const labels = shortNames(byRun.keys());
@@ -83,8 +83,8 @@ const runOf = (name: string, label: string, read: readonly ReadSpan[]): Run => (
 function makeWorkers(run: Run): Run[] {
   const byWorker = new Map<string, ReadSpan[]>();
   for (const span of run.spans) {
-    const known = byWorker.get(span.worker);
-    if (known) known.push(span);
+    const ofWorker = byWorker.get(span.worker);
+    if (ofWorker) ofWorker.push(span);
     else byWorker.set(span.worker, [span]);
   }
   const workers = [...byWorker].map(([name, read]) => ({ name, rank: read[0]!.rank, spans: [] }));
@@ -139,16 +139,16 @@ export const stepValue = (aggregate: StepAggregate, metric: string): AggregateVa
 export function valueOver({ members }: StepAggregate, of: SeriesOf): AggregateValue {
   if (members.length === 1) return { value: memberValue(members[0]!, of), low: null, high: null };
   const values = members.map((member) => memberValue(member, of));
-  const known = values.filter((value) => value !== null);
-  if (known.length === 0) return { value: null, low: null, high: null };
-  if (known.length >= MANY_WORKERS) {
-    const { median, low, high } = bandOf(known)!;
+  const measured = values.filter((value) => value !== null);
+  if (measured.length === 0) return { value: null, low: null, high: null };
+  if (measured.length >= MANY_WORKERS) {
+    const { median, low, high } = bandOf(measured)!;
     return { value: median, low, high };
   }
-  const value = known.reduce((sum, each) => sum + each, 0) / known.length;
-  return known.length === 1
+  const value = measured.reduce((sum, each) => sum + each, 0) / measured.length;
+  return measured.length === 1
     ? { value, low: null, high: null }
-    : { value, low: Math.min(...known), high: Math.max(...known) };
+    : { value, low: Math.min(...measured), high: Math.max(...measured) };
 }
 
 type SeriesOf = (result: TrendsResult) => Series | undefined;
@@ -170,22 +170,22 @@ interface Band {
 /** The median, and the 10th and 90th percentiles: four fifths are between them. Null where nothing is known. */
 export function bandOf(values: ArrayLike<number>): Band | null {
   if (values.length === 0) return null;
-  const known = Float64Array.from(values).sort();
+  const sorted = Float64Array.from(values).sort();
   return {
-    median: quantile(known, 0.5),
-    low: quantile(known, LOW),
-    high: quantile(known, 1 - LOW),
+    median: quantile(sorted, 0.5),
+    low: quantile(sorted, LOW),
+    high: quantile(sorted, 1 - LOW),
   };
 }
 
 const LOW = 0.1;
 
 /** A quantile of sorted values, interpolated linearly between the two nearest. */
-function quantile(known: Float64Array, share: number): number {
-  const at = share * (known.length - 1);
+function quantile(sorted: Float64Array, share: number): number {
+  const at = share * (sorted.length - 1);
   const below = Math.floor(at);
-  const above = Math.min(known.length - 1, below + 1);
-  return known[below]! + (at - below) * (known[above]! - known[below]!);
+  const above = Math.min(sorted.length - 1, below + 1);
+  return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
 }
 
 export const medianOf = (values: readonly (number | null)[]): number | null => median(values) ?? null;
@@ -201,7 +201,7 @@ function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps,
   for (const { id, result } of spans) {
     const at = place.get(id);
     if (result === null) continue;
-    kept(LATER, result, () => new Map<string, Series>()).set(metric, {
+    cached(LATER, result, () => new Map<string, Series>()).set(metric, {
       metric,
       device: null,
       value: at === undefined ? null : values[at]!,

@@ -32,9 +32,9 @@ export function placed(series: ScalarSeries, over: Over, axis: TrendAxis, run: R
 
 /** Matches the profiler's steps by number: where the job counts differently, wall time is the axis to choose. */
 function bySteps({ steps, values }: ScalarSeries, { pointsOf, stops }: TrendAxis, run: Run): OverlayPoint[] {
-  const known = new Map(steps.map((step, at) => [String(step), values[at] ?? null]));
+  const byStep = new Map(steps.map((step, at) => [String(step), values[at] ?? null]));
   return pointsOf(run).flatMap(({ stop, aggregate }) => {
-    const value = aggregate ? known.get(aggregate.step) : undefined;
+    const value = aggregate ? byStep.get(aggregate.step) : undefined;
     return value == null ? [] : [{ ...place(stops[stop]!), value }];
   });
 }

@@ -28,15 +28,15 @@ import { SlowSteps } from "./slow_steps";
 export function Trends({ page, tab }: TrendsViewProps) {
   const all = useMemo(() => runsOf(page), [page]);
   const names = tab.index.runs.map((run) => run.name);
-  const asked = trendRuns(tab) ?? names;
-  const shownNames = asked.join("\n");
+  const chosenNames = trendRuns(tab) ?? names;
+  const shownNames = chosenNames.join("\n");
   const shown = useMemo(() => new Set(shownNames.split("\n")), [shownNames]);
   const focus = focusRun(tab.state, [...shown]);
   const compared = comparedRun(tab);
   const [typed, search] = useState("");
   const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
   const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
-  const metric = useMetric(page, asked.length === names.length ? [] : asked, tab);
+  const metric = useMetric(page, chosenNames.length === names.length ? [] : chosenNames, tab);
   const workers = useMemo(() => manyWorkers(chosen), [chosen]);
   const { worker } = tab.state;
   const { more_is_better: moreIsBetter } = tab.meanings;
@@ -204,8 +204,8 @@ function RunSearch({ of, typed, search }: { of: Cast["of"]; typed: string; searc
  */
 function useSameList<T>(list: readonly T[], of: (each: T) => unknown = (each) => each): readonly T[] {
   const before = useRef(list);
-  const known = before.current;
-  const same = known.length === list.length && list.every((each, at) => of(each) === of(known[at]!));
+  const last = before.current;
+  const same = last.length === list.length && list.every((each, at) => of(each) === of(last[at]!));
   if (!same) before.current = list;
   return before.current;
 }

@@ -116,14 +116,14 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
 
 def _exposed(facts: Facts) -> _Exposed | None:
-    found, mine = facts.communication, rows(facts)
+    found, own_rows = facts.communication, rows(facts)
     if found is None or facts.job.purpose == "inference":
         return None
     if not facts.overview.has_device and facts.share(found.computing_ns) < LEAST_OPS:
         return None
-    own = [rest_ns(facts, row) for row in mine]
-    waits = [min(row.wait_ns or 0, ns) for row, ns in zip(mine, own, strict=True)]
-    leading = max(mine, key=lambda row: rest_ns(facts, row))
+    own = [rest_ns(facts, row) for row in own_rows]
+    waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]
+    leading = max(own_rows, key=lambda row: rest_ns(facts, row))
     return _Exposed(sum(own), sum(waits), found.free_compute_ns, leading)
 
 
@@ -187,11 +187,11 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
     Left out: what really needs the result at once.
     """
-    found, mine = facts.communication, rows(facts)
+    found, own_rows = facts.communication, rows(facts)
     if found is None or facts.job.purpose == "inference":
         return None
-    leading = max(mine, key=lambda row: on_compute_stream_ns(facts, row))
-    exposed_ns = sum(on_compute_stream_ns(facts, row) for row in mine)
+    leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
+    exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
     return exchange_card(
         facts,
         id="collectives_on_compute_stream",

@@ -60,7 +60,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     if not found:
         return None
     row, leading = max(found, key=lambda each: each[1].exposed_ns)
-    late, known = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in found)
+    late, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in found)
     return exchange_card(
         facts,
         id="many_small_collectives",
@@ -68,8 +68,8 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         why=_why(row, leading, facts.worth(late)),
         how=_HOW.get(row.kind, _COALESCE),
         gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,
-        formula=_KNOWN if known else _UNKNOWN,
-        best=Confidence.MEDIUM if known else Confidence.LOW,
+        formula=_KNOWN if has_sizes else _UNKNOWN,
+        best=Confidence.MEDIUM if has_sizes else Confidence.LOW,
         why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
         evidence=facts.communication.examples if facts.communication else (),
         spares_host=True,

@@ -109,7 +109,7 @@ def slow_products(facts: Facts) -> Insight | None:
     rows = [row for row in device.rates.rows if row.slow] if device and device.rates else []
     if device is None or device.rates is None or not rows:
         return None
-    mine = [row for row in rows if row.slow == rows[0].slow]
+    same_reason = [row for row in rows if row.slow == rows[0].slow]
     steps, attention = len(device.steps), device.waste.attention if rows[0].site.op in _BATCHED else None
     title = _OF_ATTENTION if attention else _TITLES[rows[0].slow or ""]
     cores = {"cores": matrix_units(facts.job.vendor)}
@@ -117,9 +117,9 @@ def slow_products(facts: Facts) -> Insight | None:
         facts,
         id="slow_products",
         title=filled(title, cores),
-        why=closed(_why_slow(rows[0], sum(row.total_ns for row in mine) / steps)),
+        why=closed(_why_slow(rows[0], sum(row.total_ns for row in same_reason) / steps)),
         how=fused_code(attention) if attention else _how(rows[0]),
-        gain_ns=sum(row.gain_ns for row in mine) / steps,
+        gain_ns=sum(row.gain_ns for row in same_reason) / steps,
         formula=_formula(device.rates.best_tflops.get(rows[0].dtype)),
         why_confidence=phrase("Other products, memory and tiles only give a bound of what these sizes would reach."),
         view="tensor_cores",

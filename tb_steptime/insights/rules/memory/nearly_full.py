@@ -43,17 +43,17 @@ def peak_of_activations(facts: Facts) -> Insight | None:
     Left out: the time that recomputing costs, about another forward pass; what else peaks once they are gone.
     """
     for device in _nearly_full(facts.memory):
-        kept = sum(part.bytes for part in device.categories or [] if part.category == "activations")
-        if kept >= DOMINATES * device.peak.allocated_bytes:
+        activation_bytes = sum(part.bytes for part in device.categories or [] if part.category == "activations")
+        if activation_bytes >= DOMINATES * device.peak.allocated_bytes:
             return _card(
                 device,
                 "peak_of_activations",
                 phrase("Checkpoint layers to keep fewer activations"),
                 phrase(
                     "{share} of {device}'s peak is activations: {bytes}, which checkpointing saves at most.",
-                    share=fraction(kept / device.peak.allocated_bytes),
+                    share=fraction(activation_bytes / device.peak.allocated_bytes),
                     device=text(device.name),
-                    bytes=nbytes(kept),
+                    bytes=nbytes(activation_bytes),
                 ),
                 _CHECKPOINT,
             )

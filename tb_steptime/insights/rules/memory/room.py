@@ -68,13 +68,13 @@ def larger_batch(facts: Facts) -> Insight | None:
     if gpu is None or facts.job.purpose != "training" or facts.share(late_ns) < WAITS:
         return None
     device, reserved, total = gpu
-    taken, free = _of_batch(device), int(FULL * total) - reserved
-    if taken is None or not _even(device) or free < (LEAST_TIMES - 1) * taken:
+    batch_bytes, free = _of_batch(device), int(FULL * total) - reserved
+    if batch_bytes is None or not _even(device) or free < (LEAST_TIMES - 1) * batch_bytes:
         return None
     return memory_card(
         id="larger_batch",
         title=phrase("Try a larger batch: memory has room"),
-        why=_why(facts, device, taken, free),
+        why=_why(facts, device, batch_bytes, free),
         how=_HOW,
         saves=phrase("No time is computed: launches would be spread over more samples."),
         why_confidence=phrase(
@@ -98,9 +98,9 @@ def _of_batch(device: DeviceMemory) -> int | None:
     """Returns the bytes at the peak that grow with the batch; None if they are not known well enough, or are very
     few."""
     parts = {part.category: part.bytes for part in device.categories or []}
-    taken, peak = sum(parts.get(category, 0) for category in _OF_BATCH), device.peak.allocated_bytes
-    known = parts.get("unknown", 0) <= MOST_UNKNOWN * peak and taken >= LEAST_OF_BATCH * peak
-    return taken if device.whole and parts and known else None
+    batch_bytes, peak = sum(parts.get(category, 0) for category in _OF_BATCH), device.peak.allocated_bytes
+    is_reliable = parts.get("unknown", 0) <= MOST_UNKNOWN * peak and batch_bytes >= LEAST_OF_BATCH * peak
+    return batch_bytes if device.whole and parts and is_reliable else None
 
 
 def _even(device: DeviceMemory) -> bool:
@@ -111,14 +111,14 @@ def _even(device: DeviceMemory) -> bool:
     return in_pass and has_even_peaks(device) and before <= min(device.growth.at_step_ends, default=0)
 
 
-def _why(facts: Facts, device: DeviceMemory, taken: int, free: int) -> Phrase:
-    times, samples = 1 + free // taken, _samples(facts)
-    values = {"batch": nbytes(taken), "free": nbytes(free), "times": count(times), "device": text(device.name)}
+def _why(facts: Facts, device: DeviceMemory, batch_bytes: int, free: int) -> Phrase:
+    times, samples = 1 + free // batch_bytes, _samples(facts)
+    values = {"batch": nbytes(batch_bytes), "free": nbytes(free), "times": count(times), "device": text(device.name)}
     if samples is None:
         words = "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits."
         return phrase(words, **values)
     words = "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit."
-    return phrase(words, samples=count(samples), each=nbytes(taken / samples), **values)
+    return phrase(words, samples=count(samples), each=nbytes(batch_bytes / samples), **values)
 
 
 def _samples(facts: Facts) -> int | None:

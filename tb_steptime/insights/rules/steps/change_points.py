@@ -82,8 +82,8 @@ def _steps(result: TrendsResult, metric: str) -> list[float]:
     """Returns the values of steps of which hardly any time is left out; if there are none, the values of all steps."""
     series = next(series for series in result.series if series.metric == metric)
     whole = [step.left_out_ns < WORTH_FRACTION * (step.end_ns - step.start_ns) for step in result.steps]
-    kept = whole if any(whole) else [True] * len(whole)
-    return [value for value, keep in zip(series.steps, kept, strict=True) if keep and value is not None]
+    included = whole if any(whole) else [True] * len(whole)
+    return [value for value, keep in zip(series.steps, included, strict=True) if keep and value is not None]
 
 
 def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:
@@ -115,9 +115,9 @@ def _strength(before: Sequence[list[float]], after: Sequence[list[float]]) -> fl
 def _change(spans: Spans, metric: str, values: Sequence[list[float]], border: int) -> tuple[float, Change]:
     """The levels are those of the two spans at the border, so that a drift over many spans is not one change."""
     before, after = median(values[border - 1] or [0.0]), median(values[border] or [0.0])
-    said = _words(spans, metric, border, before, after)
+    sentences = _words(spans, metric, border, before, after)
     weight = abs(after - before) / max(abs(before), abs(after), 1e-12)
-    return weight, Change(metric, spans.run, spans.worker, spans.numbers[border], before, after, said)
+    return weight, Change(metric, spans.run, spans.worker, spans.numbers[border], before, after, sentences)
 
 
 def _words(spans: Spans, metric: str, border: int, before: float, after: float) -> Phrase:

@@ -43,8 +43,8 @@ def noted(notes: Sequence[Note]) -> list[NoteText]:
     alike = [note.id for note in notes if note.id in _SAME_EFFECT]
     if len(alike) < 2:
         return [worded(note) for note in notes]
-    kept = [note for note in notes if note.id not in alike[1:]]
-    return [worded(Note(_BOTH) if note.id == alike[0] else note) for note in kept]
+    notes_left = [note for note in notes if note.id not in alike[1:]]
+    return [worded(Note(_BOTH) if note.id == alike[0] else note) for note in notes_left]
 
 
 def full_text(note: NoteText) -> Phrase:

@@ -186,14 +186,14 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
     """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
     events, found = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
-        here = np.flatnonzero(nodes.thread == thread)
-        op_start, ops = nodes.op_start[here], op_rows(trace)
+        on_thread = np.flatnonzero(nodes.thread == thread)
+        op_start, ops = nodes.op_start[on_thread], op_rows(trace)
         ops = ops[events.thread[ops] == thread]
         ops_start = events.start_ns[ops]
         mine = rows[events.thread[rows] == thread]
         for start, end in zip(events.start_ns[mine].tolist(), events.ends(mine).tolist(), strict=True):
             low, high = np.searchsorted(op_start, (start, end)).tolist()
-            own = here[low:high]
+            own = on_thread[low:high]
             own = own[nodes.saves[own]]
             if not len(own):
                 continue
@@ -201,8 +201,10 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
             first, after = np.searchsorted(ops_start, (start, end)).tolist()
             follows = int(ops_start[after]) if after < len(ops) else end
             follows_end = int(events.ends(ops[after : after + 1])[0]) if after < len(ops) else end
-            next_saves = high < len(here) and int(op_start[high]) < follows_end and bool(nodes.saves[here[high]])
-            ends_saved = bool(nodes.result[here[high - 1]]) and next_saves
+            next_saves = (
+                high < len(on_thread) and int(op_start[high]) < follows_end and bool(nodes.saves[on_thread[high]])
+            )
+            ends_saved = bool(nodes.result[on_thread[high - 1]]) and next_saves
             found.append((
                 thread, start, end, int(nodes.after[last]), len(own), int(ops[first]), follows,
                 int(nodes.start[own].min()), int(nodes.end[own].max()), ends_saved,
@@ -225,8 +227,8 @@ def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, in
     for thread in distinct_in(calls.thread).tolist():
         mine = calls.thread == thread
         start, stop = calls.start[mine], calls.stop[mine]
-        here = np.flatnonzero((launches.call >= 0) & (events.thread[launches.call] == thread))
-        order = here[np.argsort(at[here], kind="stable")]
+        on_thread = np.flatnonzero((launches.call >= 0) & (events.thread[launches.call] == thread))
+        order = on_thread[np.argsort(at[on_thread], kind="stable")]
         until = np.append(0, np.cumsum(length[order]))
         device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
         host[mine] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
@@ -266,8 +268,8 @@ def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> lis
         for level, part in ((steady.curve.allocated, sizes(trace)), (steady.grown, growing_sizes(trace, steady.batch)))
     )
     instants = [(whole.events[steady.within], grown.events[steady.within])]
-    first, past = (np.searchsorted(steady.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
-    for number, (low, high) in enumerate(zip(first, past, strict=True)):
+    first, end = (np.searchsorted(steady.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
+    for number, (low, high) in enumerate(zip(first, end, strict=True)):
         instants.append((whole.again(number, low, high), grown.again(number, low, high)))
     high_bytes, growing_bytes = (np.concatenate(columns) for columns in zip(*instants, strict=True))
     return highest_lines(high_bytes - growing_bytes, growing_bytes, steady.batch)
@@ -310,11 +312,11 @@ class _Moved(msgspec.Struct, frozen=True, eq=False):
 
 def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     found, table, died = allocations(trace), trace.memory, ends_ns(trace)
-    born, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
+    start_ns, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
     of_device = are_on(trace, place)
-    call = np.searchsorted(calls.start, born, side="right") - 1
+    call = np.searchsorted(calls.start, start_ns, side="right") - 1
     inside = of_device & (call >= 0) & (thread == calls.thread[call])
-    inside &= (born < calls.stop[call]) & (died >= calls.begins[call]) & (died != NEVER)
+    inside &= (start_ns < calls.stop[call]) & (died >= calls.begins[call]) & (died != NEVER)
     saved = np.flatnonzero(inside)
     last = np.full(len(calls.start), -1, np.int64)
     last[call[saved]] = saved  # they ascend, so the last one stays
@@ -324,12 +326,12 @@ def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     by_end = forward[np.argsort(died[forward], kind="stable")]
     low, high = (np.searchsorted(died[by_end], edge).tolist() for edge in (calls.start, calls.following))
     kept, keeper = list[int](), list[int]()
-    for number, (first, past) in enumerate(zip(low, high, strict=True)):
-        some = by_end[first:past]
+    for number, (first, end) in enumerate(zip(low, high, strict=True)):
+        chosen = by_end[first:end]
         sizes = _input_sizes(trace, int(calls.first[number]), place)
-        some = some[(born[some] < calls.start[number]) & is_in(size[some], sizes)]
-        if len(some):
-            kept.append(int(some[born[some].argmax()]))
+        chosen = chosen[(start_ns[chosen] < calls.start[number]) & is_in(size[chosen], sizes)]
+        if len(chosen):
+            kept.append(int(chosen[start_ns[chosen].argmax()]))
             keeper.append(number)
     return _Moved(dropped, call[dropped], np.array(kept, np.int64), np.array(keeper, np.int64), result)
 

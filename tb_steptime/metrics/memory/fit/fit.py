@@ -74,21 +74,21 @@ ROUNDED_TO = 512
 @shared
 def growing(trace: Trace, batch: int) -> Bool:
     """For each of `allocations` whether its size is proportional to the batch of its step."""
-    found, born, kind = allocations(trace), births(trace), categories(trace)
+    found, made_by, kind = allocations(trace), births(trace), categories(trace)
     size, on_cpu = sizes(trace), trace.memory.device_type[found.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
-    fixed |= is_in(born.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
-    op = ops_with_shapes(trace, born.op.astype(np.int64))
+    fixed |= is_in(made_by.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
+    op = ops_with_shapes(trace, made_by.op.astype(np.int64))
     inputs = kind == CATEGORIES.index("inputs")
     known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
-    of_nothing = ~fixed & (inputs | (op < 0)) & (born.phase != PHASE["backward"])  # such as randomly drawn data
+    of_nothing = ~fixed & (inputs | (op < 0)) & (made_by.phase != PHASE["backward"])  # such as randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
     cases = zip(
         op[known].tolist(),
         size[known].tolist(),
         on_cpu[known].tolist(),
-        (born.phase[known] == PHASE["backward"]).tolist(),
+        (made_by.phase[known] == PHASE["backward"]).tolist(),
         strict=True,
     )
     result[known] = [judge.grows(*each) for each in cases]
@@ -263,11 +263,11 @@ def _accumulations(trace: Trace) -> Int64:
 def step_batches(trace: Trace) -> tuple[int | None, ...]:
     """For each step the batch of its forward pass; None if it has none, or no shapes were recorded."""
     forward = backward_nodes(trace).forward
-    made = distinct_in(forward[forward >= 0])
-    step = steps_at(trace, trace.events.start_ns[made])
+    forward_ops = distinct_in(forward[forward >= 0])
+    step = steps_at(trace, trace.events.start_ns[forward_ops])
     parameters = {turned for shape in parameter_shapes(trace) for turned in (shape, shape[::-1])}
     return tuple(
-        _batch(list(shapes_in(trace, made[step == number])), parameters)
+        _batch(list(shapes_in(trace, forward_ops[step == number])), parameters)
         for number in range(len(find_steps(trace).steps))
     )
 
@@ -409,12 +409,12 @@ def steady_steps(trace: Trace, place: Place) -> SteadySteps | Reason:
     if not over_time.whole:
         return NO_TOTALS
     batches, peaks = step_batches(trace), step_peaks(trace, place)
-    some = [number for number in range(min(1, len(batches) - 1), len(batches)) if batches[number]]
-    if not some:
+    with_batches = [number for number in range(min(1, len(batches) - 1), len(batches)) if batches[number]]
+    if not with_batches:
         return NO_SHAPES
-    batch = batches[max(some, key=lambda number: peaks[number])]
+    batch = batches[max(with_batches, key=lambda number: peaks[number])]
     assert batch is not None
-    steps = [number for number in some if batches[number] == batch]
+    steps = [number for number in with_batches if batches[number] == batch]
     within = is_in(steps_at(trace, over_time.ts), steps)
     return SteadySteps(batch, steps, over_time, within, bytes_alive(trace, place, growing_sizes(trace, batch)))
 

@@ -328,10 +328,10 @@ def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
         return []
     allocated = np.where(steady.within, steady.curve.allocated, -1)
     top = int(allocated.argmax())
-    here = np.flatnonzero(alive(trace, int(steady.curve.row[top])))
-    size, grown = sizes(trace)[here], growing_sizes(trace, steady.batch)[here]
+    alive_rows = np.flatnonzero(alive(trace, int(steady.curve.row[top])))
+    size, grown = sizes(trace)[alive_rows], growing_sizes(trace, steady.batch)[alive_rows]
     sums: dict[tuple[str | None, MakerKind], list[int]] = defaultdict(lambda: [0, 0])
-    for maker, fixed, grows in zip(_makers(trace, here), (size - grown).tolist(), grown.tolist(), strict=True):
+    for maker, fixed, grows in zip(_makers(trace, alive_rows), (size - grown).tolist(), grown.tolist(), strict=True):
         sums[maker][0] += fixed
         sums[maker][1] += grows
     before = int(allocated[top]) - int(size.sum())

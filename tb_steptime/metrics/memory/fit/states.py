@@ -268,9 +268,9 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
     rows = rows_named(trace, (Kind.MEMCPY,), lambda name: way(name).direction in ("HtoD", "DtoH"))
     rows = rows[(events.device[rows] == place.device) & (events.bytes[rows] >= _LEAST_BYTES)]
     rows = rows[events.dur_ns[rows] > 0]
-    ways = [way(trace.strings[name]) for name in events.name[rows].tolist()]
-    pinned = np.array([_PINNED in (each.source, each.target) for each in ways], bool)
-    to_device = np.array([each.direction == "HtoD" for each in ways], bool)
+    directions = [way(trace.strings[name]) for name in events.name[rows].tolist()]
+    pinned = np.array([_PINNED in (each.source, each.target) for each in directions], bool)
+    to_device = np.array([each.direction == "HtoD" for each in directions], bool)
     chosen = pinned if pinned.any() else ~pinned
     rates = [
         float(1e9 * events.bytes[some].sum() / events.dur_ns[some].sum())
@@ -310,26 +310,30 @@ def _absences(
     found, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
     node = backward_nodes(trace).event.astype(np.int64)
     node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
-    born, thread = table.ts[found.born], table.thread[found.born]
-    step = steps_at(trace, born)
+    start_ns, thread = table.ts[found.born], table.thread[found.born]
+    step = steps_at(trace, start_ns)
     first, last = (np.full(max(steady.steps) + 1, NEVER, np.int64) for _ in range(2))
     for number in steady.steps:
-        here = node[node_step == number]
-        if len(here):
-            first[number], last[number] = events.start_ns[here].min(), events.ends(here).max()
+        in_step = node[node_step == number]
+        if len(in_step):
+            first[number], last[number] = events.start_ns[in_step].min(), events.ends(in_step).max()
     is_steady = is_in(step, steady.steps)
     inside = np.where(is_steady, step, steady.steps[0])
     saved = are_on(trace, place) & is_steady
     saved &= (births(trace).phase != PHASE["backward"]) & (died >= first[inside]) & (died <= last[inside])
     saved &= died != NEVER
-    some = np.flatnonzero(saved)
-    call = np.maximum(np.searchsorted(start, born[some], side="right") - 1, 0)
-    within = (born[some] >= start[call]) & (born[some] < end[call]) & (thread[some] == threads[call])
-    leaves = np.where(within, end[call], first[step[some]])
+    with_bytes = np.flatnonzero(saved)
+    call = np.maximum(np.searchsorted(start, start_ns[with_bytes], side="right") - 1, 0)
+    within = (
+        (start_ns[with_bytes] >= start[call])
+        & (start_ns[with_bytes] < end[call])
+        & (thread[with_bytes] == threads[call])
+    )
+    leaves = np.where(within, end[call], first[step[with_bytes]])
     starts = distinct(node_start)
-    back = starts[np.maximum(np.searchsorted(starts, died[some], side="right") - 2, 0)]
+    back = starts[np.maximum(np.searchsorted(starts, died[with_bytes], side="right") - 2, 0)]
     away = back > leaves
-    return some[away], leaves[away], back[away]
+    return with_bytes[away], leaves[away], back[away]
 
 
 def _bytes_between(leaves: Int64, back: Int64, size: Int64, ts: Int64) -> Int64:
@@ -348,11 +352,11 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     ops, first = np.unique(nodes.forward[known].astype(np.int64), return_index=True)
     names = events.name[nodes.event[known][first]]
     is_steady = is_in(steps_at(trace, events.start_ns[ops]), steady.steps)
-    made = allocations(trace).born[absent]
-    order = np.argsort(trace.memory.ts[made], kind="stable")
-    born, until = trace.memory.ts[made][order], np.append(0, np.cumsum(trace.memory.bytes[made][order]))
+    rows = allocations(trace).born[absent]
+    order = np.argsort(trace.memory.ts[rows], kind="stable")
+    start_ns, until = trace.memory.ts[rows][order], np.append(0, np.cumsum(trace.memory.bytes[rows][order]))
     ops, names = ops[is_steady], names[is_steady]
-    own = until[np.searchsorted(born, events.ends(ops))] - until[np.searchsorted(born, events.start_ns[ops])]
+    own = until[np.searchsorted(start_ns, events.ends(ops))] - until[np.searchsorted(start_ns, events.start_ns[ops])]
     total = sum(
         _saved(trace.strings[name], tensors_of(trace, op), made_in)
         for op, name, made_in in zip(ops.tolist(), names.tolist(), own.tolist(), strict=True)

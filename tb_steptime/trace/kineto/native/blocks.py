@@ -74,9 +74,9 @@ class ScannedBlocks:
         parts = self._scanner.columns(first)
         if parts is None:
             return False
-        of = dict(zip(_COLUMNS, parts, strict=True))
-        collectives, args = np.frombuffer(of.pop("collective"), np.int64), of.pop("of_collectives")
-        columns.add_columns(of)
+        by_name = dict(zip(_COLUMNS, parts, strict=True))
+        collectives, args = np.frombuffer(by_name.pop("collective"), np.int64), by_name.pop("of_collectives")
+        columns.add_columns(by_name)
         if len(collectives):
             self._add_collectives(collectives, _ARGS.decode(b"[%b]" % args))
         return True

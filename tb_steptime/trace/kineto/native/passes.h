@@ -24,7 +24,7 @@ typedef struct {
     int32_t *inside, *before, *after;
 } Stretches;
 
-/* stretches.py, find_stretches: how many there are. Declines rows whose parent is not the last one that is open. */
+/* host_segments.py, find_stretches: how many there are. Declines rows whose parent is not the last one that is open. */
 int64_t stretches(size_t rows, const int64_t *start, const int64_t *end, const int32_t *thread, const int32_t *parent,
                   const Stretches *out);
 

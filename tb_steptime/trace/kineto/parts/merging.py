@@ -72,7 +72,7 @@ class _Numbers:
     def learn(self, process: int, new: Iterable[Any]) -> None:
         self._of[process] += [self.distinct.setdefault(text, len(self.distinct)) for text in new]
 
-    def of(self, process: int) -> npt.NDArray[np.int32]:
+    def of_process(self, process: int) -> npt.NDArray[np.int32]:
         """Numbers of the file by number of the process, with an entry for -1 at the end: -1. To be called when
         everything is learned."""
         if process not in self._array_of:
@@ -140,7 +140,7 @@ class MergedColumns(Columns):
             return rows
         if name == "label":
             return np.frombuffer(self._label_numbers[part.process], np.int32).take(values)
-        return self._numbers[NUMBERED[name]].of(part.process)[values] if name in NUMBERED else values
+        return self._numbers[NUMBERED[name]].of_process(part.process)[values] if name in NUMBERED else values
 
     def _learn(self, process: int, learned: NewEntries) -> None:
         self._numbers["names"].learn(process, learned.name_texts)
@@ -163,7 +163,7 @@ class MergedColumns(Columns):
                 ("names", part.learned.names, self.labels.names),
                 ("threads", part.learned.threads, self.labels.threads),
             ):
-                numbers.frombytes(self._numbers[what].of(part.process)[np.array(own, np.int64)].tobytes())
+                numbers.frombytes(self._numbers[what].of_process(part.process)[np.array(own, np.int64)].tobytes())
 
     def _own_texts(self) -> None:
         self.labels.name_numbers.update(self._numbers["names"].distinct)
@@ -179,7 +179,7 @@ class MergedColumns(Columns):
         dur_of: dict[int, int] = {}
         starts: dict[int, int] = {}
         for part in self._parts:
-            threads = self._numbers["threads"].of(part.process)
+            threads = self._numbers["threads"].of_process(part.process)
             times, strays = (self._pieces_of(part, f"pairs.stray_{what}") for what in ("time", "thread"))
             for thread, time in zip(strays, times, strict=True):
                 row = self.pairs.end(thread, time)

@@ -175,9 +175,9 @@ class Filling:
         self._put(self.size, b"".join(map(_LENGTH.pack, self._lengths)))
         return Order(number, 0, self.size, 0, len(self._lengths), self._slot, behind, last)
 
-    def _put(self, start: int, piece: bytes) -> None:
-        end = start + len(piece)
-        self._slots.text(self._slot, end)[start:] = piece
+    def _put(self, start: int, text: bytes) -> None:
+        end = start + len(text)
+        self._slots.text(self._slot, end)[start:] = text
 
 
 #: Maximum number of parts. The orders for them fit into a pipe, which takes at least 16 KB.

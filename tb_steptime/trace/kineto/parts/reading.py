@@ -125,7 +125,7 @@ class PartReader:
 
     def _learned(self) -> NewEntries:
         columns = self._sink.columns
-        labels, words = columns.labels, columns.exchange_texts
+        labels, exchange_texts = columns.labels, columns.exchange_texts
         first, self._known["labels"] = self._known["labels"], len(labels)
         return NewEntries(
             kinds=labels.kinds[first:].tobytes(),
@@ -135,7 +135,7 @@ class PartReader:
             name_texts=self._new("names", labels.name_numbers),
             thread_texts=self._new("threads", labels.thread_numbers),
             spellings={name: _new_texts(texts, known) for name, (texts, known) in self._texts.items()},
-            exchanges=self._new("exchanges", words.distinct),
+            exchanges=self._new("exchanges", exchange_texts.distinct),
             annotations=self._new("annotations", columns.annotation_texts.distinct),
             counters=self._new("counters", columns.counters.names.distinct),
         )
@@ -151,9 +151,9 @@ def texts_of(sink: EventSink) -> dict[str, Texts]:
     return {"inputs": columns.inputs, "stacks": columns.stack_texts, "hierarchies": columns.hierarchy_texts}
 
 
-def _new_texts(texts: Texts, known: list[int]) -> tuple[list[bytes], list[str]]:
-    spellings, new = _from(texts, known[0]), _from(texts.distinct, known[1])
-    known[:] = len(texts), len(texts.distinct)
+def _new_texts(texts: Texts, counts: list[int]) -> tuple[list[bytes], list[str]]:
+    spellings, new = _from(texts, counts[0]), _from(texts.distinct, counts[1])
+    counts[:] = len(texts), len(texts.distinct)
     return spellings, new
 
 

@@ -29,7 +29,7 @@ from tb_steptime.trace.kineto.source import Extent
 _SPARE_SLOTS = 2
 
 
-class Team:
+class Workers:
     """Its children run from `start` until `end`, which must be called."""
 
     def __init__(self, path: Path, processes: int) -> None:
@@ -59,11 +59,11 @@ class Team:
         """Have a child unpack the text."""
         self.text = _nameless()
         self._opened.append(self.text)
-        taken, self.free = self._pipe()
+        free_in, self.free = self._pipe()
         os.write(self.free, bytes(range(self._processes + _SPARE_SLOTS)))
-        arguments = (self._path.absolute(), self.text, self.orders_in, taken)
-        self._children.append(start_child(f"{__package__}.unpacking", arguments, (self.text, self.orders_in, taken)))
-        self._close(taken)
+        arguments = (self._path.absolute(), self.text, self.orders_in, free_in)
+        self._children.append(start_child(f"{__package__}.unpacking", arguments, (self.text, self.orders_in, free_in)))
+        self._close(free_in)
 
     def start_workers(self) -> None:
         """Start the other processes (this one is number 0); then listen to all children."""

@@ -22,7 +22,7 @@ from tb_steptime.trace.kineto.parts.sink import ReadEvents
 from tb_steptime.trace.kineto.source import GZIP_MAGIC, Extent, ReadProgress
 
 if TYPE_CHECKING:
-    from tb_steptime.trace.kineto.parts.team import Team
+    from tb_steptime.trace.kineto.parts.team import Workers
 
 #: Below this size on disk a second process costs more than it saves, since it has to start first.
 LEAST_BYTES, LEAST_PACKED_BYTES = 2**27, 2**24
@@ -82,37 +82,37 @@ def _read(
     stack: contextlib.ExitStack,
     meanwhile: Callable[[], None],
 ) -> WholeRead | None:
-    from tb_steptime.trace.kineto.parts.team import Team  # what starts processes is slow to import
+    from tb_steptime.trace.kineto.parts.team import Workers  # what starts processes is slow to import
 
     try:
-        team = Team(path, processes)
-        stack.callback(team.end)
-        team.open()
-        size = _start_packed(team, path) if packed else _start_plain(team, processes)
+        workers = Workers(path, processes)
+        stack.callback(workers.end)
+        workers.open()
+        size = _start_packed(workers, path) if packed else _start_plain(workers, processes)
         meanwhile()
-        _work(team, _Progress(team, size, on_progress))
-        extent = team.extent if packed else Extent(path, size, size, False, False)
-        return whole_of(team.parts, [file.fileno() for file in team.files], extent) if extent else None
+        _work(workers, _Progress(workers, size, on_progress))
+        extent = workers.extent if packed else Extent(path, size, size, False, False)
+        return whole_of(workers.parts, [file.fileno() for file in workers.files], extent) if extent else None
     except (OSError, EOFError):
         return None
 
 
-def _start_plain(team: Team, processes: int) -> int:
+def _start_plain(workers: Workers, processes: int) -> int:
     """Put the orders for a plain file, and return its size."""
-    text = team.open_text()
+    text = workers.open_text()
     size = os.fstat(text).st_size
     for order in plain_orders(text, size, processes):
-        orders.put(team.orders_in, order)
-        team.packed_bytes[order.number] = order.offset + order.size
-    team.start_workers()
-    team.no_more_orders()
+        orders.put(workers.orders_in, order)
+        workers.packed_bytes[order.number] = order.offset + order.size
+    workers.start_workers()
+    workers.no_more_orders()
     return size
 
 
-def _start_packed(team: Team, path: Path) -> int:
-    team.start_unpacking()
-    team.no_more_orders()
-    team.start_workers()
+def _start_packed(workers: Workers, path: Path) -> int:
+    workers.start_unpacking()
+    workers.no_more_orders()
+    workers.start_workers()
     return path.stat().st_size
 
 
@@ -120,8 +120,8 @@ class _Progress:
     """Reports the progress of all processes together. It never goes back, although the end of a part may become known
     late."""
 
-    def __init__(self, team: Team, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
-        self._team, self._total_bytes, self._on_progress = team, total_bytes, on_progress
+    def __init__(self, workers: Workers, total_bytes: int, on_progress: Callable[[ReadProgress], None] | None) -> None:
+        self._workers, self._total_bytes, self._on_progress = workers, total_bytes, on_progress
         self._most, self._reported = 0, 0.0
 
     def report_at_times(self) -> None:
@@ -133,21 +133,21 @@ class _Progress:
     def report(self) -> None:
         self._reported = time.monotonic()
         if self._on_progress:
-            ends = {part.number: self._team.packed_bytes.get(part.number, 0) for part in self._team.parts[:]}
-            read = sum(end - self._team.packed_bytes.get(number - 1, 0) for number, end in ends.items())
-            events = sum(part.event_count for part in self._team.parts[:])
+            ends = {part.number: self._workers.packed_bytes.get(part.number, 0) for part in self._workers.parts[:]}
+            read = sum(end - self._workers.packed_bytes.get(number - 1, 0) for number, end in ends.items())
+            events = sum(part.event_count for part in self._workers.parts[:])
             self._most = max(self._most, min(read, self._total_bytes))
             self._on_progress(ReadProgress(self._most, self._total_bytes, events))
 
 
-def _work(team: Team, progress: _Progress) -> None:
+def _work(workers: Workers, progress: _Progress) -> None:
     """Read parts in this process as well, until all are read or one is not seamless."""
-    reader = PartReader(0, team.text, team.files[0])
-    while not team.failed and (order := orders.take(team.orders)):
-        team.add(reader.read(order))
-        orders.give_back(team.free, order)
+    reader = PartReader(0, workers.text, workers.files[0])
+    while not workers.failed and (order := orders.take(workers.orders)):
+        workers.add(reader.read(order))
+        orders.give_back(workers.free, order)
         progress.report_at_times()
-    while not team.failed and not team.wait(_SECONDS_BETWEEN_MESSAGES):
+    while not workers.failed and not workers.wait(_SECONDS_BETWEEN_MESSAGES):
         progress.report()
     progress.report()
 

@@ -193,11 +193,11 @@ class _Chooser:
 
     def _has_half(self, row: SliceRow) -> bool:
         """Whether this begin or end is kept. An end is kept if its begin is."""
-        begun = self._begun.setdefault((str(row.pid), str(row.tid)), [])
+        open_begins = self._begun.setdefault((str(row.pid), str(row.tid)), [])
         if row.ph == "E":
-            return begun.pop() if begun else False
-        begun.append(self._is_within(row))
-        return begun[-1]
+            return open_begins.pop() if open_begins else False
+        open_begins.append(self._is_within(row))
+        return open_begins[-1]
 
 
 class _Flows:
@@ -288,15 +288,17 @@ def odd_event(event: bytes) -> SliceEvent | None:
     """One event whose arguments have wrong types."""
     text = repair(event).text
     try:
-        of = json.loads(text, strict=False)
+        decoded = json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(of, dict):
+    if not isinstance(decoded, dict):
         return None
-    args = of.pop("args", None)
+    args = decoded.pop("args", None)
     fields = args if isinstance(args, dict) else {}
-    known = {key: of.get(key) for key in SliceRow.__struct_fields__ if key != "args"}
-    return SliceEvent(SliceRow(**known, args=SliceArgs(fields.get("correlation"), fields.get("External id"))), text)
+    row_fields = {key: decoded.get(key) for key in SliceRow.__struct_fields__ if key != "args"}
+    return SliceEvent(
+        SliceRow(**row_fields, args=SliceArgs(fields.get("correlation"), fields.get("External id"))), text
+    )
 
 
 def is_json(text: bytes) -> bool:

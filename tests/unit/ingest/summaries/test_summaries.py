@@ -130,10 +130,10 @@ def test_a_summary_without_a_word_of_definitions_is_not_fresh(trace):
     """The summary is as older code wrote it, before summaries recorded their definitions."""
     _, path = write(trace)
     head, *views = gzip.decompress(path.read_bytes()).splitlines()
-    said = json.loads(head)
+    fields = json.loads(head)
     for field in ("definitions", "told_peaks", "release"):
-        del said[field]
-    path.write_bytes(b"".join(map(member, [json.dumps(said | {"code": "0ded5dd007e33ab8"}).encode(), *views])))
+        del fields[field]
+    path.write_bytes(b"".join(map(member, [json.dumps(fields | {"code": "0ded5dd007e33ab8"}).encode(), *views])))
     assert read_summary(path).facts.step_count == 3
     assert fresh_summary(trace) is None
 

@@ -27,40 +27,43 @@ def two_steps(job: Job | None = None, reduce: tuple[Any, ...] = REDUCE, gather: 
 
 
 def test_each_collective_belongs_to_the_step_that_launches_it():
-    kept = exchanges(two_steps())
-    assert unpacked(kept.step).tolist() == [0, 0, 1]
-    assert unpacked(kept.start).tolist() == [3, 11, 16]  # us
-    assert unpacked(kept.length).tolist() == [4_000, 3_000, 3_000]
-    assert unpacked(kept.exposed).tolist() == [3_000, -1, -1]
+    result = exchanges(two_steps())
+    assert unpacked(result.step).tolist() == [0, 0, 1]
+    assert unpacked(result.start).tolist() == [3, 11, 16]  # us
+    assert unpacked(result.length).tolist() == [4_000, 3_000, 3_000]
+    assert unpacked(result.exposed).tolist() == [3_000, -1, -1]
 
 
 def test_alike_collectives_are_described_once():
     groups = (ProcessGroup("0", "default_pg", (0, 1, 2, 3)), ProcessGroup("1", "mesh_tp", (2, 3)))
-    kept = exchanges(two_steps(Job(rank=2, world_size=4, groups=groups)))
-    assert kept.groups == [ExchangeGroup("1", 2, "mesh_tp", [2, 3]), ExchangeGroup("0", 4, "default_pg", [0, 1, 2, 3])]
-    assert kept.classes == [
+    result = exchanges(two_steps(Job(rank=2, world_size=4, groups=groups)))
+    assert result.groups == [
+        ExchangeGroup("1", 2, "mesh_tp", [2, 3]),
+        ExchangeGroup("0", 4, "default_pg", [0, 1, 2, 3]),
+    ]
+    assert result.classes == [
         ExchangeClass("all_reduce", 0, 4096, "Float", "forward.model"),
         ExchangeClass("all_gather", 1, 1024, "Half", "forward.model"),
     ]
-    assert unpacked(kept.of).tolist() == [0, 0, 1]
+    assert unpacked(result.of).tolist() == [0, 0, 1]
 
 
 def test_what_the_file_does_not_list_its_collectives_may_say():
     reduce, gather = (*REDUCE, "[2, 3]", "mesh_tp", 70), (*GATHER, "[0, 1, ..., 3]", "default_pg", 9)
     for job in (None, Job(groups=(ProcessGroup("0", "default_pg", (0, 1, 2, 3)),))):
-        kept = exchanges(two_steps(job, reduce, gather))
-        assert kept.groups == [
+        result = exchanges(two_steps(job, reduce, gather))
+        assert result.groups == [
             ExchangeGroup("1", 2, "mesh_tp", [2, 3]),
             ExchangeGroup("0", 4, "default_pg", [0, 1, 2, 3]),
         ]
-    assert unpacked(kept.sequence).tolist() == [70, 70, 9]
+    assert unpacked(result.sequence).tolist() == [70, 70, 9]
     assert exchanges(two_steps()).sequence.count == 0
 
 
 def test_sends_know_where_they_go_and_receives_where_they_are_from():
     """In an older release the kernel names its collective, but only the op names the other side."""
-    said = ("Float", 64, "5", 4, "[0, 1, 2, 3]", "mesh_pp")
-    kept = exchanges(
+    fields = ("Float", 64, "5", 4, "[0, 1, 2, 3]", "mesh_pp")
+    result = exchanges(
         timeline(
             """
             step    | 00000000000000000000 |
@@ -70,46 +73,46 @@ def test_sends_know_where_they_go_and_receives_where_they_are_from():
             """,
             names={**dict.fromkeys("SR", "record_param_comms"), **dict.fromkeys("sr", "ncclDevKernel_SendRecv")},
             exchanges={
-                "S": ("send", *said, 4, 2), "R": ("recv", *said, 5, 0),
-                "s": ("send", *said[:4]), "r": ("recv", *said[:4]),
+                "S": ("send", *fields, 4, 2), "R": ("recv", *fields, 5, 0),
+                "s": ("send", *fields[:4]), "r": ("recv", *fields[:4]),
             },
         )
     )  # fmt: skip
-    assert [(each.kind, each.sends, each.peer, each.bytes) for each in kept.classes] == [
+    assert [(each.kind, each.sends, each.peer, each.bytes) for each in result.classes] == [
         ("send_receive", False, 0, 256),
         ("send_receive", True, 2, 256),
     ]
-    assert (unpacked(kept.of).tolist(), unpacked(kept.sequence).tolist()) == ([1, 0], [4, 5])
+    assert (unpacked(result.of).tolist(), unpacked(result.sequence).tolist()) == ([1, 0], [4, 5])
 
 
 def test_only_whole_steps_are_kept():
-    kept = exchanges(two_steps(), most=2)
-    assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
-    kept = exchanges(two_steps(), most=1)  # the first step is always kept
-    assert (unpacked(kept.step).tolist(), kept.left_out) == ([0, 0], 1)
+    result = exchanges(two_steps(), most=2)
+    assert (unpacked(result.step).tolist(), result.left_out) == ([0, 0], 1)
+    result = exchanges(two_steps(), most=1)  # the first step is always kept
+    assert (unpacked(result.step).tolist(), result.left_out) == ([0, 0], 1)
 
 
 def test_of_many_groups_the_first_are_told_apart(monkeypatch):
     monkeypatch.setattr(module, "MOST_GROUPS", 1)
-    kept = exchanges(two_steps())
-    assert kept.groups == [ExchangeGroup("1", 2)]
-    assert [each.group for each in kept.classes] == [0, None]
-    assert unpacked(kept.of).tolist() == [0, 0, 1]
+    result = exchanges(two_steps())
+    assert result.groups == [ExchangeGroup("1", 2)]
+    assert [each.group for each in result.classes] == [0, None]
+    assert unpacked(result.of).tolist() == [0, 0, 1]
 
 
 def test_of_one_step_with_too_many_the_first_are_kept(monkeypatch):
     monkeypatch.setattr(module, "_MOST_OF_A_STEP", 1)
-    kept = exchanges(two_steps(), most=1)
-    assert (unpacked(kept.start).tolist(), kept.left_out) == ([3], 2)
+    result = exchanges(two_steps(), most=1)
+    assert (unpacked(result.start).tolist(), result.left_out) == ([3], 2)
 
 
 def test_without_collectives_there_is_nothing_to_match():
-    kept = exchanges(timeline("step | 0000 |\nop | .aa. |"))
-    assert (kept.classes, kept.groups, kept.of.count) == ([], [], 0)
+    result = exchanges(timeline("step | 0000 |\nop | .aa. |"))
+    assert (result.classes, result.groups, result.of.count) == ([], [], 0)
 
 
 def test_marks_of_the_host_count_without_a_device():
-    kept = exchanges(
+    result = exchanges(
         timeline(
             """
             step      | 00000000 |
@@ -120,14 +123,14 @@ def test_marks_of_the_host_count_without_a_device():
             job=Job(groups=(ProcessGroup("0", "default_pg", (0, 1)),)),
         )
     )
-    assert kept.classes == [ExchangeClass("all_reduce", 0, None, None, "unknown")]
-    assert kept.groups == [ExchangeGroup("0", 2, "default_pg", [0, 1])]
-    assert (unpacked(kept.length).tolist(), unpacked(kept.exposed).tolist()) == ([4_000], [3_000])
+    assert result.classes == [ExchangeClass("all_reduce", 0, None, None, "unknown")]
+    assert result.groups == [ExchangeGroup("0", 2, "default_pg", [0, 1])]
+    assert (unpacked(result.length).tolist(), unpacked(result.exposed).tolist()) == ([4_000], [3_000])
 
 
 def ddp_over_gloo(gloo: str) -> list[ExchangeClass]:
     """DDP's hook launches the collective c, in a node that accumulates a gradient; the optimizer launches n."""
-    kept = exchanges(
+    result = exchanges(
         timeline(
             f"""
             step                         | 0000000000000000 |
@@ -143,7 +146,7 @@ def ddp_over_gloo(gloo: str) -> list[ExchangeClass]:
             inputs={"g": ("[[1024]]", '["float"]'), "h": ("[[2]]", '["float"]')},
         )
     )  # fmt: skip
-    return kept.classes
+    return result.classes
 
 
 def test_what_a_backend_of_the_host_runs_was_launched_by_the_op_that_asks_for_it():
@@ -156,7 +159,7 @@ def test_where_not_all_that_is_asked_for_is_recorded_nobody_knows_what_launched_
 
 
 def test_what_fsdp_launches_is_its_own_and_gloo_reduces_whole():
-    kept = exchanges(
+    result = exchanges(
         timeline(
             """
             step                                | 000000000000000000 |
@@ -171,5 +174,5 @@ def test_what_fsdp_launches_is_its_own_and_gloo_reduces_whole():
             },
         )
     )  # fmt: skip
-    found = [(kept.classes[place].kind, kept.classes[place].wrapper) for place in unpacked(kept.of).tolist()]
+    found = [(result.classes[place].kind, result.classes[place].wrapper) for place in unpacked(result.of).tolist()]
     assert found == [("all_gather", "fsdp"), ("all_reduce", ""), ("all_reduce", "fsdp")]

@@ -41,8 +41,8 @@ def test_what_is_computed_between_messages_is_a_pass_forward_or_backward():
 
 
 def test_ops_of_the_host_say_to_which_rank_of_the_group_a_message_goes():
-    kept = exchanges(on_a_cpu())
-    assert [(each.sends, each.peer) for each in kept.classes] == [(False, 4), (True, 6)]
+    result = exchanges(on_a_cpu())
+    assert [(each.sends, each.peer) for each in result.classes] == [(False, 4), (True, 6)]
 
 
 def test_labels_say_stage_and_micro_batch():

@@ -74,8 +74,8 @@ def test_what_is_too_much_for_rows_of_its_own_is_one_row(monkeypatch):
         ("reduce_scatter", "1", 4, "Half", 5_000, 5_000),
     ]
     assert sum(row.exposed_ns for row in found.rows) == found.exposed_ns
-    (said,) = [note for note in quality.notes(trace) if note.id == "many_collectives"]
-    assert said.values == {"count": count(3), "most": count(1)}
+    (summary_note,) = [note for note in quality.notes(trace) if note.id == "many_collectives"]
+    assert summary_note.values == {"count": count(3), "most": count(1)}
 
 
 def test_a_collective_that_takes_longer_than_its_like_is_estimated_to_wait():

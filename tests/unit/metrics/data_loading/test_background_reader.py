@@ -42,7 +42,7 @@ def write(
     """Workers that need `production` us per batch, 1 us of it to collate; the thread waits until `returned`."""
     main = File(folder, "main", num_workers=workers)
     for batch, at in enumerate(returned):
-        main.received(batch, asked=max(at - waits, 0) if at > 0 else at - waits, there=at - 1, returned=at)
+        main.received(batch, requested=max(at - waits, 0) if at > 0 else at - waits, there=at - 1, returned=at)
     main.write()
     for worker in range(workers):
         file = File(folder, f"w{worker}", num_workers=workers)
@@ -121,7 +121,7 @@ def test_the_command_line_says_what_is_recorded(tmp_path):
 def test_production_may_not_be_recorded(tmp_path):
     main = File(tmp_path, "main")
     for batch, at in enumerate(one_a_step()):
-        main.received(batch, asked=at - 2, there=at - 1, returned=at)
+        main.received(batch, requested=at - 2, there=at - 1, returned=at)
     main.write()
     trace = recorded(tmp_path)
     assert analyse(trace).batch_ns is None

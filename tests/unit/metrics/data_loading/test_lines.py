@@ -70,13 +70,13 @@ def test_names_are_told_again_before_the_first_telling_is_overwritten(tmp_path, 
     journal = Journal(path, LOADER.encode_header(HEADER), 0, refuse)
     known, code = line_samples.SourceLocations(journal), code_of("data.py")
     at = clock.now_ns()
-    told = []
+    reports = []
     for _ in range(30):
         before = journal.rows
         known.number((code, 1), at)
-        told.append(journal.rows - before)
+        reports.append(journal.rows - before)
         journal.add(at, LINES, 0, NO_BATCH, (at, 1, 1))
-    assert [n for n, rows in enumerate(told) if rows] == [0, 9, 18, 27]
+    assert [n for n, rows in enumerate(reports) if rows] == [0, 9, 18, 27]
 
 
 def test_a_name_of_which_a_part_is_lost_is_no_name(tmp_path):

@@ -57,8 +57,8 @@ def test_what_is_too_much_for_rows_of_its_own_counts_as_one_loader(monkeypatch):
         row("Loader", "IterA", 1, 1, multiprocess=None),
         row("Other loaders", "", 3, 2, wait_ns=1667, exposed_ns=1667, multiprocess=None),
     ]
-    (said,) = [note for note in quality.notes(trace) if note.id == "many_loaders"]
-    assert said.values == {"count": count(4), "most": count(1)}
+    (summary_note,) = [note for note in quality.notes(trace) if note.id == "many_loaders"]
+    assert summary_note.values == {"count": count(4), "most": count(1)}
 
 
 def test_moving_a_batch_is_no_work_on_it():
@@ -204,8 +204,8 @@ def test_a_mark_that_lasts_much_longer_than_its_batch_is_received_is_still_its_o
         step   | 11111111111111111222222222222222223333333333333333 |
         loader | ll.mmmmmmmmmmmm..nn.oooooooooooo..pp.qqqqqqqqqqq.. |
         op     | ...............bb...............bb..............bb |"""
-    asked = [first + each + off for first in (0, 17, 34) for each in (0, 3)]
-    trace = recorded(tmp_path, drawing, {0: [(8 + number, at, at + 2) for number, at in enumerate(asked)]})
+    instants = [first + each + off for first in (0, 17, 34) for each in (0, 3)]
+    trace = recorded(tmp_path, drawing, {0: [(8 + number, at, at + 2) for number, at in enumerate(instants)]})
     assert [(each.label, each.batches) for each in loader_table(trace)] == [("Loader", 6)]
     assert [each.recorded for each in find_batches(trace).loaders] == [1]
 

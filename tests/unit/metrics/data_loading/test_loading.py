@@ -99,8 +99,8 @@ def test_beginning_a_pass_with_kept_workers_is_no_part_of_the_step_that_they_kee
         step   | 1111111222222222222223333333 |
         loader | lll...........mmm....nnn.... |
         op     | ...aaaa..........aaaa...aaaa |""")
-    main = File(tmp_path, "main", persistent_workers=True).received(6, asked=0, there=2, returned=3).began(*begun)
-    main.received(0, asked=14, there=16, returned=17).received(1, asked=21, there=23, returned=24).write()
+    main = File(tmp_path, "main", persistent_workers=True).received(6, requested=0, there=2, returned=3).began(*begun)
+    main.received(0, requested=14, there=16, returned=17).received(1, requested=21, there=23, returned=24).write()
     trace, _ = with_records(replace(trace, path=str(tmp_path / "host_1.5.pt.trace.json"), origin_ns=ORIGIN))
     assert between_epochs_ns(trace).tolist() == [1_000 * each for each in making]
 
@@ -141,7 +141,7 @@ def test_files_of_another_rank_or_run_are_left_out_without_a_word(tmp_path, star
 
 
 def test_files_of_another_time_are_left_out_with_a_note(tmp_path):
-    File(tmp_path, "main").received(0, asked=900, there=901, returned=902).write()
+    File(tmp_path, "main").received(0, requested=900, there=901, returned=902).write()
     assert notes(drawn(tmp_path)) == ["recorder_not_then"]
     assert what_is_recorded(with_records(drawn(tmp_path))[0]) is None
 
@@ -178,7 +178,7 @@ def test_a_recording_that_ends_before_its_span_says_how_many_steps_are_missing(t
     write_two_workers(tmp_path)
     main = File(tmp_path, "main")
     for batch in range(2):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     records = with_records(drawn(tmp_path))[0].loader_records
     assert records is not None
@@ -198,8 +198,8 @@ def test_a_file_that_is_missing_is_told(tmp_path, lost):
     File(tmp_path, lost).path.unlink()
     records = with_records(drawn(tmp_path))[0].loader_records
     assert records is not None
-    told = {note.id: [value.value for value in note.values.values()] for note in records.notes}
-    assert told == ({"recorder_worker_missing": [2, 4]} if lost == "w0" else {"recorder_main_missing": []})
+    notes_here = {note.id: [value.value for value in note.values.values()] for note in records.notes}
+    assert notes_here == ({"recorder_worker_missing": [2, 4]} if lost == "w0" else {"recorder_main_missing": []})
 
 
 def test_a_file_that_was_full_is_told(tmp_path, monkeypatch):
@@ -220,7 +220,7 @@ def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
     alone, enough = recorded(drawn(tmp_path)), needed(drawn(tmp_path))
     main, worker = (File(tmp_path, process, start=ORIGIN + 5, num_workers=1) for process in ("main", "w0"))
     for batch in range(4):
-        main.received(batch, asked=7 * batch + 3, there=7 * batch + 3, returned=7 * batch + 3, ready=1)
+        main.received(batch, requested=7 * batch + 3, there=7 * batch + 3, returned=7 * batch + 3, ready=1)
         worker.produced(batch, 7 * batch, 7 * batch + 1, 7 * batch + 2)
     for file in (main, worker):
         file.write()
@@ -233,7 +233,7 @@ def test_two_recorders_of_a_process_each_count_their_loaders(tmp_path):
 
 def test_the_first_batch_of_an_evaluation_makes_it_not_the_loader_that_is_waited_for(tmp_path):
     write_two_workers(tmp_path)
-    File(tmp_path, "main", loader=1, num_workers=1).received(0, asked=3, there=26, returned=27).write()
+    File(tmp_path, "main", loader=1, num_workers=1).received(0, requested=3, there=26, returned=27).write()
     assert recorded(drawn(tmp_path)).main == 1
 
 
@@ -241,7 +241,7 @@ def test_an_evaluation_in_one_step_is_not_what_the_others_wait_for(tmp_path):
     write_two_workers(tmp_path)
     evaluation = File(tmp_path, "main", loader=1, num_workers=1)
     for batch in range(3):
-        evaluation.received(batch, asked=21 + batch, there=25 + batch, returned=26 + batch)
+        evaluation.received(batch, requested=21 + batch, there=25 + batch, returned=26 + batch)
     evaluation.write()
     assert recorded(drawn(tmp_path)).main == 1
 
@@ -308,7 +308,7 @@ def test_batches_that_failed_are_no_batches(tmp_path):
 def test_workers_that_compute_and_wait_for_cores_are_limited_by_them(tmp_path):
     main = File(tmp_path, "main", num_workers=8)
     for batch in range(4):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     for worker in range(8):
         File(tmp_path, f"w{worker}", num_workers=8).produced(worker, 0, 26, 28, cpu=14, core_wait=10).write()
@@ -335,7 +335,7 @@ def test_workers_that_compute_and_wait_for_cores_are_limited_by_them(tmp_path):
 def test_what_holds_a_worker_up_is_told_by_its_cpu_time_and_its_wait_for_a_core(tmp_path, cpu, core_wait, kind, shares):
     main = File(tmp_path, "main", num_workers=1)
     for batch in range(4):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     worker = File(tmp_path, "w0", num_workers=1).produced(0, 0, 26, 28, cpu=cpu, core_wait=core_wait)
     worker.produced(1, 28, 40, 42, cpu=-1).write()  # not sampled, so nothing is known about its CPU time
@@ -392,7 +392,7 @@ def test_where_workers_leave_no_core_it_is_not_known_what_receiving_takes(tmp_pa
     main = File(tmp_path, "main", num_workers=2)
     main.header["usable_cores"] = cores
     for batch in range(4):
-        main.received(batch, asked=7 * batch, there=7 * batch, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch, returned=7 * batch + 3)
     main.write()
     for worker in (0, 1):
         file = File(tmp_path, f"w{worker}", num_workers=2)
@@ -408,7 +408,7 @@ def test_a_loader_without_workers_is_the_training_process(tmp_path, pins):
     for batch in range(4):
         main.produced(batch, 7 * batch, 7 * batch + 2, 7 * batch + 3)
         if pins:
-            main.received(batch, asked=7 * batch, there=7 * batch + 4, returned=7 * batch + 4)
+            main.received(batch, requested=7 * batch, there=7 * batch + 4, returned=7 * batch + 4)
     main.write()
     result = recorded(drawn(tmp_path))
     assert [(row.worker, row.batches) for row in result.workers] == [(-1, 4)]
@@ -445,9 +445,9 @@ def test_a_file_that_appears_later_is_missing_in_the_summary(tmp_path):
 
 def test_what_is_added_after_the_traces_end_is_of_no_concern(tmp_path):
     write_two_workers(tmp_path)
-    main = File(tmp_path, "main").received(0, 0, 2, 3).received(1, asked=90, there=91, returned=92).write()
+    main = File(tmp_path, "main").received(0, 0, 2, 3).received(1, requested=90, there=91, returned=92).write()
     _, seen = with_records(drawn(tmp_path))
-    main.received(2, asked=95, there=96, returned=97).write()
+    main.received(2, requested=95, there=96, returned=97).write()
     assert are_current(seen, tmp_path)
 
 
@@ -455,7 +455,7 @@ def test_what_is_added_within_the_traces_time_is_missing_in_the_summary(tmp_path
     main = File(tmp_path, "main").received(0, 0, 2, 3).write()
     _, seen = with_records(drawn(tmp_path))
     assert are_current(seen, tmp_path)
-    main.received(1, asked=7, there=9, returned=10).write()
+    main.received(1, requested=7, there=9, returned=10).write()
     assert not are_current(seen, tmp_path)
 
 

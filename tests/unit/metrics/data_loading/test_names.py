@@ -29,7 +29,7 @@ def write(folder: Path, loader: int, waits: list[int], workers: int = 1) -> None
     """Records a loader whose batches are asked for at these times; each wait is 2 us long."""
     main = File(folder, "main", loader=loader, num_workers=workers)
     for batch, asked in enumerate(waits):
-        main.received(batch, asked=asked, there=asked + 1, returned=asked + 2)
+        main.received(batch, requested=asked, there=asked + 1, returned=asked + 2)
     main.write()
     for worker in range(workers):
         file = File(folder, f"w{worker}", loader=loader, num_workers=workers)

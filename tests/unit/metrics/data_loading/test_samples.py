@@ -14,7 +14,7 @@ from tb_steptime.metrics.data_loading.recorded_workers import (
     READS_FRACTION,
     SampledShares,
 )
-from tests.drawn.cards import judged, said
+from tests.drawn.cards import card_sentence, judged
 from tests.drawn.recorder_files import File, drawn, recorded
 
 NOT_SAMPLED = -1
@@ -37,7 +37,7 @@ def record(folder: Path, *workers: str) -> Recorded:
 def main_of(folder: Path, batches: int, workers: int) -> File:
     main = File(folder, "main", num_workers=workers)
     for batch in range(batches):
-        main.received(batch, asked=batch, there=batch, returned=batch + 1)
+        main.received(batch, requested=batch, there=batch, returned=batch + 1)
     return main
 
 
@@ -93,11 +93,11 @@ def test_the_limit_of_all_is_that_of_their_share_and_not_of_the_first_of_workers
 def test_few_samples_name_no_cause(tmp_path: Path, sampled: int, named: bool):
     main = File(tmp_path, "main", num_workers=6)
     for batch in range(4):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
-    main.received(4, asked=26, there=26, returned=27).received(5, asked=27, there=27, returned=27).write()
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+    main.received(4, requested=26, there=26, returned=27).received(5, requested=27, there=27, returned=27).write()
     for worker in range(6):
         cpu, waited = (14, 14) if worker < sampled else (NOT_SAMPLED, NOT_SAMPLED)
         File(tmp_path, f"w{worker}", num_workers=6).produced(worker, 0, 26, 28, cpu=cpu, core_wait=waited).write()
-    cards = {each.id: said(each) for each in judged(with_records(drawn(tmp_path))[0]).insights}
-    words = f"The workers compute, and for 50 % of their time they wait for a core ({sampled} sampled batches)."
-    assert any(each.endswith(words) for each in cards.values()) is named
+    cards = {each.id: card_sentence(each) for each in judged(with_records(drawn(tmp_path))[0]).insights}
+    sentence = f"The workers compute, and for 50 % of their time they wait for a core ({sampled} sampled batches)."
+    assert any(each.endswith(sentence) for each in cards.values()) is named

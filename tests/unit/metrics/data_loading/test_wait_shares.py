@@ -174,7 +174,7 @@ def recorded_jitter(folder: Path) -> Trace:
     main, files = File(folder, "main").began(-40), [File(folder, f"w{worker}") for worker in (0, 1)]
     at = 0
     for batch, wait in enumerate(waits):
-        main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
+        main.received(batch, requested=at, there=at + wait - 1, returned=at + wait)
         files[batch % 2].produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
         at += wait + 4
     for file in (main, *files):
@@ -218,20 +218,20 @@ def test_curve_title_sentence_and_cards_are_of_one_arithmetic(tmp_path: Path, ca
     if curve.measured_workers:  # the measured number of workers: never faster than measured
         assert point[curve.measured_workers] >= curve.measured_step_ns
     judgement = judge(results)
-    said = judgement.titles["data_loading"]
-    assert said["curve"].values["number"].value == curve.recommended
-    assert "{left}" not in said["curve"].template or said["curve"].values["left"].value == curve.floor_ns
+    view_titles = judgement.titles["data_loading"]
+    assert view_titles["curve"].values["number"].value == curve.recommended
+    assert "{left}" not in view_titles["curve"].template or view_titles["curve"].values["left"].value == curve.floor_ns
     assert curve.needed == result.needed_workers
-    if "would end it" in said["burst"].template:
-        assert said["burst"].values["needed"].value == curve.recommended
+    if "would end it" in view_titles["burst"].template:
+        assert view_titles["burst"].values["needed"].value == curve.recommended
     _agree(judgement.insights, result)
 
 
 def _agree(insights: Sequence[Insight], result: DataLoadingResult) -> None:
     gain, causes, curve = {each.id: each.gain_ns for each in insights}, result.causes, curve_of(result)
     assert causes is not None
-    asked = gain.get("more_workers", gain.get("no_workers"))
-    assert asked is None or asked == curve.gain_ns
+    gain_of_workers = gain.get("more_workers", gain.get("no_workers"))
+    assert gain_of_workers is None or gain_of_workers == curve.gain_ns
     shares = causes.shares
     setup_ns = causes.starts.setup_ns if causes.starts else 0  # no wait
     known = {"epoch_starts": shares.first_ns + setup_ns, "loader_jitter": shares.jitter_ns}
@@ -245,9 +245,9 @@ def _agree(insights: Sequence[Insight], result: DataLoadingResult) -> None:
 
 def test_what_a_recorder_shows_of_too_few_workers_asks_for_as_many_as_the_curve(tmp_path: Path):
     titles = judged(recorded_pair(tmp_path)).titles
-    said = {key: plain(each).replace("\xa0", " ") for key, each in titles["data_loading"].items()}
-    assert said["burst"] == "Batches come late"
-    assert said["burst_pace"] == (
+    view_titles = {key: plain(each).replace("\xa0", " ") for key, each in titles["data_loading"].items()}
+    assert view_titles["burst"] == "Batches come late"
+    assert view_titles["burst_pace"] == (
         "2 workers need 14 µs per batch, the rest of the step 5 µs: batches come late, 3 workers would end it."
     )
-    assert said["curve"].startswith("3 workers would leave a step of about ")
+    assert view_titles["curve"].startswith("3 workers would leave a step of about ")

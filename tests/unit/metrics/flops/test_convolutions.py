@@ -34,19 +34,19 @@ def flops(op: str, shapes: list[Any], settings: list[str]) -> int | None:
     ],
 )
 def test_a_forward_convolution_by_its_settings(settings: list[str], length: int):
-    given = [IMAGE, FILTERS, [8], [], [], [], []]
-    assert flops("aten::conv2d", given, ["", "", "", *settings]) == 2 * (2 * 8 * length**2) * (4 * 9)
+    inputs = [IMAGE, FILTERS, [8], [], [], [], []]
+    assert flops("aten::conv2d", inputs, ["", "", "", *settings]) == 2 * (2 * 8 * length**2) * (4 * 9)
 
 
 def test_groups_are_in_the_weight_s_shape():
-    given = [IMAGE, [8, 2, 3, 3], [], [], [], [], []]
-    assert flops("aten::conv2d", given, ["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "2"]) == 2 * (2 * 8 * 81) * (2 * 9)
+    inputs = [IMAGE, [8, 2, 3, 3], [], [], [], [], []]
+    assert flops("aten::conv2d", inputs, ["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "2"]) == 2 * (2 * 8 * 81) * (2 * 9)
 
 
 def test_a_transposed_convolution_by_its_settings():
-    given = [[1, 4, 8, 8], [4, 8, 2, 2], [], [], [], [], [], [], []]
+    inputs = [[1, 4, 8, 8], [4, 8, 2, 2], [], [], [], [], [], [], []]
     settings = ["", "", "", "[2, 2]", "[0, 0]", "[1, 1]", "True", "[0, 0]", "1"]
-    assert flops("aten::convolution", given, settings) == 2 * (4 * 64) * (8 * 4)
+    assert flops("aten::convolution", inputs, settings) == 2 * (4 * 64) * (8 * 4)
 
 
 @pytest.mark.parametrize("settings", [[], ["", "", "", "", "", ""], ["", "", "", "[2, 2]", "", "[1, 1]"]])
@@ -57,8 +57,8 @@ def test_without_its_settings_the_output_of_a_convolution_is_not_known(settings:
 @pytest.mark.parametrize(("mask", "gradients"), [("[True, True, False]", 2), ("[False, True, True]", 1), ("", 2)])
 def test_a_backward_convolution_computes_the_gradients_that_are_asked_for(mask: str, gradients: int):
     settings = ["", "", "", "[0]", "[1, 1]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1", mask]
-    given = [[2, 8, 9, 9], IMAGE, FILTERS, *[[]] * 8]
-    assert flops("aten::convolution_backward", given, settings) == gradients * 2 * (2 * 8 * 81) * (4 * 9)
+    inputs = [[2, 8, 9, 9], IMAGE, FILTERS, *[[]] * 8]
+    assert flops("aten::convolution_backward", inputs, settings) == gradients * 2 * (2 * 8 * 81) * (4 * 9)
 
 
 def test_a_bias_s_gradient_alone_multiplies_nothing():
@@ -69,10 +69,10 @@ def test_a_bias_s_gradient_alone_multiplies_nothing():
 QUERY = [2, 4, 6, 16]
 
 
-@pytest.mark.parametrize(("said", "causal", "least"), [("True", True, 21), ("False", False, 36), ("", None, 21)])
-def test_causal_attention_is_told_and_not_halved(said: str, causal: bool | None, least: int):
+@pytest.mark.parametrize(("is_causal", "causal", "least"), [("True", True, 21), ("False", False, 36), ("", None, 21)])
+def test_causal_attention_is_told_and_not_halved(is_causal: str, causal: bool | None, least: int):
     shapes = json.dumps([QUERY, QUERY, QUERY, [], [], [], []])
-    settings = json.dumps(["", "", "", "", "0.", said, ""])
+    settings = json.dumps(["", "", "", "", "0.", is_causal, ""])
     work = work_of("aten::scaled_dot_product_attention", shapes, FLOATS, settings)
     assert work is not None
     assert (work.flops, work.causal) == (2 * 8 * 36 * 32, causal)

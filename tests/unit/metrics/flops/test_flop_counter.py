@@ -103,8 +103,8 @@ def from_trace(path: Path) -> dict[str, int]:
     rows = events.rows(Kind.CPU_OP)
     rows = rows[np.isin(events.name[rows], [n for n, name in enumerate(trace.strings.strings) if name in OPS])]
     work = {int(row): work_of(trace.strings[int(events.name[row])], *inputs(trace, int(row))) for row in rows}
-    known = np.array([row for row, found in work.items() if found], np.int64)
-    outer = known[outermost(trace, known, known) == known]
+    with_flops = np.array([row for row, found in work.items() if found], np.int64)
+    outer = with_flops[outermost(trace, with_flops, with_flops) == with_flops]
     jobs = {trace.strings[int(events.name[row])]: row for row in events.rows(Kind.USER).tolist()}
     sums = {}
     for name in JOBS:

@@ -97,9 +97,9 @@ def test_the_estimate_is_held_against_what_was_measured_in_the_same_time() -> No
     found = validated_sm_efficiency(trace, 0)
     assert found is not None
     assert (found.estimated, found.measured) == (pytest.approx(0.5 * 8 / 14), pytest.approx(0.3))
-    told = {note.id: {name: value.value for name, value in note.values.items()} for note in notes(trace)}
-    assert told["sm_efficiency_measured"] == {"estimated": found.estimated, "measured": found.measured}
-    assert "clocks_locked" in told
+    notes_here = {note.id: {name: value.value for name, value in note.values.items()} for note in notes(trace)}
+    assert notes_here["sm_efficiency_measured"] == {"estimated": found.estimated, "measured": found.measured}
+    assert "clocks_locked" in notes_here
 
 
 def test_power_alone_locks_no_clocks() -> None:

@@ -157,13 +157,13 @@ def recorded(name: str) -> Trace:
 @pytest.mark.parametrize("name", NVIDIA)
 def test_agrees_with_kineto_where_kineto_is_right_and_it_wrote_zero_elsewhere(name: str):
     trace = recorded(name)
-    kernels, said, ours = trace.kernels, trace.kernels.kineto_occupancy, filling(trace).occupancy
-    assert said is not None
+    kernels, kinetos, ours = trace.kernels, trace.kernels.kineto_occupancy, filling(trace).occupancy
+    assert kinetos is not None
     assert kernels.shared_memory is not None
     plain = kernels.shared_memory <= OPT_IN_BYTES
     assert plain.sum() > 50
-    assert np.abs(ours - said)[plain].max() <= 0.01
-    assert not said[~plain].any()
+    assert np.abs(ours - kinetos)[plain].max() <= 0.01
+    assert not kinetos[~plain].any()
     assert (ours[~plain] > 0).all()
 
 
@@ -186,8 +186,8 @@ def test_an_h100_whose_sms_are_busy_and_whose_slots_are_empty():
 
 def test_a_b200_is_twice_as_full_as_kineto_writes():
     trace = recorded("tracelens_b200_eager/eager_trace.json.gz")
-    ours, said = est_achieved_occupancy(trace, 0).value, kineto_achieved_occupancy(trace, 0).value
-    assert (ours, said) == (pytest.approx(0.261, abs=0.0005), pytest.approx(0.127, abs=0.0005))
+    ours, kinetos = est_achieved_occupancy(trace, 0).value, kineto_achieved_occupancy(trace, 0).value
+    assert (ours, kinetos) == (pytest.approx(0.261, abs=0.0005), pytest.approx(0.127, abs=0.0005))
 
 
 def test_the_table_of_limits_names_every_generation_since_volta():

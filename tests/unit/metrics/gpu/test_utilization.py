@@ -138,7 +138,7 @@ def test_a_grid_of_rocm_without_its_launch_call_may_count_work_items(job):
 
 
 @pytest.mark.parametrize(
-    ("said", "grid", "expected"),
+    ("recorded", "grid", "expected"),
     [
         (np.inf, (160, 1, 1), 2.0),  # the writer of the file divided by zero SMs
         (-26_843_545.6, (65536, 65535, 1), 65536 * 65535 / 80),  # the file's product overflowed 32 bits
@@ -148,14 +148,14 @@ def test_a_grid_of_rocm_without_its_launch_call_may_count_work_items(job):
         (np.inf, (-1, -1, -1), np.nan),
     ],
 )
-def test_blocks_per_sm_are_recomputed_or_refused(said: float, grid: tuple[int, int, int], expected: float):
+def test_blocks_per_sm_are_recomputed_or_refused(recorded: float, grid: tuple[int, int, int], expected: float):
     trace = timeline(
         """
         step     | 0000000000 |
         runtime  | x......... |
         kernel 7 | .xxxx..... |""",
         devices={0: V100},
-        kernels={"x": {"grid": grid, "blocks_per_sm": said}},
+        kernels={"x": {"grid": grid, "blocks_per_sm": recorded}},
     )
     assert blocks_per_sm(trace) == pytest.approx([expected], nan_ok=True)
 

@@ -37,8 +37,8 @@ FORWARD = """
 
 
 def found(drawing: str, inputs: dict[str, Any] | None = None, **names: str) -> EagerAttention | None:
-    given = INPUTS if inputs is None else inputs
-    return eager_attention(timeline(drawing, names=NAMES | names, inputs=given, devices={0: A100}), 0)
+    op_inputs = INPUTS if inputs is None else inputs
+    return eager_attention(timeline(drawing, names=NAMES | names, inputs=op_inputs, devices={0: A100}), 0)
 
 
 def times(found: EagerAttention | None) -> tuple[float, float, float] | None:
@@ -58,8 +58,8 @@ def test_the_backward_pass_counts_too():
         op       | QQVVDDRRMMQQ.... |
         runtime  | q.v.d.r.m.q..... |
         kernel 7 | .qqvddrrrmqq.... |"""
-    given = INPUTS | {"Q": ("[[128,64,64],[128,64,32]]", "[]")}
-    assert times(found(backward, given)) == (1, 3 * US, 3 * US)
+    inputs = INPUTS | {"Q": ("[[128,64,64],[128,64,32]]", "[]")}
+    assert times(found(backward, inputs)) == (1, 3 * US, 3 * US)
 
 
 def test_without_sizes_the_order_tells():

@@ -107,12 +107,12 @@ def test_a_row_of_the_table_by_name():
 
 def test_the_groupings():
     trace = drawn()
-    said = {
+    rows = {
         by: [(each.name, each.op, each.no_op, each.count, each.total_ns) for each in kernel_table(trace, by)]
         for by in GROUPINGS
     }
     none = "no launch in this trace"
-    assert said == {
+    assert rows == {
         "name": [
             (GEMM, "aten::mm", None, 2, 6_000),
             ("mine", None, none, 1, 4_000),
@@ -205,7 +205,7 @@ def test_why_a_row_is_not_on_tensor_cores_and_what_that_costs():
         devices={0: A100},
         cell_ns=100_000,
     )
-    told = {
+    rows = {
         by: {each.name: (each.eligible, each.why_not, each.gain_ns) for each in kernel_table(trace, by)}
         for by in ("name", "op")
     }
@@ -214,7 +214,7 @@ def test_why_a_row_is_not_on_tensor_cores_and_what_that_costs():
         int(200_000 * (1 - 19.5 / 312)),
         int(400_000 * (1 - 78 / 312)),
     )
-    assert told == {
+    assert rows == {
         "name": {
             SGEMM: (True, "tf32_off", fp32 + widened),
             HGEMM: (True, "alignment", half),
@@ -464,11 +464,11 @@ def test_kernels_of_lines_and_modules_are_those_of_the_table_of_ops(name: str, b
     these recordings have none."""
     trace = read_real(trace_path(name))
     tree, outside = op_tree(trace, "made"), outside_ops(trace)
-    words = (sources if by == "line" else modules)(trace, np.append(tree.row[tree.owner], outside.call))
+    row_texts = (sources if by == "line" else modules)(trace, np.append(tree.row[tree.owner], outside.call))
     ns = np.append(own_costs(trace, tree, "kernel"), outside.costs(trace, "kernel"))
     expected = Counter[str | None]()
     for place in np.flatnonzero(ns).tolist():
-        expected[words[place]] += int(ns[place])
+        expected[row_texts[place]] += int(ns[place])
     found = {row.source if by == "line" else row.module: row.total_ns for row in kernel_table(trace, by)}
     assert found == expected
     assert len(found) > 3

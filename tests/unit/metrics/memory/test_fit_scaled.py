@@ -77,14 +77,14 @@ BF16 = ("[[4,6,6]]", '["c10::BFloat16"]')
     ],
 )
 def test_what_is_not_known_has_a_reason(trace: Trace, half: Reason | None, length: Reason | None):
-    of = steady_steps(trace, HOST)
-    assert not isinstance(of, Reason)
-    said = {each.label: each.lines for each in scaled_settings(trace, HOST, of) if isinstance(each.lines, Reason)}
+    steps = steady_steps(trace, HOST)
+    assert not isinstance(steps, Reason)
+    reasons = {each.label: each.lines for each in scaled_settings(trace, HOST, steps) if isinstance(each.lines, Reason)}
     expected = {"All in BF16": half, "Sequences of another length": length}
-    assert said == {label: reason for label, reason in expected.items() if reason is not None}
+    assert reasons == {label: reason for label, reason in expected.items() if reason is not None}
 
 
 def test_without_tokens_no_length_is_known():
-    of = steady_steps(trace := training(NAMES | {"e": "aten::linear"}), HOST)
-    assert not isinstance(of, Reason)
-    assert [each.label for each in scaled_settings(trace, HOST, of)] == ["All in BF16"]
+    steps = steady_steps(trace := training(NAMES | {"e": "aten::linear"}), HOST)
+    assert not isinstance(steps, Reason)
+    assert [each.label for each in scaled_settings(trace, HOST, steps)] == ["All in BF16"]

@@ -38,9 +38,9 @@ TRAINING = """
     op                             | .......z.........z.........z.. |"""
 
 
-def training(said: str, **more: int) -> Trace:
+def training(drawing: str, **more: int) -> Trace:
     trace = timeline(TRAINING, names=NAMES, sequences={"f": (5, 0), "n": (5, 1)})
-    return with_memory(trace, said, **more)  # type: ignore[arg-type]
+    return with_memory(trace, drawing, **more)  # type: ignore[arg-type]
 
 
 def kinds(trace: Trace) -> list[str]:
@@ -99,8 +99,8 @@ def test_a_peak_that_is_not_known_has_a_reason(trace: Trace, reasons: tuple[str 
 
 def test_without_totals_memory_counts_from_the_first_event():
     trace = training("a +8 @1, b +4 @2, a -8 @3", totals=False)
-    of = curve(trace, GPU0)
-    assert (of.allocated.tolist(), of.whole, of.reserved, of.before) == ([8, 12, 4], False, None, 0)
+    table = curve(trace, GPU0)
+    assert (table.allocated.tolist(), table.whole, table.reserved, table.before) == ([8, 12, 4], False, None, 0)
     assert len(allocations(trace)) == 0
 
 
@@ -108,14 +108,14 @@ def test_shared_memory_that_is_mapped_adds_to_what_the_cpu_allocates():
     """Torch writes these events without a total of their own; read as 0, it would look as if all were freed. d was
     mapped before."""
     trace = training("a +4 @1, m +9 @2, b +4 @3, d -5 @4, b -4 @5, a -4 @6")
-    said = np.array([4, 0, 8, 0, 4, 0], np.int64)
+    sizes = np.array([4, 0, 8, 0, 4, 0], np.int64)
     on_cpu = replace(
         trace.memory,
         device_type=np.zeros(6, np.int32), device=np.full(6, -1, np.int32),
-        allocated=said, reserved=np.array([0, 9, 0, 0, 0, 0], np.int64),
+        allocated=sizes, reserved=np.array([0, 9, 0, 0, 0, 0], np.int64),
     )  # fmt: skip
-    of = curve(replace(trace, memory=on_cpu, memo={}), Place(0, -1))
-    assert (of.before, of.allocated.tolist(), of.reserved) == (5, [9, 18, 22, 17, 13, 9], None)
+    table = curve(replace(trace, memory=on_cpu, memo={}), Place(0, -1))
+    assert (table.before, table.allocated.tolist(), table.reserved) == (5, [9, 18, 22, 17, 13, 9], None)
 
 
 def test_what_each_allocation_is():
@@ -181,10 +181,10 @@ STEPS = "\n".join(("step | 000011112222333344445555 |", "op | .a...a...a...a...a
 
 def test_growth_is_of_what_stays_after_the_first_step():
     """40 bytes are allocated once, 8 in every step, and 4 that live until the next step."""
-    said = ["s +40 @1.1", *(f"l{step} +8 @{4 * step + 1.2}" for step in range(6))]
-    said += [f"v{step} +4 @{4 * step + 1.3}" for step in range(6)]
-    said += [f"v{step} -4 @{4 * step + 5.5}" for step in range(5)]
-    trace = with_memory(timeline(STEPS), ", ".join(said))
+    drawn = ["s +40 @1.1", *(f"l{step} +8 @{4 * step + 1.2}" for step in range(6))]
+    drawn += [f"v{step} +4 @{4 * step + 1.3}" for step in range(6)]
+    drawn += [f"v{step} -4 @{4 * step + 5.5}" for step in range(5)]
+    trace = with_memory(timeline(STEPS), ", ".join(drawn))
     found = growth(trace, GPU0)
     assert (found.bytes_per_step, found.every_step) == (8.0, True)
     assert found.at_step_ends == [52, 60, 68, 76, 84, 92]
@@ -193,20 +193,20 @@ def test_growth_is_of_what_stays_after_the_first_step():
 
 
 def test_what_one_step_lacks_is_no_leak():
-    said = [f"l{step} +8 @{4 * step + 1.2}" for step in (0, 1, 3, 4, 5)]
-    assert leak_makers(with_memory(timeline(STEPS), ", ".join(said)), GPU0) == []
+    drawn = [f"l{step} +8 @{4 * step + 1.2}" for step in (0, 1, 3, 4, 5)]
+    assert leak_makers(with_memory(timeline(STEPS), ", ".join(drawn)), GPU0) == []
 
 
 @pytest.mark.parametrize("bins", [1, 2, 7, 30, 1000])
 def test_bins_hold_the_least_and_the_most_of_every_nanosecond(bins: int):
     trace = training("a +8 @1, b +4 @2, a -8 @2.001, c +1 @17, b -4 @17, d +9 @29.999", before=3, reserved=64)
-    of = curve(trace, GPU0)
-    found = memory_bins(of, 0, 30_000, bins)
+    table = curve(trace, GPU0)
+    found = memory_bins(table, 0, 30_000, bins)
     instants = np.arange(30_000)
     edges = [i * 30_000 // bins for i in range(bins + 1)]
     for place, (low, high) in enumerate(itertools.pairwise(edges)):
-        held = of.at(instants[low:high])
-        passing = of.allocated[(of.ts > low) & (of.ts < high)]
-        assert found.least[place] == min(*held, *passing)
-        assert found.most[place] == max(*held, *passing)
+        values = table.at(instants[low:high])
+        passing = table.allocated[(table.ts > low) & (table.ts < high)]
+        assert found.least[place] == min(*values, *passing)
+        assert found.most[place] == max(*values, *passing)
     assert set(found.reserved_most) == {64}

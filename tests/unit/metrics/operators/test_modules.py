@@ -176,8 +176,11 @@ def test_ops_of_torchscript_say_their_modules():
         kernel 7      | .....xx............. |""",
         names={"a": "aten::sub", "b": "aten::add", "c": "aten::empty"},
     )
-    said = {"aten::sub": "TOP(Net)::forward.A0(Block)::forward.SELF(Block)::helper.", "aten::add": "TOP(Net)::forward."}
-    trace = with_hierarchies(trace, said)
+    hierarchies = {
+        "aten::sub": "TOP(Net)::forward.A0(Block)::forward.SELF(Block)::helper.",
+        "aten::add": "TOP(Net)::forward.",
+    }
+    trace = with_hierarchies(trace, hierarchies)
     columns = ("name", "parent", "occurrences", "host_total_ns", "host_self_ns", "device_total_ns")
     assert cells(module_rows(find_modules(trace), folded=False)[0], *columns) == [
         ("TOP", -1, 1, 10_000, 2_000, 2_000),
@@ -191,8 +194,8 @@ def test_ops_of_torchscript_say_their_modules():
 def test_allocations_count_for_the_module_and_the_op_that_make_them():
     """A module's allocations are those of its ops and those outside any op; those of the backward nodes of its ops are
     counted separately. Frees, and CPU allocations beside a GPU's, count for no module."""
-    said = "a +64 @2.5, b +32 @3.5, c +8 @7.5, a -64 @9, d +4 @12.5, e +512 @18.5 engine, g +2 @28 engine"
-    trace = with_memory(with_memory(net(), said), "f +2 @3.5", device=CPU)
+    drawn = "a +64 @2.5, b +32 @3.5, c +8 @7.5, a -64 @9, d +4 @12.5, e +512 @18.5 engine, g +2 @28 engine"
+    trace = with_memory(with_memory(net(), drawn), "f +2 @3.5", device=CPU)
     rows, _ = module_rows(find_modules(trace), folded=False)
     assert cells(rows, "name", "allocated_bytes", "allocated_self_bytes", "backward_allocated_bytes") == [
         ("Net_0", 108, 8, 512),

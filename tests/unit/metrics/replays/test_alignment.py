@@ -12,8 +12,8 @@ from tb_steptime.metrics.replays.alignment import Match, Sequence, align
 
 def kernels(text: str) -> Sequence:
     """One kernel per word: the first letter is its kind, the first two are its name, the whole word is its shape."""
-    words = text.split()
-    numbers = [[int.from_bytes(word[:length].encode()) for word in words] for length in (1, 2, 4)]
+    parts = text.split()
+    numbers = [[int.from_bytes(word[:length].encode()) for word in parts] for length in (1, 2, 4)]
     kind, name, shape = (np.array(each, np.int64) for each in numbers)
     return Sequence(name=name, shape=shape, kind=kind)
 

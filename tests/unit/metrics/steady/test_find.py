@@ -1,4 +1,4 @@
-"""Stretches and excess on the tracks of real recordings."""
+"""Segments of host threads and excess on the tracks of real recordings."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ import pytest
 
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.stretches import find_stretches
+from tb_steptime.metrics.steady.host_segments import host_segments
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import NCCL_NAME, timeline
 
 
 @on_every_real_trace
-def test_stretches_cover_each_thread_once(path: str) -> None:
+def test_segments_cover_each_thread_once(path: str) -> None:
     trace = read_real(real_path(path))
-    stretches = find_stretches(trace)
-    assert (stretches.end_ns > stretches.start_ns).all()
-    same = stretches.thread[1:] == stretches.thread[:-1]
-    assert np.array_equal(stretches.start_ns[1:][same], stretches.end_ns[:-1][same])
+    segments = host_segments(trace)
+    assert (segments.end_ns > segments.start_ns).all()
+    same = segments.thread[1:] == segments.thread[:-1]
+    assert np.array_equal(segments.start_ns[1:][same], segments.end_ns[:-1][same])
 
 
 @on_every_real_trace

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tb_steptime.insights.rules.steps.slow_steps import without_named
 from tb_steptime.metrics.steps.inserted import RecurringWork, recurring_work
 from tb_steptime.trace.model import Job, Trace
-from tests.drawn.cards import said, sure
+from tests.drawn.cards import card_sentence, sure
 from tests.drawn.timeline import timeline
 
 NAMES = {
@@ -80,7 +80,7 @@ def test_a_rank_may_wait_for_the_others_in_a_pause():
 
 
 @pytest.mark.parametrize(
-    ("extra", "words"),
+    ("extra", "text"),
     [
         (
             dict.fromkeys((1, 5, 9), "x.x......."),
@@ -93,9 +93,9 @@ def test_a_rank_may_wait_for_the_others_in_a_pause():
         ),
     ],
 )
-def test_the_card_says_where_the_time_is(extra: dict[int, str], words: str):
+def test_the_card_says_where_the_time_is(extra: dict[int, str], text: str):
     insight = sure(drawn(extra), "recurring_steps")
-    assert (said(insight), insight.severity.value, insight.confidence.value) == (words, "minor", "low")
+    assert (card_sentence(insight), insight.severity.value, insight.confidence.value) == (text, "minor", "low")
 
 
 def test_a_card_that_names_the_function_replaces_it():

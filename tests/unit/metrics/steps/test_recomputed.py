@@ -9,7 +9,7 @@ from tb_steptime.metrics.steps.repeated_work import Recomputed, recomputed
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Device, Job, Trace
-from tests.drawn.cards import card, said, sure
+from tests.drawn.cards import card, card_sentence, sure
 from tests.drawn.memory import with_memory
 from tests.drawn.timeline import A100, timeline
 
@@ -83,7 +83,7 @@ def test_the_replayed_step_has_neither_these_ops_nor_their_kernels():
 def test_the_card_promises_the_replayed_gain():
     insight = sure(drawn(), "needless_checkpoints")
     assert (insight.gain_ns, insight.severity.value, insight.confidence.value) == (400_000, "major", "medium")
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "One checkpoint computes activations again in each step, for 400 µs on the GPU. "
         "Kept, they take up to 40 B of 800 B free."
     )

@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.metrics.steps.autograd_graph import UnusedGraph, unused_graph
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import card, said, sure
+from tests.drawn.cards import card, card_sentence, sure
 from tests.drawn.timeline import timeline
 
 NODE = "autograd::engine::evaluate_function: "
@@ -114,7 +114,7 @@ def test_an_inference_with_a_graph(steps: int, found: UnusedGraph):
 def test_the_card_of_an_inference_names_no_teacher():
     insight = sure(drawn(*["tttttnttttttt"] * 3), "unused_graph")
     assert (insight.severity.value, insight.gain_ns, insight.about_ns) == ("minor", 0, 0)
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "Autograd creates 13 nodes a step, of `aten::addmm` and others, and no backward pass is recorded."
     )
     assert insight.how.splitlines()[1].startswith("with torch.inference_mode():")
@@ -127,7 +127,7 @@ def test_a_trace_without_sequence_numbers_says_nothing():
 def test_the_card_saves_memory_and_promises_no_time():
     insight = sure(drawn("tttllB", "tttllB", "tttllB"), "unused_graph")
     assert (insight.severity.value, insight.confidence.value, insight.gain_ns) == ("minor", "medium", 0)
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "Autograd creates 5 nodes in each of 3 steps, and never runs 3 of them: of `aten::addmm` and others."
     )
     assert insight.steps == ["0", "1", "2"]

@@ -9,7 +9,7 @@ import pytest
 from tb_steptime.metrics.steps.repeated_work import WithoutCache, without_cache
 from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import card, said, sure
+from tests.drawn.cards import card, card_sentence, sure
 from tests.drawn.timeline import timeline
 
 #: Of seven repetitions.
@@ -105,7 +105,7 @@ def test_the_card_is_as_sure_as_the_mask_and_the_time():
         sure(drawn(uncached(take), causal=flag, gpu=gpu), "without_cache")
         for take, flag, gpu in ((EVEN, "True", False), (EVEN, "False", False), (NOISY, "True", True))
     )
-    assert said(causal) == "6 repetitions compute 9 to 14 tokens of each text, of which 1 is new."
+    assert card_sentence(causal) == "6 repetitions compute 9 to 14 tokens of each text, of which 1 is new."
     assert [(each.gain_ns, each.severity.value, each.confidence.value) for each in (causal, masked, unknown)] == [
         (21_000, "major", "medium"),
         (21_000, "minor", "low"),

@@ -81,8 +81,11 @@ def test_what_keeps_a_product_from_being_fast(
 ):
     op = "aten::bmm" if shapes.count(",") > 3 else "aten::mm"
     found = why_slow(work(shapes, dtypes, op), [kernel])
-    told = found and (found.reason.code, found.reason.values["length"].value if found.reason.values else None)
-    assert told == why
+    reason_and_length = found and (
+        found.reason.code,
+        found.reason.values["length"].value if found.reason.values else None,
+    )
+    assert reason_and_length == why
 
 
 # Of a trace.

@@ -47,11 +47,11 @@ def test_no_labelled_name_is_inverted_and_few_are_unknown():
         for row in rows
         if answers[row["name"]].answer not in (row["tensor_core"], "unknown")
     }
-    told = [row for row in rows if row["tensor_core"] != "unknown"]
-    unknown = [row["name"] for row in told if answers[row["name"]].answer == "unknown"]
+    labelled = [row for row in rows if row["tensor_core"] != "unknown"]
+    unknown = [row["name"] for row in labelled if answers[row["name"]].answer == "unknown"]
     assert len(rows) > 200
     assert not wrong
-    assert len(unknown) <= UNKNOWN_FRACTION * len(told), unknown
+    assert len(unknown) <= UNKNOWN_FRACTION * len(labelled), unknown
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.id)
@@ -425,11 +425,11 @@ def test_kernel_time_is_conserved(name: str):
 @needs("reference/torch_tb_profiler.json")
 @on_real_traces
 def test_the_profiler_tab_s_share_is_its_own(name: str):
-    known = reference("torch_tb_profiler.json").get(name)
-    if known is None:
+    known_share = reference("torch_tb_profiler.json").get(name)
+    if known_share is None:
         pytest.skip("torch-tb-profiler's values of this trace are not known")
     shares = [profiler_tab(recorded(name), device).share for device in devices_with_activity(recorded(name))]
-    expected = known["tc_used_ratio_all_kernels"]
+    expected = known_share["tc_used_ratio_all_kernels"]
     assert shares == ([] if expected is None else [pytest.approx(expected, abs=0.0005)])
 
 

@@ -31,10 +31,10 @@ def named(span: RankSpan, name: str, *, sized: bool = True) -> RankSpan:
     """The span of a rank whose group has this name."""
     result = span.results["ranks"]
     assert isinstance(result, RanksResult)
-    kept = result.exchanges
-    groups = [msgspec.structs.replace(group, name=name) for group in kept.groups]
-    classes = [msgspec.structs.replace(each, bytes=each.bytes if sized else None) for each in kept.classes]
-    exchanges = msgspec.structs.replace(kept, groups=groups, classes=classes)
+    ranks_exchanges = result.exchanges
+    groups = [msgspec.structs.replace(group, name=name) for group in ranks_exchanges.groups]
+    classes = [msgspec.structs.replace(each, bytes=each.bytes if sized else None) for each in ranks_exchanges.classes]
+    exchanges = msgspec.structs.replace(ranks_exchanges, groups=groups, classes=classes)
     return replace(span, results={**span.results, "ranks": RanksResult(exchanges)})
 
 

@@ -36,7 +36,7 @@ def test_an_op_that_ends_after_its_copy_waited_for_it():
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "findings"),
     [
         ({"op": "ooooo........."}, True),  # it ends before its copy
         ({"op": "ooooppooooo..."}, True),  # its thread went on meanwhile
@@ -45,10 +45,10 @@ def test_an_op_that_ends_after_its_copy_waited_for_it():
         ({"runtime": ".cc.yyyyy....."}, False),  # waits are recorded
     ],
 )
-def test_calls_that_last_as_they_were_recorded(lines: dict[str, str], said: bool):
+def test_calls_that_last_as_they_were_recorded(lines: dict[str, str], findings: bool):
     trace = read(**lines)
     assert calls_us(with_waits(trace)) == calls_us(trace)
-    assert [(each.id, each.count) for each in with_waits(trace).repaired] == [("waits_not_recorded", None)] * said
+    assert [(each.id, each.count) for each in with_waits(trace).repaired] == [("waits_not_recorded", None)] * findings
 
 
 def test_a_copy_to_the_device_is_not_waited_for():

@@ -182,12 +182,12 @@ export function legible(ticks: readonly number[], x: (value: number) => number, 
   const half = (text: string) => textWidth(text) / 2;
   for (let pace = 1; pace <= last; pace++) {
     if (last % pace !== 0) continue;
-    const kept = labels.filter((_, at) => at % pace === 0);
-    const apart = kept.every(({ value, text }, at) => {
-      const next = kept[at + 1];
+    const shown = labels.filter((_, at) => at % pace === 0);
+    const apart = shown.every(({ value, text }, at) => {
+      const next = shown[at + 1];
       return !next || x(next.value) - half(next.text) - x(value) - half(text) >= TICK_GAP;
     });
-    if (apart) return kept;
+    if (apart) return shown;
   }
   return labels.slice(-1);
 }

@@ -73,9 +73,9 @@ function layout(props: CurveProps & { width: number }): Drawn {
   const frame = { left: LEFT, right: width, top: TOP, bottom: height - BELOW };
   const most = [...points, measured, ...others].reduce((high, point) => Math.max(high, point.workers), 1);
   const from = Math.min(measured.workers, ...others.map((other) => other.workers), 1);
-  const seen = Math.max(measured.ns, recommended.ns, ...others.map((other) => other.ns));
+  const highest = Math.max(measured.ns, recommended.ns, ...others.map((other) => other.ns));
   const predicted = points.reduce((high, point) => Math.max(high, point.step_ns), 0);
-  const timeAxis = zeroAxis(scale.of(Math.max(seen, Math.min(predicted, CUT * seen))), 4);
+  const timeAxis = zeroAxis(scale.of(Math.max(highest, Math.min(predicted, CUT * highest))), 4);
   return {
     frame,
     timeAxis,

@@ -84,20 +84,20 @@ export function labelsOf(
           ],
         ];
   const saved = bar ? [[dot(measured), { x: bar.x, y: dot(measured).y }]] : [];
-  const taken = [
+  const occupied = [
     around(dot(measured), NOW),
     around(dot(recommended), GOAL),
     ...others.map((other) => around(dot(other), NOW)),
   ];
   if (bar)
-    taken.push({ left: bar.x - 2, right: bar.x + 2, top: y(recommended.ns + gain.ns), bottom: dot(recommended).y });
+    occupied.push({ left: bar.x - 2, right: bar.x + 2, top: y(recommended.ns + gain.ns), bottom: dot(recommended).y });
   const area = { left: frame.left + 2, right: width, top: frame.top - 12, bottom: frame.bottom };
   const placed: { label: Label; strong: boolean }[] = [];
   const place = (text: string, spots: readonly Dot[], strong = false, most?: number): boolean => {
     for (const spot of spots) {
-      const clear = freeLabel(text, spot, area, taken, [...lines, ...saved, ...upright], most);
+      const clear = freeLabel(text, spot, area, occupied, [...lines, ...saved, ...upright], most);
       // rather across the line that marks the cores than nowhere
-      const label = clear ?? freeLabel(text, spot, area, taken, [...lines, ...saved], most);
+      const label = clear ?? freeLabel(text, spot, area, occupied, [...lines, ...saved], most);
       if (label) return placed.push({ label, strong }) > 0;
     }
     return false;
@@ -108,7 +108,7 @@ export function labelsOf(
     if (box.right > width || lines.some((line) => crosses(line, box)))
       place(gain.text, [{ x: bar.x, y: y(recommended.ns + gain.ns) }], true);
     else {
-      taken.push(box);
+      occupied.push(box);
       placed.push({ label, strong: true });
     }
   }
@@ -177,7 +177,7 @@ export function freeLabel(
   text: string,
   at: Dot,
   frame: Box,
-  taken: Box[],
+  occupied: Box[],
   lines: readonly (readonly Dot[])[],
   most = PLACES.length,
 ): Label | null {
@@ -186,8 +186,8 @@ export function freeLabel(
     const box = boxOf(label);
     const inside =
       box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom;
-    if (!inside || taken.some((other) => touches(box, other)) || lines.some((line) => crosses(line, box))) continue;
-    taken.push(box);
+    if (!inside || occupied.some((other) => touches(box, other)) || lines.some((line) => crosses(line, box))) continue;
+    occupied.push(box);
     return label;
   }
   return null;

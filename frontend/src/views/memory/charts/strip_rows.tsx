@@ -37,7 +37,7 @@ export function StripRows({ strips, label }: { strips: readonly StripBlocks[]; l
                     width={Math.max(1, mark.width - 0.5)}
                     height={BAR}
                     fill={svgFill(mark.use === "free" ? "other" : "cpu", mark.use !== "used")}
-                    data-hint={told(mark)}
+                    data-hint={hintOf(mark)}
                   />
                 ))}
               </g>
@@ -51,7 +51,7 @@ export function StripRows({ strips, label }: { strips: readonly StripBlocks[]; l
 
 const USES = { used: "in use", free: "free", mixed: "in use and free" } as const;
 
-function told({ use, bytes: size, blocks, line }: BlockMark): string {
+function hintOf({ use, bytes: size, blocks, line }: BlockMark): string {
   const where = use !== "used" || blocks > 1 ? "" : `\nAllocated at ${line ?? "a place that is not recorded"}`;
   return `${bytes(size)} ${USES[use]}${blocks > 1 ? `, ${counted(blocks, "block")}` : ""}${where}`;
 }

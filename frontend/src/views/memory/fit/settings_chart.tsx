@@ -42,9 +42,9 @@ export const SettingsChart = sized<SettingsChartProps>(Plot, HEIGHT);
 
 function Plot({ settings, limit, chosen, choose, width }: SettingsChartProps & { width: number }) {
   const [pointed, setPointed] = useState<number | null>(null);
-  const known = settings.filter(({ peak_bytes }) => peak_bytes !== null);
-  const axes = axesOf(known, width);
-  const points = placed(known, { ...axes, untimed: UNTIMED, right: width });
+  const measured = settings.filter(({ peak_bytes }) => peak_bytes !== null);
+  const axes = axesOf(measured, width);
+  const points = placed(measured, { ...axes, untimed: UNTIMED, right: width });
   const at = pointed ?? points.findIndex(({ setting }) => setting.label === chosen);
   const here = points[at];
   const content = here ? tipOf(here.setting) : null;
@@ -227,7 +227,7 @@ export function placed(settings: readonly FitSetting[], { x, y, untimed, right }
     x: x(setting.peak_bytes ?? 0),
     y: setting.step_ns === null ? untimed : y(setting.step_ns),
   }));
-  const taken: Box[] = points.map((point) => ({ from: point.x - 6, to: point.x + 6, y: point.y }));
+  const occupied: Box[] = points.map((point) => ({ from: point.x - 6, to: point.x + 6, y: point.y }));
   const labels = new Map<string, { end: boolean }>();
   for (const point of [...points].sort((a, b) => Number(b.setting.best) - Number(a.setting.best))) {
     const width = textWidth(point.setting.label);
@@ -236,10 +236,10 @@ export function placed(settings: readonly FitSetting[], { x, y, untimed, right }
       { end: true, from: point.x - APART - width, to: point.x - APART },
     ];
     const side = sides.find(
-      ({ from, to }) => from >= 0 && to <= right && taken.every((box) => apart(box, from, to, point.y)),
+      ({ from, to }) => from >= 0 && to <= right && occupied.every((box) => apart(box, from, to, point.y)),
     );
     if (!side) continue;
-    taken.push({ from: side.from, to: side.to, y: point.y });
+    occupied.push({ from: side.from, to: side.to, y: point.y });
     labels.set(point.setting.label, { end: side.end });
   }
   return points.map((point) => ({ ...point, label: labels.get(point.setting.label) ?? null }));

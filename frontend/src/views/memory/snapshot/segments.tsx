@@ -78,12 +78,12 @@ export function Reserved({ device, name }: SnapshotPart) {
 const MOST_ROWS = 12;
 
 export function Segments({ page, name }: SnapshotPart) {
-  const kept = page.strips.filter((strip) => strip.free_bytes > 0);
-  const shown = (kept.length > 0 ? kept : page.strips).slice(0, MOST_ROWS);
+  const withFree = page.strips.filter((strip) => strip.free_bytes > 0);
+  const shown = (withFree.length > 0 ? withFree : page.strips).slice(0, MOST_ROWS);
   const more = page.strips.length + page.more_strips - shown.length;
   return (
     <Picture
-      title={kept.length > 0 ? "Which blocks keep free memory?" : "Which blocks are in the segments?"}
+      title={withFree.length > 0 ? "Which blocks keep free memory?" : "Which blocks are in the segments?"}
       sub="segments at the end, on one scale"
       name={`segments ${name}`}
       table={() => tableOf(page.strips)}

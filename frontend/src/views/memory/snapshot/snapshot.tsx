@@ -195,8 +195,8 @@ function Lines({ device, tab, name }: SnapshotPart) {
 const keyOf = ({ line, function: made }: Pick<LineRow, "line" | "function">): string => `${line} ${made}`;
 
 const lineCell = ({ line, function: made }: Pick<LineRow, "line" | "function">) => {
-  const words = line === null ? "not recorded" : made === null || made === line ? line : `${line} ${made}`;
-  return <span data-hint={words}>{words}</span>;
+  const text = line === null ? "not recorded" : made === null || made === line ? line : `${line} ${made}`;
+  return <span data-hint={text}>{text}</span>;
 };
 
 const COLUMNS: readonly Column<LineRow>[] = [

@@ -172,8 +172,8 @@ function framesBelow({ parent, value }: Tree): Below {
   const below = new Map<number, number[]>();
   for (let at = 1; at < parent.length; at++) {
     if (value[at]! <= 0) continue;
-    const known = below.get(parent[at]!);
-    if (known) known.push(at);
+    const siblings = below.get(parent[at]!);
+    if (siblings) siblings.push(at);
     else below.set(parent[at]!, [at]);
   }
   for (const frames of below.values()) frames.sort((a, b) => value[b]! - value[a]!);

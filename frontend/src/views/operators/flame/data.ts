@@ -10,8 +10,8 @@ export type FlameAnswer = Requested<FlamePage>;
 
 type Paths = Pick<FlamePage, "by" | "where">;
 
-export function useFlamePage(events: ViewSource, span: string, { by, where }: Paths, wanted: boolean): FlameAnswer {
-  const name = wanted ? [span, by, where].join() : null;
+export function useFlamePage(events: ViewSource, span: string, { by, where }: Paths, enabled: boolean): FlameAnswer {
+  const name = enabled ? [span, by, where].join() : null;
   return useRequested(events, name, async (signal) => {
     const answer = await events.flame(span, { by, where }, signal);
     await aTask(); // a large answer took long to read: it is processed after the reader's pending input
@@ -24,14 +24,14 @@ export const aTask = (): Promise<void> => new Promise((done) => setTimeout(done)
 
 /** True once the element has been near the window. */
 export function useSeen(element: RefObject<HTMLElement | null>): boolean {
-  const [seen, setSeen] = useState(typeof IntersectionObserver === "undefined");
+  const [isVisible, setSeen] = useState(typeof IntersectionObserver === "undefined");
   useEffect(() => {
-    if (seen) return;
+    if (isVisible) return;
     const observer = new IntersectionObserver((found) => found.some((each) => each.isIntersecting) && setSeen(true), {
       rootMargin: "200px",
     });
     observer.observe(element.current!);
     return () => observer.disconnect();
-  }, [element, seen]);
-  return seen;
+  }, [element, isVisible]);
+  return isVisible;
 }

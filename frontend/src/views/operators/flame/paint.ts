@@ -3,13 +3,13 @@
  * per tree and theme, not for each box.
  */
 
+import { cached } from "../../../cached";
 import { drawStrip, type Pen, type Strip, stripFor } from "../../../charts/canvas/canvas";
 import { mixed, type Palette, pixelOf, shadeOf } from "../../../charts/canvas/palette";
 import type { Colour } from "../../../colour";
 import { escaped } from "../../../dom/drawing";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
-import { kept } from "../../../kept";
 import { fitted, isTextured, paintSign } from "../../timeline/paint/signs";
 import { lineText } from "../tables";
 import { BOX_PX, isAbove, LEAST_PX, ROW_PX, rowCount, type View, walk } from "./layout";
@@ -48,8 +48,8 @@ interface Look {
 const looks = new WeakMap<Palette, WeakMap<readonly string[], readonly Look[]>>();
 
 function looksOf({ names, kinds }: Pick<Tree, "names" | "kinds">, palette: Palette): readonly Look[] {
-  const known = kept(looks, palette, () => new WeakMap<readonly string[], readonly Look[]>());
-  return kept(known, names, () => names.map((name, label) => lookOf(name, kinds[label]!, palette)));
+  const byNames = cached(looks, palette, () => new WeakMap<readonly string[], readonly Look[]>());
+  return cached(byNames, names, () => names.map((name, label) => lookOf(name, kinds[label]!, palette)));
 }
 
 function lookOf(name: string, kind: Kind, palette: Palette): Look {
@@ -234,9 +234,9 @@ class Narrow {
 function markOf(scene: Scene, { at, left, wide, y, paint }: Box): string {
   const x = round(left);
   const text = nameIn(scene, at, wide);
-  const words = text && `<text x="${x + 4}" y="${y + 13}" font-size="12" fill="${paint.ink}">${escaped(text)}</text>`;
+  const label = text && `<text x="${x + 4}" y="${y + 13}" font-size="12" fill="${paint.ink}">${escaped(text)}</text>`;
   const rect = `<rect x="${x}" y="${y}" width="${round(wide)}" height="${BOX_PX}" fill="${paint.fill}"/>`;
-  return `<g><title>${escaped(scene.tree.names[scene.tree.label[at]!]!)}</title>${rect}${words ?? ""}</g>`;
+  return `<g><title>${escaped(scene.tree.names[scene.tree.label[at]!]!)}</title>${rect}${label ?? ""}</g>`;
 }
 
 const round = (px: number): number => Math.round(10 * px) / 10;

@@ -46,13 +46,13 @@ const TITLES: Readonly<Record<Measure, string>> = {
 export function FlameGraph({ part, span }: { part: OperatorPart; span: string }) {
   const { result, tab, name } = part;
   const box = useRef<HTMLDivElement>(null);
-  const seen = useSeen(box);
+  const isVisible = useSeen(box);
   const groupings = GROUPINGS.filter(
     ({ id }) => id === "op" || (id === "stack" ? result.recorded.stacks : result.recorded.modules),
   );
   const by = groupings.find(({ id }) => id === tab.state.paths)?.id ?? groupings[0]!.id;
   const where = (knowsWhere(result) && tab.state.work) || "ran";
-  const answer = useFlamePage(tab.source, span, { by, where }, seen);
+  const answer = useFlamePage(tab.source, span, { by, where }, isVisible);
   const up = tab.state.turned === "up";
   return (
     <div ref={box}>
@@ -131,7 +131,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
           />
           <Seek
             typed={typed}
-            said={hits ? foundIn(hits, whole, text, measure) : ""}
+            status={hits ? foundIn(hits, whole, text, measure) : ""}
             change={(seek) => tab.update({ seek })}
           />
         </div>
@@ -178,11 +178,11 @@ function foundIn({ frames, sum }: Hits, whole: number, text: (value: number) => 
 interface SeekProps {
   typed: string;
   /** The text about what was found. */
-  said: string;
+  status: string;
   change(typed: string | null): void;
 }
 
-function Seek({ typed, said, change }: SeekProps) {
+function Seek({ typed, status, change }: SeekProps) {
   return (
     <>
       <input
@@ -194,7 +194,7 @@ function Seek({ typed, said, change }: SeekProps) {
         onInput={(event) => change(event.currentTarget.value || null)}
       />
       <span class="sub filtered" role="status">
-        {said}
+        {status}
       </span>
     </>
   );

@@ -96,11 +96,11 @@ function spending(own: Float64Array): Climb {
 
 /** Adds the nodes of the current frames below those of the previous ones. */
 function addRow(up: Growing, { stack, frame, node }: Climb, { label }: Tree, own: Float64Array): void {
-  const known = new Pairs(stack.length);
+  const places = new Pairs(stack.length);
   const first = up.size;
   for (let each = 0; each < stack.length; each++) {
     const named = label[frame[each]!]!;
-    const place = first + known.number(node[each]!, named);
+    const place = first + places.number(node[each]!, named);
     if (place === up.size) up.add(node[each]!, named);
     up.value[place]! += own[stack[each]!]!;
     node[each] = place;
@@ -136,7 +136,7 @@ function callers({ stack, frame, node }: Climb, { parent }: Tree, isLarge: (node
 export function without(tree: Tree, hidden: ReadonlySet<Kind>): Tree {
   if (hidden.size === 0) return tree;
   const left = new Growing(tree);
-  const known = new Pairs(tree.parent.length);
+  const places = new Pairs(tree.parent.length);
   const isHidden = Uint8Array.from(tree.kinds, (kind) => Number(hidden.has(kind)));
   const node = new Int32Array(tree.parent.length);
   for (let at = 1; at < node.length; at++) {
@@ -144,7 +144,7 @@ export function without(tree: Tree, hidden: ReadonlySet<Kind>): Tree {
     const label = tree.label[at]!;
     node[at] = around;
     if (isHidden[label]) continue;
-    const place = 1 + known.number(around, label);
+    const place = 1 + places.number(around, label);
     node[at] = place === left.size ? left.add(around, label) : place;
     left.value[place]! += tree.value[at]!;
     left.merged[place]! += tree.merged[at]!;
@@ -178,8 +178,8 @@ export class Pairs {
   /** Returns the number of a pair; a new pair gets the previous size as its number. */
   number(first: number, second: number): number {
     const slot = this.slotOf(first, second);
-    const known = this.place[slot]!;
-    if (known !== NONE) return known;
+    const place = this.place[slot]!;
+    if (place !== NONE) return place;
     if (this.size === this.firsts.length) {
       this.grow();
       return this.number(first, second);
@@ -193,8 +193,8 @@ export class Pairs {
   private slotOf(first: number, second: number): number {
     const mask = this.room - 1;
     let slot = mixed(first, second) & mask;
-    for (let known = this.place[slot]!; known !== NONE; known = this.place[slot]!) {
-      if (this.firsts[known] === first && this.seconds[known] === second) break;
+    for (let place = this.place[slot]!; place !== NONE; place = this.place[slot]!) {
+      if (this.firsts[place] === first && this.seconds[place] === second) break;
       slot = (slot + 1) & mask;
     }
     return slot;

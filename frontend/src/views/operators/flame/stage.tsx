@@ -99,18 +99,18 @@ function useLaid(tree: Tree): Laid | null {
   const now = useMemo(() => (tree.parent.length > MANY ? null : laidOut(tree)), [tree]);
   useEffect(() => {
     if (now) return;
-    let wanted = true;
+    let isCurrent = true;
     const inParts = async () => {
       await aTask();
-      const layout = wanted && layoutOf(tree);
+      const layout = isCurrent && layoutOf(tree);
       await aTask();
-      const marks = wanted && marksOf(tree);
+      const marks = isCurrent && marksOf(tree);
       await aTask();
-      if (layout && marks && wanted) setLater({ tree, layout, marks });
+      if (layout && marks && isCurrent) setLater({ tree, layout, marks });
     };
     inParts();
     return () => {
-      wanted = false;
+      isCurrent = false;
     };
   }, [tree, now]);
   return now ?? later;
@@ -134,8 +134,8 @@ function shownKinds({ kinds, label, value }: Tree) {
 }
 
 /** The kinds in the address, which is a new set each time that it is read. */
-export function useKinds(said: ReadonlySet<string> | undefined): ReadonlySet<Kind> {
-  const written = [...(said ?? [])].join();
+export function useKinds(hidden: ReadonlySet<string> | undefined): ReadonlySet<Kind> {
+  const written = [...(hidden ?? [])].join();
   return useMemo(() => {
     const names = written.split(",");
     return new Set(LEGEND.map(({ id }) => id).filter((id) => names.includes(id)));

@@ -8,7 +8,7 @@
  */
 
 import type { FlamePage } from "../../../api.gen";
-import { kept } from "../../../kept";
+import { cached } from "../../../cached";
 
 export type Kind = FlamePage["kinds"][number];
 export type Measure = "device" | "host" | "idle" | "bytes";
@@ -36,7 +36,7 @@ export const treeOf = (page: FlamePage, measure: Measure): Tree => ({
 /** The columns that all measures share, computed once per page. */
 const columns = new WeakMap<FlamePage, Omit<Tree, "value">>();
 
-const columnsOf = (page: FlamePage): Omit<Tree, "value"> => kept(columns, page, () => readColumns(page));
+const columnsOf = (page: FlamePage): Omit<Tree, "value"> => cached(columns, page, () => readColumns(page));
 
 function readColumns(page: FlamePage): Omit<Tree, "value"> {
   const [parent, label, merged, calls] = [page.parent, page.label, page.merged, page.calls].map((column) =>
@@ -95,9 +95,9 @@ export interface Hits {
 
 /** Frames whose name contains the typed text, in any case; null: nothing is typed. */
 export function hitsOf({ names, parent, label, value }: Tree, typed: string): Hits | null {
-  const wanted = typed.trim().toLowerCase();
-  if (wanted === "") return null;
-  const labels = Uint8Array.from(names, (name) => Number(name.toLowerCase().includes(wanted)));
+  const needle = typed.trim().toLowerCase();
+  if (needle === "") return null;
+  const labels = Uint8Array.from(names, (name) => Number(name.toLowerCase().includes(needle)));
   const inside = new Uint8Array(parent.length);
   let [sum, frames] = [0, 0];
   for (let at = 1; at < parent.length; at++) {

@@ -111,17 +111,17 @@ const FEWEST = 3;
  *     41  def step(...):
  */
 export function shownLines(count: number, marks: readonly Mark[], opened: ReadonlySet<number>): ShownLine[] {
-  const wanted = new Uint8Array(count + 2);
+  const lines = new Uint8Array(count + 2);
   for (const { first, last } of marks) {
     if (first === 0) continue;
     const end = Math.min(count, last, first + MOST_LINES);
-    wanted.fill(1, Math.max(1, first - ABOVE), end + 1);
+    lines.fill(1, Math.max(1, first - ABOVE), end + 1);
   }
   const shown: ShownLine[] = [];
   for (let line = 1; line <= count; ) {
     let past = line;
-    while (past <= count && wanted[past] === wanted[line]) past++;
-    if (wanted[line] || opened.has(line) || past - line < FEWEST)
+    while (past <= count && lines[past] === lines[line]) past++;
+    if (lines[line] || opened.has(line) || past - line < FEWEST)
       for (let each = line; each < past; each++) shown.push({ kind: "line", line: each });
     else shown.push({ kind: "fold", first: line, last: past - 1 });
     line = past;

@@ -40,10 +40,10 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
   const { page: text, problem } = useRequested(tab.source, source ? `${span} ${file}` : null, (signal) =>
     source!(span, file, signal),
   );
-  const asked = tab.state.line !== undefined;
+  const isOpen = tab.state.line !== undefined;
   // biome-ignore lint/correctness/useExhaustiveDependencies: a link to a line leads here, a press in the view does not
   useEffect(() => {
-    if (asked) box.current?.scrollIntoView({ block: "center" });
+    if (isOpen) box.current?.scrollIntoView({ block: "center" });
   }, []);
   /** V follows the link to the editor, where there is one; D shows or hides the change of each line. */
   const typed = (event: KeyboardEvent) => {
@@ -179,15 +179,15 @@ function Text({ part: { result, tab }, text, chosen, measures, moved }: TextProp
   const around = useMemo(() => marksByLine(lines.length, marks), [lines, marks]);
   const shown = useMemo(() => shownLines(lines.length, marks, opened), [lines, marks, opened]);
   const figures = useFigures(result.lines!.rows, marks, measures, readingOf(tab), moved);
-  const there = marks.filter(({ first }) => first > 0).sort((a, b) => a.first - b.first);
-  const own = there.find(({ source }) => source === chosen.source);
+  const located = marks.filter(({ first }) => first > 0).sort((a, b) => a.first - b.first);
+  const own = located.find(({ source }) => source === chosen.source);
   useEffect(() => {
     const element = own && box.current?.querySelector<HTMLElement>(`[data-line="${own.first}"]`);
     if (element) box.current!.scrollTop = element.offsetTop - box.current!.clientHeight / 3;
   }, [own]);
   const typed = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    const next = there[there.findIndex(({ source }) => source === chosen.source) + step];
+    const next = located[located.findIndex(({ source }) => source === chosen.source) + step];
     if (step === 0 || !next) return;
     event.preventDefault();
     tab.update({ line: next.source });
@@ -273,12 +273,12 @@ function useFigures(
 ): Figures {
   const { totals, steps, unit } = reading;
   return useMemo(() => {
-    const known = new Map(rows.map((row) => [row.source, row]));
+    const bySource = new Map(rows.map((row) => [row.source, row]));
     const factor = factorOf("recording", { totals, steps, unit });
     const sums = new Map<string, number>();
     const moves = new Map<number, number>();
     for (const { source, first } of marks) {
-      const row = first > 0 ? known.get(source) : undefined;
+      const row = first > 0 ? bySource.get(source) : undefined;
       if (!row) continue;
       for (const { id } of measures) {
         const key = `${id} ${first}`;

@@ -5,9 +5,9 @@
  */
 
 import type { Depth, TimelinePage, Track } from "../../../api.gen";
+import { cached } from "../../../cached";
 import { shadeOf } from "../../../charts/canvas/palette";
 import { type Colour, colourOf } from "../../../colour";
-import { kept } from "../../../kept";
 import { rangeOf, type TimeRange } from "../../../time_range";
 
 /** Boxes [first, end) of the columns. */
@@ -92,7 +92,7 @@ export function coloursOf(pages: readonly { boxes: Boxes }[]): ReadonlySet<Colou
 const used = new WeakMap<Boxes, readonly Colour[]>();
 
 const usedBy = (boxes: Boxes): readonly Colour[] =>
-  kept(used, boxes, () => [...new Set(boxes.colour)].map((at) => boxes.colours[at]!));
+  cached(used, boxes, () => [...new Set(boxes.colour)].map((at) => boxes.colours[at]!));
 
 function rowsOf(track: readonly number[], row: readonly number[]): Map<number, Row> {
   const rows = new Map<number, Row>();

@@ -6,11 +6,11 @@ import type { Answer, ViewSource } from "../../../server/client";
 import { untilReady } from "../../../server/requested";
 import { same } from "../../../server/use_answer";
 
-export type Asked = { event: number; answer: Answer<EventDetail> } | null;
+export type AnsweredDetail = { event: number; answer: Answer<EventDetail> } | null;
 
 /** The previous answer stays until the next one arrives; null: no event is chosen. */
-export function useDetail(events: ViewSource, span: string, event: number | null, folded: boolean): Asked {
-  const [asked, setAsked] = useState<Asked>(null);
+export function useDetail(events: ViewSource, span: string, event: number | null, folded: boolean): AnsweredDetail {
+  const [answered, setAsked] = useState<AnsweredDetail>(null);
   useEffect(() => {
     if (event === null) {
       setAsked(null);
@@ -22,11 +22,11 @@ export function useDetail(events: ViewSource, span: string, event: number | null
         setAsked((before) => (before?.event === event && same(before.answer, answer) ? before : { event, answer })),
     );
   }, [events, span, event, folded]);
-  return event === null ? null : asked;
+  return event === null ? null : answered;
 }
 
-export const readyDetail = (asked: Asked): EventDetail | null =>
-  asked?.answer.kind === "ready" ? asked.answer.value : null;
+export const readyDetail = (answered: AnsweredDetail): EventDetail | null =>
+  answered?.answer.kind === "ready" ? answered.answer.value : null;
 
 /** The labels that the server uses for an event's lines of code. */
 export const SOURCE_LINES: readonly string[] = ["Source line", "Forward source line"];

@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SearchPage } from "../../../api.gen";
+import { cached } from "../../../cached";
 import { useLatest } from "../../../dom/hooks";
-import { kept } from "../../../kept";
 import type { ViewSource } from "../../../server/client";
 import { untilReady } from "../../../server/requested";
 import type { TimeRange } from "../../../time_range";
@@ -54,8 +54,8 @@ export function useFound(
   const [gone, setGone] = useState<{ key: string; event: number; number: number } | null>(null);
   const latest = useLatest({ here, go });
   const going = useRef<AbortController | null>(null);
-  const ask = (asked: { from: number; first?: number }, signal: AbortSignal) =>
-    events.search(span, { words: sought, track, folded, ...asked }, signal);
+  const ask = (query: { from: number; first?: number }, signal: AbortSignal) =>
+    events.search(span, { words: sought, track, folded, ...query }, signal);
   const asking = useLatest(ask);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: the key holds all else that is sought
@@ -64,7 +64,7 @@ export function useFound(
     if (sought === "") return setAnswer(null);
     return untilReady(
       (signal) => asking.current({ from: Math.floor(latest.current.here.start_ns) }, signal),
-      (said) => said.kind === "ready" && setAnswer({ key, page: said.value }), // the picture shows what is wrong
+      (answer) => answer.kind === "ready" && setAnswer({ key, page: answer.value }), // the picture shows what is wrong
       { rest_ms: REST_MS },
     );
   }, [events, span, key, folded]);
@@ -78,16 +78,16 @@ export function useFound(
     going.current?.abort();
     going.current = new AbortController();
     const { signal } = going.current;
-    const asked = async (wanted: { from: number; first?: number }) => {
-      const said = await ask(wanted, signal);
-      return signal.aborted || said.kind !== "ready" ? null : said.value;
+    const requestPage = async (query: { from: number; first?: number }) => {
+      const answer = await ask(query, signal);
+      return signal.aborted || answer.kind !== "ready" ? null : answer.value;
     };
     const from = Math.floor(here.start_ns);
-    const known = at === null ? await asked({ from }) : page;
-    if (!known || known.count === 0) return known && setAnswer({ key, page: known });
-    const number = at === null ? firstOf(known, here, backwards) : at + (backwards ? -1 : 1);
-    const wrapped = (number + known.count) % known.count;
-    const holding = hitOf(known, wrapped) ? known : await asked({ from, first: wrapped });
+    const firstPage = at === null ? await requestPage({ from }) : page;
+    if (!firstPage || firstPage.count === 0) return firstPage && setAnswer({ key, page: firstPage });
+    const number = at === null ? firstOf(firstPage, here, backwards) : at + (backwards ? -1 : 1);
+    const wrapped = (number + firstPage.count) % firstPage.count;
+    const holding = hitOf(firstPage, wrapped) ? firstPage : await requestPage({ from, first: wrapped });
     const hit = holding && hitOf(holding, wrapped);
     if (!hit) return;
     setAnswer({ key, page: holding });
@@ -122,13 +122,13 @@ function hitOf({ first, hits }: SearchPage, number: number): Hit | null {
 export type Matcher = (boxes: Boxes) => Uint8Array;
 
 /** Null where there is no search. Each page's names are scanned once, in the same way as the server scans its own. */
-export function matcherOf(words: string): Matcher | null {
-  const sought = words.trim().toLowerCase();
+export function matcherOf(text: string): Matcher | null {
+  const sought = text.trim().toLowerCase();
   if (sought === "") return null;
-  const known = new WeakMap<Boxes, Uint8Array>();
+  const masks = new WeakMap<Boxes, Uint8Array>();
   const holdsIt = (name: string) => name.toLowerCase().includes(sought);
   return (boxes) =>
-    kept(known, boxes, () =>
+    cached(masks, boxes, () =>
       Uint8Array.from(boxes.names, (name, at) => Number(holdsIt(name) || holdsIt(boxes.fullNames[at]!))),
     );
 }

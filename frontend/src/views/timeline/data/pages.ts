@@ -19,7 +19,7 @@ import { type Boxes, boxesOf } from "./boxes";
 export interface Page {
   boxes: Boxes;
   /** The detail that was requested; the answer's may be coarser where the trace is dense. */
-  asked_ns: number;
+  detail_ns: number;
   /** Its Python stacks are folded to the user's code. */
   folded: boolean;
 }
@@ -45,9 +45,14 @@ const GRID_PX = 256;
 export const detailFor = (ns_per_px: number): number => 2 ** Math.max(0, Math.floor(Math.log2(ns_per_px)));
 
 /** The page to request, or null where a kept page contains the visible range in enough detail. */
-export function wanted(pages: readonly Page[], visible: TimeRange, ns_per_px: number, whole: TimeRange): Wanted | null {
+export function nextPart(
+  pages: readonly Page[],
+  visible: TimeRange,
+  ns_per_px: number,
+  whole: TimeRange,
+): Wanted | null {
   const detail_ns = detailFor(ns_per_px);
-  if (pages.some((page) => page.asked_ns <= detail_ns && holds(page.boxes.covers, visible, whole))) return null;
+  if (pages.some((page) => page.detail_ns <= detail_ns && holds(page.boxes.covers, visible, whole))) return null;
   const grid = detail_ns * GRID_PX;
   const beside = BESIDE * lengthOf(visible);
   const from = Math.floor((visible.from - beside) / grid) * grid;
@@ -81,8 +86,8 @@ export function layers(pages: readonly Page[], visible: TimeRange, ns_per_px: nu
 }
 
 /** Finer pages show everything that is needed, a coarser one does not: it comes last. */
-function unfit({ asked_ns }: Page, detail_ns: number): number {
-  const finer = Math.log2(detail_ns / asked_ns);
+function unfit(page: Page, detail_ns: number): number {
+  const finer = Math.log2(detail_ns / page.detail_ns);
   return finer >= 0 ? finer : 100 - finer;
 }
 
@@ -91,10 +96,10 @@ const common = (a: TimeRange, b: TimeRange): TimeRange => ({
   to: Math.min(a.to, b.to),
 });
 
-function without(gap: TimeRange, taken: TimeRange): TimeRange[] {
+function without(gap: TimeRange, covered: TimeRange): TimeRange[] {
   return [
-    { from: gap.from, to: Math.min(gap.to, taken.from) },
-    { from: Math.max(gap.from, taken.to), to: gap.to },
+    { from: gap.from, to: Math.min(gap.to, covered.from) },
+    { from: Math.max(gap.from, covered.to), to: gap.to },
   ].filter(({ from, to }) => to > from);
 }
 
@@ -143,7 +148,7 @@ export function usePages(
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const unanswered = useRef(0);
   const pages = state.pages.filter((page) => page.folded === folded);
-  const part = width > 0 && !state.problem ? wanted(pages, visible, lengthOf(visible) / width, whole) : null;
+  const part = width > 0 && !state.problem ? nextPart(pages, visible, lengthOf(visible) / width, whole) : null;
   const next = part && { ...part, folded };
 
   const ask = useLatest(async () => {
@@ -152,11 +157,11 @@ export function usePages(
     if (isHidden()) return later(WAITING_MS);
     if (next === null || (asking.current && keyOf(asking.current.wanted) === keyOf(next))) return;
     asking.current?.abort.abort();
-    const mine = { wanted: next, abort: new AbortController() };
-    asking.current = mine;
-    const answer = await events.timeline(span, next, mine.abort.signal);
+    const own = { wanted: next, abort: new AbortController() };
+    asking.current = own;
+    const answer = await events.timeline(span, next, own.abort.signal);
     if (answer.kind === "ready" && answer.value.boxes.event.length > AT_ONCE) await pause();
-    if (asking.current !== mine) return;
+    if (asking.current !== own) return;
     asking.current = null;
     unanswered.current = answer.kind === "gone" ? unanswered.current + 1 : 0;
     const pause_ms = unanswered.current > 0 ? retryPause(unanswered.current) : WAITING_MS;
@@ -196,16 +201,16 @@ const keyOf = ({ from, to, detail_ns, folded }: Part): string => `${from} ${to} 
  * A failure keeps what was there before: the picture stays, only finer pages do not arrive. Where no answer came,
  * `retry_ms` is the time of the next request.
  */
-export function answered(before: State, asked: Part, answer: Answer<TimelinePage>, retry_ms: number): State {
+export function answered(before: State, part: Part, answer: Answer<TimelinePage>, retry_ms: number): State {
   switch (answer.kind) {
     case "ready": {
-      const { folded } = asked;
-      const page: Page = { boxes: boxesOf(answer.value), asked_ns: asked.detail_ns, folded };
-      const alike = before.pages.every((other) => other.folded === folded) ? before : NOTHING; // the rows differ
+      const { folded } = part;
+      const page: Page = { boxes: boxesOf(answer.value), detail_ns: part.detail_ns, folded };
+      const same = before.pages.every((other) => other.folded === folded) ? before : NOTHING; // the rows differ
       return {
         ...NOTHING,
-        pages: cachedPages(alike.pages, page),
-        tracks: mergedTracks(alike.tracks, answer.value.tracks),
+        pages: cachedPages(same.pages, page),
+        tracks: mergedTracks(same.tracks, answer.value.tracks),
       };
     }
     case "waiting":

@@ -22,11 +22,11 @@ export function stepAt(
 ): number | null {
   const { steps } = result;
   if (steps.length === 0) return null;
-  const kept = selectedStep(
+  const shown = selectedStep(
     state,
     steps.map((step) => step.name),
   );
-  if (kept !== null) return kept;
+  if (shown !== null) return shown;
   const within = zoom ? steps.findIndex((step) => touches(rangeOf(step), zoom)) : -1;
   if (within >= 0) return within;
   const opening = steps.findIndex((step) => step.name === first);

@@ -206,8 +206,8 @@ function measured(more: boolean, { pointed, chosen, visible, range }: Scene): Ti
 function fit(scene: Scene, whole: TimeRange, actions: Actions): void {
   const { pointed, head, chosen } = scene;
   if (!pointed && head !== null) return fold(scene, actions);
-  const wanted = pointed ?? (chosen && rangeOf(chosen));
-  if (wanted) actions.setVisible(() => around(wanted, whole));
+  const target = pointed ?? (chosen && rangeOf(chosen));
+  if (target) actions.setVisible(() => around(target, whole));
 }
 
 /** Keys zoom at the pointer, else at the focused event, else in the middle. */

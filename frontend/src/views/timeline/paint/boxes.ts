@@ -4,11 +4,11 @@
  * page.
  */
 
+import { cached } from "../../../cached";
 import { comb, drawStrip, type Pen, setPixels, stripFor } from "../../../charts/canvas/canvas";
 import type { Fill, Palette } from "../../../charts/canvas/palette";
 import { textWidth } from "../../../dom/text_width";
 import { counted } from "../../../format";
-import { kept } from "../../../kept";
 import { type Boxes, firstAbove, inSight, rowKey } from "../data/boxes";
 import type { Layer } from "../data/pages";
 import { boxHeight, type Placed } from "../layout";
@@ -137,7 +137,7 @@ function paintText(pen: Pen, boxes: Boxes, at: number, fill: Fill, left: number,
 const combs = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
 
 function combOf(pen: Pen, palette: Palette, fill: Fill, faded: boolean): CanvasPattern | string {
-  const known = kept(combs, palette, () => new Map<string, CanvasPattern | string>());
+  const patterns = cached(combs, palette, () => new Map<string, CanvasPattern | string>());
   const colour = faded ? fill.dim : fill.plain;
-  return kept(known, colour, () => comb(pen, colour, palette.sunken));
+  return cached(patterns, colour, () => comb(pen, colour, palette.sunken));
 }

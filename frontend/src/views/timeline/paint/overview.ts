@@ -52,8 +52,8 @@ export function paintOverview(pen: Pen, overview: Overview): void {
 function paintSteps(pen: Pen, { steps, time, palette }: Overview): void {
   pen.fillStyle = palette.sunken;
   steps.forEach(({ start_ns, end_ns }, at) => {
-    const told = (end_ns - start_ns) / time.ns_per_px >= SHADED_PX;
-    if (!told || at % 2 === 0)
+    const isShaded = (end_ns - start_ns) / time.ns_per_px >= SHADED_PX;
+    if (!isShaded || at % 2 === 0)
       fill(pen, time, { from: start_ns, to: end_ns }, HITS_PX, OVERVIEW_PX - HITS_PX - FOOT_PX);
   });
 }

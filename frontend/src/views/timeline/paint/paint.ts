@@ -138,8 +138,8 @@ export function bordersOf(steps: readonly TimelineStep[], time: TimeScale): Bord
 }
 
 /** The end of a step and the start of the next, one or two pixels apart, are one border. */
-const merged = (x: number, known: ReadonlyMap<number, number>): number =>
-  [x - 1, x - 2].find((near) => known.has(near)) ?? x;
+const merged = (x: number, columns: ReadonlyMap<number, number>): number =>
+  [x - 1, x - 2].find((near) => columns.has(near)) ?? x;
 
 export function strengthOf(wide_px: number): number {
   if (wide_px < GONE_PX) return 0;

@@ -5,11 +5,11 @@
  * are plain; their tracks say which they are.
  */
 
+import { cached } from "../../../cached";
 import type { Pen } from "../../../charts/canvas/canvas";
 import type { Palette } from "../../../charts/canvas/palette";
 import { TEXTURES as ALL, type Colour, TEXTURE_OPACITY, type Texture } from "../../../colour";
 import { shortened } from "../../../format";
-import { kept } from "../../../kept";
 
 /** In the timeline, where most boxes contain a name, host work has no texture. */
 const TEXTURES: Readonly<Partial<Record<Colour, Texture>>> = {
@@ -77,9 +77,9 @@ function dotsTile(colour: string, density: number): OffscreenCanvas {
 const patterns = new WeakMap<Palette, Map<string, CanvasPattern | string>>();
 
 function pattern(pen: Pen, palette: Palette, name: string, draw: () => OffscreenCanvas): CanvasPattern | string {
-  const known = kept(patterns, palette, () => new Map<string, CanvasPattern | string>());
+  const byName = cached(patterns, palette, () => new Map<string, CanvasPattern | string>());
   const density = densityOf(pen);
-  return kept(known, `${name} ${density}`, () => {
+  return cached(byName, `${name} ${density}`, () => {
     const made = pen.createPattern(draw(), "repeat");
     made?.setTransform(new DOMMatrix().scale(1 / density));
     return made ?? "transparent";

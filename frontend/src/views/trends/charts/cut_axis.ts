@@ -53,10 +53,10 @@ interface Row {
 }
 
 function rowOf({ points, focus, strong }: ChartLine): Row {
-  const known = points.filter((point) => point !== null && point.value !== null);
+  const present = points.filter((point) => point !== null && point.value !== null);
   return {
-    values: Float64Array.from(known, (point) => Math.max(point!.value!, point!.high ?? 0)),
-    level: lowerMiddle(Float64Array.from(known, (point) => point!.value!)),
+    values: Float64Array.from(present, (point) => Math.max(point!.value!, point!.high ?? 0)),
+    level: lowerMiddle(Float64Array.from(present, (point) => point!.value!)),
     firm: focus || strong === true,
   };
 }

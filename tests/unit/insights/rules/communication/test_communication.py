@@ -14,7 +14,7 @@ from tb_steptime.metrics.communication.summary import communication
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import judged, said, sure
+from tests.drawn.cards import card_sentence, judged, sure
 from tests.drawn.timeline import timeline
 
 US, MS = 1_000, 1_000_000
@@ -48,7 +48,7 @@ def test_exposed_collectives_are_worth_what_computation_could_hide():
     assert (insight.gain_ns, insight.severity, insight.part) == (2 * MS, Severity.MAJOR, "communication")
     assert (insight.later_ns, insight.confidence, insight.view) == (None, Confidence.MEDIUM, "overview")
     assert plain(insight.title) == "Overlap communication with computation"
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "For 2.0 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 250 MB/s, including waits for "
         "the slowest rank."
     )
@@ -103,7 +103,7 @@ def test_all_reduces_of_the_forward_pass_are_those_of_layers_split_over_ranks():
 
 
 def test_without_bytes_the_card_says_how_many_there_are():
-    assert said(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
+    assert card_sentence(sure(drawn(HIDDEN_HALF), "exposed_communication")) == (
         "For 2.0 ms a step only collectives run, most of it all-reduce, 1 a step, including waits for the slowest rank."
     )
 
@@ -196,7 +196,7 @@ def test_where_most_may_be_waits_for_other_ranks_the_ranks_come_first():
     insight = sure(drawn(LONGER, exchanges={"c": ALL_REDUCE}), "exposed_communication")
     assert (insight.gain_ns, plain(insight.title)) == (3_250 * US, "Find the rank that the others wait for")
     assert insight.confidence is Confidence.LOW
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "For 3.2 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 308 MB/s. Est. 2.2 ms may be "
         "waits for slower ranks."
     )
@@ -215,7 +215,7 @@ def test_waits_that_are_less_than_half_are_told_and_not_part_of_the_gain():
         nccl 40  | .....ccc.......ccc.......cc........ccc.. |"""
     insight = sure(drawn(device, exchanges={"c": ALL_REDUCE}), "exposed_communication")
     assert (insight.gain_ns, plain(insight.title)) == (2 * MS, "Overlap communication with computation")
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "For 2.8 ms a step only collectives run, most of it all-reduce: 1.0 MB a step at 364 MB/s. Est. 750 µs may be "
         "waits for slower ranks."
     )
@@ -249,7 +249,7 @@ def rows_of_small(kernels_between: int, count: int, elements: int = 1_000) -> Tr
 
 def test_many_small_collectives_in_a_row_could_be_one():
     insight = sure(rows_of_small(1, MANY_IN_A_ROW), "many_small_collectives")
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "30 collectives (all-reduce) a step, half of them with at most 4 kB, follow one another: for 3.0 ms only "
         "they run."
     )
@@ -276,7 +276,7 @@ def test_collectives_on_the_stream_of_the_model():
         nccl 7   | ......cc........cc........cc........cc.. |"""
     insight = sure(drawn(device), "collectives_on_compute_stream")
     assert (insight.gain_ns, fired(drawn(device))) == (2 * MS, ["collectives_on_compute_stream"])
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "Collectives (all-reduce) of 2.0 ms a step run on the stream of the model's kernels, so no later kernel can "
         "overlap them."
     )
@@ -297,7 +297,7 @@ def test_in_inference_the_next_layer_needs_the_result():
     )
     insight = sure(layers, "between_layers")
     assert fired(layers) == ["between_layers"]
-    assert (insight.gain_ns, insight.severity, said(insight)) == (
+    assert (insight.gain_ns, insight.severity, card_sentence(insight)) == (
         0,
         Severity.MINOR,
         "For 20.0 ms a step only collectives run, most of it all-reduce: 10 a step, 2.0 ms for each.",
@@ -322,7 +322,7 @@ def one_long_exchange(steps: int = 1, **drawn: Any) -> Trace:
 
 def test_one_collective_that_is_far_longer_is_no_part_of_the_mean():
     layers = one_long_exchange()
-    assert said(sure(layers, "between_layers")) == (
+    assert card_sentence(sure(layers, "between_layers")) == (
         "For 48.0 ms a step only collectives run, most of it all-reduce: 10 a step, one of 30.0 ms, 2.0 ms for each of "
         "the others."
     )
@@ -411,7 +411,7 @@ def test_where_other_ranks_are_waited_for_no_faster_exchange_is_advised(steps: i
     layers = one_long_exchange(steps, exchanges={"c": ("allreduce", "Float", 1_000_000, "0", 8)})
     insight = sure(layers, "between_layers")
     assert plain(insight.title) == "Find the rank that the others wait for"
-    assert "Est. 28.0 ms of it is waiting" in said(insight)
+    assert "Est. 28.0 ms of it is waiting" in card_sentence(insight)
 
 
 def test_without_a_gpu_gloo_is_exposed_where_no_op_runs():
@@ -493,7 +493,7 @@ def ddp_on_cpus(gradients: str = "gg", types: str = MAP, search: str = "s") -> T
 def test_a_search_for_unused_parameters_is_not_needed_where_all_are_used():
     insight = sure(ddp_on_cpus("gh"), "unused_parameters")
     assert (insight.gain_ns, insight.confidence) == (3 * US, Confidence.LOW)  # two steps only
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "In each step DDP searches for unused parameters (1 µs) and ranks exchange which were used (2 µs), but all 2 "
         "got a gradient."
     )
@@ -514,7 +514,7 @@ def test_a_search_that_is_needed_or_is_not_there_is_no_card(trace: Trace, why: s
 
 def test_where_the_trace_does_not_tell_what_is_used_the_card_says_only_that_it_searches():
     insight = sure(ddp_on_cpus("gh", types='["float"]'), "unused_parameters")
-    assert said(insight) == "In each step DDP searches the graph for unused parameters: 1 µs on the CPU."
+    assert card_sentence(insight) == "In each step DDP searches the graph for unused parameters: 1 µs on the CPU."
     assert (insight.gain_ns, insight.confidence) == (US, Confidence.LOW)
 
 
@@ -529,7 +529,7 @@ def test_gradients_are_copied_out_of_buckets_on_cpus():
     )
     insight = sure(copied, "gradient_copies")
     assert (insight.gain_ns, plain(insight.title)) == (US, "Keep gradients in DDP's buckets")
-    assert said(insight) == "DDP copies 1 gradient a step out of its buckets: 1 µs."
+    assert card_sentence(insight) == "DDP copies 1 gradient a step out of its buckets: 1 µs."
 
 
 FORWARD, UPDATE = "user DistributedDataParallel.forward", "user Optimizer.step#SGD.step"
@@ -551,7 +551,7 @@ def micro_batches(lines: str = MICRO_BATCHES, sizes: tuple[int, int] = (100, 100
 def test_gradients_of_micro_batches_are_exchanged_once():
     insight = sure(micro_batches(), "each_micro_batch")
     assert (plain(insight.title), insight.gain_ns) == ("Exchange gradients once per optimizer step", 2 * US)
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "Before one optimizer step, 2 backward passes exchange the same gradients: for 2 µs a step only those run that "
         "the last could replace."
     )
@@ -563,7 +563,7 @@ def test_the_last_micro_batch_may_run_in_a_closure_of_the_optimizer():
     closure = micro_batches(MICRO_BATCHES.replace("............O.............O.", "......OOOOOOO.......OOOOOOO."))
     insight = sure(closure, "each_micro_batch")
     assert insight.gain_ns == 2 * US
-    assert "2 backward passes exchange the same gradients: for 2 µs a step" in said(insight)
+    assert "2 backward passes exchange the same gradients: for 2 µs a step" in card_sentence(insight)
 
 
 @pytest.mark.parametrize(

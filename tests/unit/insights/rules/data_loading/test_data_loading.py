@@ -20,7 +20,7 @@ from tb_steptime.metrics.data_loading import throughput
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.table import Kind
-from tests.drawn.cards import analysed, card, judged, said, sure
+from tests.drawn.cards import analysed, card, card_sentence, judged, sure
 from tests.drawn.loader_calls import NAMES, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
@@ -42,7 +42,7 @@ def test_no_workers_is_worth_all_of_the_exposed_wait():
     trace = steps_that_wait([6] * 6, work=4, loader="loader single")
     insight = sure(trace, "no_workers")
     assert (insight.gain_ns, insight.part, insight.view) == (6_000, "data_loader", "data_loading")
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "The main process produces each batch itself, in 6 µs; worker processes do so while it computes."
     )
     assert insight.how == "DataLoader(..., num_workers=2)"
@@ -99,7 +99,7 @@ def test_a_worker_that_is_slower_than_the_others_is_named(tmp_path, iterable, ex
     if iterable:
         insight = sure(found, "slow_worker")
         assert plain(insight.title) == "Make worker 1 as fast as the others"
-        assert said(insight).endswith(
+        assert card_sentence(insight).endswith(
             "Worker 1 needs 12 µs per batch, the others 2 µs, and the loop takes their batches in turn."
         )
 
@@ -131,7 +131,7 @@ def test_more_workers_are_worth_what_late_batches_cost():
     insight = sure(trace, "more_workers")
     assert insight.gain_ns == round(sum(BURSTS) / 12 * 1_000) - 1_000  # 1 us of each wait is the loader's own work
     assert plain(insight.title) == "Use 6 workers"
-    assert said(insight) == "3 workers need 17 µs per batch, the rest of the step 3 µs."
+    assert card_sentence(insight) == "3 workers need 17 µs per batch, the rest of the step 3 µs."
     assert insight.how == "DataLoader(..., num_workers=6)"
     assert plain(insight.why_confidence).endswith(" If `num_workers` is not 3, one batch in 3 is slow instead.")
     assert insight.confidence is Confidence.MEDIUM
@@ -175,7 +175,7 @@ def test_where_recorded_workers_are_enough_no_more_are_asked_for(tmp_path: Path)
         file.write()
     trace = with_records(drawn(tmp_path))[0]
     assert card(trace, "more_workers") is None
-    assert "Workers keep up on average" in said(sure(trace, "input_bound"))
+    assert "Workers keep up on average" in card_sentence(sure(trace, "input_bound"))
 
 
 @pytest.mark.parametrize(("persistent", "level"), [(True, Confidence.HIGH), (False, Confidence.MEDIUM)])
@@ -190,7 +190,7 @@ def test_input_bound_asks_for_a_recording_where_the_number_of_workers_is_ambiguo
     assert insight.gain_ns == 8_000
     assert insight.how is not None
     assert insight.how.startswith("LoaderRecorder(")
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "Ambiguous in this trace: too few workers, a slow sampler, or slow transfers. Record the workers."
     )
     assert cards(trace) == {"input_bound"}
@@ -208,13 +208,13 @@ def test_waits_with_a_period_are_not_only_input_bound():
 def test_workers_that_wait_for_cores_are_told_the_line_to_begin_with(tmp_path: Path):
     main = File(tmp_path, "main", num_workers=6)
     for batch in range(4):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     for worker in range(6):
         file = File(tmp_path, f"w{worker}", num_workers=6).produced(worker, 0, 26, 28, cpu=14, core_wait=14)
         file.met(1, "lib/data.py(41): decode" if worker % 3 else "lib/data.py(7): open", 10).write()
     insight = sure(with_records(drawn(tmp_path))[0], "input_bound")
-    assert said(insight).endswith(
+    assert card_sentence(insight).endswith(
         "The workers compute, and for 50 % of their time they wait for a core (4 sampled batches)."
     )
     assert (plain(insight.title), insight.how) == ("Make the dataset cheaper", "# data.py(41): 67% of a batch, est.")
@@ -226,7 +226,7 @@ JITTER = [1, 1, 2, 1, 30, 1, 2, 1, 1, 2, 1, 1]
 def test_jitter_is_worth_what_its_waits_last_beyond_the_usual_one():
     insight = sure(steps_that_wait(JITTER, work=10), "loader_jitter")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (29_000 // 12, ["4"], Confidence.MEDIUM)
-    assert said(insight) == "1 batch comes late, with a wait of 30 µs in place of 1 µs."
+    assert card_sentence(insight) == "1 batch comes late, with a wait of 30 µs in place of 1 µs."
     assert (plain(insight.title), insight.how) == ("Prefetch more batches", "DataLoader(..., prefetch_factor=8)")
     assert [evidence.step for evidence in insight.evidence] == ["4"]
 
@@ -248,7 +248,7 @@ def test_the_start_of_an_epoch_is_worth_its_waits():
     insight = sure(in_epochs(), "epoch_starts")
     assert (insight.gain_ns, insight.steps, insight.confidence) == (31_000 // 12 + 2_000 // 12, ["6"], Confidence.LOW)
     assert plain(insight.title) == "Keep the workers between epochs, or make epochs longer"
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "A step waits 3 µs (19 %). An epoch's first batch takes 30 µs. Setting up its loader, which starts workers "
         "that are not kept, takes 166 ns a step."
     )
@@ -282,10 +282,10 @@ def recorded_epoch(folder: Path, persistent: bool) -> Trace:
     other batches are prefetched."""
     waits = [1, 30, 1, 1, 1, 1]
     main, made = File(folder, "main", persistent_workers=persistent), File(folder, "w0")
-    main.received(9, asked=0, there=0, returned=1)
+    main.received(9, requested=0, there=0, returned=1)
     at = 7
     for batch, wait in enumerate(waits[1:]):
-        main.received(batch, asked=at, there=at + wait - 1, returned=at + wait)
+        main.received(batch, requested=at, there=at + wait - 1, returned=at + wait)
         made.produced(batch, at + wait - 15, at + wait - 3, at + wait - 1)
         at += wait + 6
     main.write()
@@ -298,7 +298,7 @@ def test_workers_that_stay_make_the_first_batch_too(tmp_path: Path):
     insight = sure(recorded_epoch(tmp_path, persistent=False), "epoch_starts")
     assert plain(insight.title) == "Keep the workers between epochs"
     assert (insight.gain_ns, insight.severity) == (30_000 // 6 - 14_000 // 6, Severity.MINOR)  # once in these six steps
-    assert said(insight).endswith(
+    assert card_sentence(insight).endswith(
         "Workers start again for each epoch. Its first batch takes 30 µs, 14 µs of it to be produced."
     )
 
@@ -351,7 +351,7 @@ def evaluating(waits: Sequence[int], work: int = 3, workers: bool = True, steps:
 def test_cards_say_which_loader_they_are_of():
     trace = evaluating([8, 8])
     assert cards(trace) == {"epoch_starts", "input_bound"}
-    assert said(sure(trace, "input_bound")).startswith("Training loader: Ambiguous in this trace")
+    assert card_sentence(sure(trace, "input_bound")).startswith("Training loader: Ambiguous in this trace")
 
 
 def test_other_loaders_are_a_share_of_the_wait():
@@ -368,7 +368,7 @@ def test_other_loaders_are_a_share_of_the_wait():
 def test_overhead_is_worth_what_every_wait_lasts_beyond_that_of_any_batch():
     insight = sure(steps_that_wait(BURSTS, work=2), "loader_overhead")
     assert insight.gain_ns == 1_000 - 453  # 8 % of a step
-    assert said(insight).endswith(
+    assert card_sentence(insight).endswith(
         "The main process needs 1 µs for a batch that is ready: to unpickle it, to map its memory, and to draw the "
         "indices of a later one."
     )
@@ -395,7 +395,7 @@ def test_a_recorder_knows_a_slow_sampler(tmp_path: Path, unpickled: int, title: 
     trace = replace(steps_that_wait([6] * 12, work=2), path=drawn(tmp_path).path, origin_ns=ORIGIN)
     insight = sure(with_records(trace)[0], "loader_overhead")
     assert plain(insight.title) == title
-    assert said(insight).endswith(why)
+    assert card_sentence(insight).endswith(why)
 
 
 def bursts_on_a_gpu(copied_from: str = "Pinned", work: int = 4) -> Trace:
@@ -437,7 +437,7 @@ PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
 def test_a_pageable_batch_that_no_kernel_runs_beside_is_worth_its_copy():
     insight = sure(timeline(COPIED, names={"c": PAGEABLE, "d": PAGEABLE}), "pageable_batch_copies")
     assert (insight.gain_ns, insight.part) == (1_500, "memcpy")
-    said(insight)
+    card_sentence(insight)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def results(tmp_path: Path) -> dict[str, Any]:
     """Two workers that need 4 us per batch, for steps of 7 us; each step waits all the same."""
     main = File(tmp_path, "main").began(-40)
     for batch in range(5):
-        main.received(batch, asked=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
+        main.received(batch, requested=7 * batch, there=7 * batch + 2, returned=7 * batch + 3)
     main.write()
     for worker in (0, 1):
         file = File(tmp_path, f"w{worker}").began(-40)

@@ -10,7 +10,7 @@ from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.insights.rules.host.host_bound import MANY_KERNELS
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Job
-from tests.drawn.cards import judged, said
+from tests.drawn.cards import card_sentence, judged
 from tests.drawn.real_traces import read_real
 from tests.drawn.timeline import A100, V100, timeline
 
@@ -57,7 +57,7 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("given", "device", "saved", "words", "setting"),
+    ("given", "device", "saved", "text", "setting"),
     [
         (
             product(SGEMM, FITS, FLOATS),
@@ -83,12 +83,12 @@ def product(kernel: str, shapes: str, dtypes: str) -> dict[str, Any]:
     ],
 )
 def test_unused_tensor_cores_name_the_reason_and_the_setting(
-    given: dict[str, Any], device: Device, saved: float, words: str, setting: str | None
+    given: dict[str, Any], device: Device, saved: float, text: str, setting: str | None
 ):
     insight = found("tensor_cores_unused", WORKING, **given, devices={0: device})
     assert insight is not None
     assert up_to(insight) == round(700 * US * saved)
-    assert words in said(insight)
+    assert text in card_sentence(insight)
     assert insight.how == setting
     assert (insight.severity is Severity.MINOR) == (setting is None), "without a reason it is a hint"
 
@@ -285,7 +285,10 @@ def test_a_small_grid_leaves_sms_empty():
     insight = found("small_grids", WORKING, **launch(27))
     assert insight is not None
     assert up_to(insight) == round(700 * US * (1 - 27 / 108))
-    assert said(insight) == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, mostly aten::sum (reduce)."
+    assert (
+        card_sentence(insight)
+        == "Kernels of 700 µs a step fill 25 % of the GPU with blocks, mostly aten::sum (reduce)."
+    )
 
 
 def test_a_grid_of_half_the_sms_is_not_small():
@@ -413,7 +416,7 @@ def test_on_amd_they_are_matrix_cores_and_compute_units():
     around = convolution("igemm_fwd_gtcx3_nhwc_fp16_bx0_ex1_bt256x64x8", "batched_transpose_32x32_half")
     insight = found("layout_conversion", CONVOLVING, **around, devices={0: mi300x})
     assert insight is not None
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "1 kernel of 200 µs a step only converts the layout of images around matrix work on matrix cores, mostly "
         "aten::cudnn_convolution (batched_tra…32x32_half)."
     )

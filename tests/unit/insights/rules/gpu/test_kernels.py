@@ -14,7 +14,7 @@ from tb_steptime.insights.base import Confidence, Evidence, Insight, Severity
 from tb_steptime.insights.wording.card_text import why_lowered
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Trace
-from tests.drawn.cards import card, judged, said, sure
+from tests.drawn.cards import card, card_sentence, judged, sure
 from tests.drawn.timeline import A100, timeline
 
 US = 1_000
@@ -60,7 +60,7 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
     insight = sure(drawn(ATTENDING, inputs=SIZES), "eager_attention")
     assert up_to(insight) == 1000 * US
     assert insight.evidence == [Evidence("1", 600 * US, 1100 * US)]  # the longest softmax
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "Attention writes its weights out: softmax takes 500 µs a step, scale, mask and the like 500 µs: "
         "aten::_softmax 8×16×64×64 in BertSelfAttention."
     )
@@ -69,7 +69,7 @@ def test_attention_that_is_written_out_names_softmax_sizes_and_module():
 
 def test_the_line_stands_for_the_module_where_there_is_none():
     insight = sure(drawn(ATTENDING, names={"L": "/home/me/nets/attention.py(138): forward"}), "eager_attention")
-    assert said(insight).endswith(": aten::_softmax in attention.py(138).")
+    assert card_sentence(insight).endswith(": aten::_softmax in attention.py(138).")
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_unaligned_products_are_to_be_padded():
     insight = sure(multiplying(), "slow_products")
     rate, best = (2 * 4096 * each / 1e3 for each in (4095 * 2048 / 2_100_000, 4096**2 / 700_000))
     assert up_to(insight) == pytest.approx(2_100_000 * (1 - rate / best), abs=2)
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "FP16 products of 2.1 ms a step reach 32.7 of 196 possible TFLOP/s, as 4095 is not a multiple of 8: aten::mm "
         "4096×4095, 4095×2048."
     )
@@ -142,7 +142,7 @@ def test_unaligned_products_are_to_be_padded():
 def test_small_products_are_to_be_merged():
     insight = sure(multiplying("[[8192,64,8],[8192,8,64]]", ALIGNED, names={"B": "aten::bmm"}), "slow_products")
     assert insight.title.template.startswith(("Merge small", "After the first fix: merge small"))
-    assert "as a size of 8 fills little of a tile: aten::bmm 8192×64×8, 8192×8×64." in said(insight)
+    assert "as a size of 8 fills little of a tile: aten::bmm 8192×64×8, 8192×8×64." in card_sentence(insight)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,9 @@ def in_double(kernel: str, inputs: dict[str, Any] | None = DOUBLES) -> Trace:
 def test_products_in_double_precision_are_told_apart_by_type_or_name(inputs):
     insight = sure(in_double(DGEMM, inputs), "double_precision")
     assert up_to(insight) == pytest.approx(700_000 * (1 - 9.7 / 156), abs=1)
-    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is matrix work with FP64 inputs, mostly ")
+    assert card_sentence(insight).startswith(
+        "700 µs of 2.8 ms kernel time a step is matrix work with FP64 inputs, mostly "
+    )
     assert (insight.severity, insight.confidence) == (Severity.MINOR, Confidence.LOW)
 
 
@@ -206,7 +208,9 @@ def test_other_ops_with_double_inputs_move_twice_the_bytes():
     trace = drawn(MULTIPLYING, names=names, inputs=DOUBLES, cell_ns=700 * US)
     insight = sure(trace, "double_precision")
     assert up_to(insight) == 350 * US
-    assert said(insight).startswith("700 µs of 2.8 ms kernel time a step is work with FP64 inputs, mostly aten::add")
+    assert card_sentence(insight).startswith(
+        "700 µs of 2.8 ms kernel time a step is work with FP64 inputs, mostly aten::add"
+    )
     mixed = {"A": (FAST, '["double","long int"]'), "B": (FAST, '["float","float"]')}
     assert card(drawn(MULTIPLYING, names=names, inputs=mixed, cell_ns=700 * US), "double_precision") is None
 
@@ -241,7 +245,7 @@ def test_a_norm_that_is_written_out():
     insight = sure(drawn(CHAINED, names=NORM), "fusible_chains")
     assert up_to(insight) == 800 * US
     assert insight.title.template.endswith("se the fused RMSNorm")
-    assert said(insight) == (
+    assert card_sentence(insight) == (
         "4 kernels of 1.2 ms a step only pass data on to the next one, mostly pow, mean, rsqrt, mul in LlamaRMSNorm."
     )
     assert insight.confidence is Confidence.LOW
@@ -364,7 +368,7 @@ def copying(
 def test_hundreds_of_copies_are_named_by_the_op_that_asks_for_them():
     insight = sure(copying(120), "device_copies")
     assert up_to(insight) == 120 * US
-    assert said(insight) == "120 copies within the GPU take 120 µs a step, mostly aten::reshape 8×64."
+    assert card_sentence(insight) == "120 copies within the GPU take 120 µs a step, mostly aten::reshape 8×64."
     assert insight.severity is not Severity.MAJOR
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tb_steptime.insights.base import Insight, Severity
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import card, said, sure
+from tests.drawn.cards import card, card_sentence, sure
 from tests.drawn.timeline import A100, timeline
 
 GEMM = "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_nn"
@@ -101,7 +101,7 @@ def test_gradients_of_indexed_tensors_count_with_their_sort(cell_ns: int):
     insight = sure(indexed(40, cell_ns), "indexed_gradients")
     assert up_to(insight) == 30 * cell_ns
     assert insight.severity is Severity.MINOR
-    assert "aten::_index_put_impl_ 5000×256" in said(insight)
+    assert "aten::_index_put_impl_ 5000×256" in card_sentence(insight)
 
 
 @pytest.mark.parametrize(

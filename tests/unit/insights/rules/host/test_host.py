@@ -1259,12 +1259,12 @@ def test_where_launched_work_mostly_waits_for_unrecorded_work_that_comes_first(w
         assert cards == [("launch_graphs", Severity.MAJOR), ("unrecorded_work", Severity.MINOR)]
         assert (headline.card, judgement.verdict.bound) == ("launch_graphs", host.bound)
         return
-    said = "For 500 µs of a step of 1.0 ms, launched work waits while nothing is recorded on the GPU"
+    sentence = "For 500 µs of a step of 1.0 ms, launched work waits while nothing is recorded on the GPU"
     assert cards == [("unrecorded_work", Severity.MINOR), ("launch_graphs", Severity.MINOR)]
     assert (headline.card, judgement.verdict.bound) == ("unrecorded_work", Bound.UNKNOWN)
     for verdict in (judgement.verdict.text, headline.verdict, judgement.headlines["host"].verdict):
-        assert plain(verdict).startswith(said)
-    assert answer.startswith(f"No. {said}")
+        assert plain(verdict).startswith(sentence)
+    assert answer.startswith(f"No. {sentence}")
     assert judgement.could_be is None
 
 
@@ -1379,13 +1379,13 @@ def test_a_cpu_that_only_the_profiler_slows_does_not_set_the_pace(plain_us: int,
     """The GPU works for 600 us of a step of 1 ms."""
     found = judged(host_result([site(FORWARD, late(400))]), pace=StepPace(STEP, 20, plain_us * US, 40))
     assert found.verdict.bound is bound
-    said = [plain(found.verdict.text), plain(found.titles["host"]["answer"])]
+    sentences = [plain(found.verdict.text), plain(found.titles["host"]["answer"])]
     if share is None:
-        assert said[1] == "Yes. The GPU waits 400 µs a step (40 %) for the CPU to launch its next kernels."
+        assert sentences[1] == "Yes. The GPU waits 400 µs a step (40 %) for the CPU to launch its next kernels."
         return
     without = f"Without the profiler a step takes {plain_us} µs, and the GPU works for {share} of"
     only = "The CPU sets the pace only in recorded steps, which take 1.0 ms."
-    assert said == [f"{without} that. {only}", f"Only in recorded steps. {without} it."]
+    assert sentences == [f"{without} that. {only}", f"Only in recorded steps. {without} it."]
     assert found.verdict.confidence is Confidence.MEDIUM
     assert [card.id for card in found.insights if card.view == "host" and card.gain_ns > (plain_us - 600) * US] == []
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Severity
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
-from tests.drawn.cards import judged, said, sure
+from tests.drawn.cards import card_sentence, judged, sure
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import A100, timeline
 
@@ -57,7 +57,7 @@ def fired(trace: Trace) -> set[str]:
 def test_growth_names_its_maker():
     grows = sure(with_memory(training(), every_step("kept +2000000 @+1.5"), before=100 * MB), "memory_grows")
     assert (
-        said(grows)
+        card_sentence(grows)
         == "Each of 5 steps leaves 2.0 MB on NVIDIA A100-SXM4-80GB, made by aten::linear in net.py(7): forward."
     )
     assert (grows.severity, grows.gain_ns, grows.view) == (Severity.WARNING, 0, "memory")
@@ -73,7 +73,7 @@ def test_memory_that_is_kept_for_no_known_use_is_told_by_what_made_it():
 def test_growth_of_several_places_names_the_first():
     memory = every_step("kept +2000000 @+1.5", "more +1000000 @+4.5", "v +500000 @+5", "v -500000 @+8")
     grows = sure(with_memory(training(), memory), "memory_grows")
-    assert said(grows) == (
+    assert card_sentence(grows) == (
         "Each of 5 steps leaves 3.0 MB on NVIDIA A100-SXM4-80GB, made mostly by aten::linear in net.py(7): forward."
     )
 
@@ -113,7 +113,7 @@ ACTIVATIONS = every_step("act +700000000 @+1.5", "act -700000000 @+5")
 def test_a_full_gpu_with_activations_is_told_to_checkpoint():
     trace = with_memory(training(), ACTIVATIONS, before=100 * MB, reserved=900 * MB)
     assert fired(trace) == {"peak_of_activations"}
-    assert said(sure(trace, "peak_of_activations")) == (
+    assert card_sentence(sure(trace, "peak_of_activations")) == (
         "88 % of NVIDIA A100-SXM4-80GB's peak is activations: 700 MB, which checkpointing saves at most."
     )
 
@@ -127,7 +127,7 @@ def test_gradients_that_are_zeroed_in_place():
     memory = "grad +300000000 @5.5, " + every_step("act +100000000 @+1.5", "act -100000000 @+5")
     trace = with_memory(training(), memory, before=400 * MB, reserved=900 * MB)
     assert fired(trace) == {"gradients_kept"}
-    assert said(sure(trace, "gradients_kept")).startswith("300 MB of gradients of an earlier step are there")
+    assert card_sentence(sure(trace, "gradients_kept")).startswith("300 MB of gradients of an earlier step are there")
 
 
 def test_gradients_that_are_set_to_none_are_no_card():
@@ -140,7 +140,7 @@ def test_a_cache_that_does_not_fit_is_fragmented():
         training(driver="m........."), every_step("x +1000 @+1.5", "x -1000 @+2"), before=500 * MB, reserved=900 * MB
     )
     assert fired(trace) == {"fragmented"}
-    assert said(sure(trace, "fragmented")).startswith("400 MB of NVIDIA A100-SXM4-80GB are cached and unused")
+    assert card_sentence(sure(trace, "fragmented")).startswith("400 MB of NVIDIA A100-SXM4-80GB are cached and unused")
 
 
 def test_a_cache_that_no_step_adds_to_is_not_fragmented():
@@ -156,7 +156,7 @@ def test_a_gpu_that_waits_for_launches_and_has_room_may_take_more_samples():
     """90 MB of 190 MB are activations. A limit of 900 MB is assumed, and 300 MB are reserved, so 600 MB are free."""
     trace = with_memory(training(inputs=IMAGES), BATCH, before=100 * MB, reserved=300 * MB)
     assert fired(trace) == {"larger_batch"}
-    assert said(sure(trace, "larger_batch")) == (
+    assert card_sentence(sure(trace, "larger_batch")) == (
         "30 samples take 90.0 MB of NVIDIA A100-SXM4-80GB, 3.0 MB each, and 600 MB are free: 7 times as many fit."
     )
     assert sure(trace, "larger_batch").gain_ns == 0
@@ -164,7 +164,7 @@ def test_a_gpu_that_waits_for_launches_and_has_room_may_take_more_samples():
 
 def test_without_shapes_the_batch_is_whatever_it_is():
     trace = with_memory(training(), BATCH, before=100 * MB, reserved=300 * MB)
-    assert said(sure(trace, "larger_batch")) == (
+    assert card_sentence(sure(trace, "larger_batch")) == (
         "A batch takes 90.0 MB of NVIDIA A100-SXM4-80GB, and 600 MB are free: about 7 times as large fits."
     )
 

@@ -230,10 +230,10 @@ def test_several_ranks_may_decide():
     why = "Rank 0: its CPU is 30.0 ms a step longer in calls that otherwise take far less, so it is interrupted."
     assert plain(card.why) == "50.0 ms a step are waits for late arrivals of ranks 0 and 6."
     verdict = "Ranks 0 and 6 decide how long a step is: 50.0 ms of it (50 %) are late arrivals."
-    said = ranks_headline(job)
-    assert said.action is not None
-    assert plain(said.verdict) == verdict
-    assert plain(said.action).startswith(f"{why} Without these waits a step takes up to 50.0 ms less")
+    headline = ranks_headline(job)
+    assert headline.action is not None
+    assert plain(headline.verdict) == verdict
+    assert plain(headline.action).startswith(f"{why} Without these waits a step takes up to 50.0 ms less")
     path = path_text(job)
     assert path is not None
     assert plain(path) == (
@@ -242,8 +242,8 @@ def test_several_ranks_may_decide():
     )
 
 
-@pytest.mark.parametrize(("gain", "said"), [(50, ""), (49, ""), (48, "2.0 ms"), (0, "50.0 ms")])
-def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, said: str):
+@pytest.mark.parametrize(("gain", "sentence"), [(50, ""), (49, ""), (48, "2.0 ms"), (0, "50.0 ms")])
+def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, sentence: str):
     """Of the waits of 50 ms for two ranks, this much is gained; the rest is what the others need by themselves."""
     job = deciding(PathRank(0, 30 * MS, STOPS), PathRank(6, 20 * MS, STOPS), PathRank(2, MS))
     limited = msgspec.structs.replace(job, path=msgspec.structs.replace(job.path, gain_ns=gain * MS))
@@ -251,7 +251,9 @@ def test_waits_in_which_others_need_the_time_themselves_are_told(gain: int, said
     assert whole is not None
     assert path is not None
     more = plain(path).removeprefix(plain(whole))
-    assert more.startswith(f" For {said} of these waits, the CPU of another rank is at work") if said else not more
+    assert (
+        more.startswith(f" For {sentence} of these waits, the CPU of another rank is at work") if sentence else not more
+    )
 
 
 @pytest.mark.parametrize(("later_ms", "said"), [(100, False), (99, True)])

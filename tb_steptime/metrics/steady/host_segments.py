@@ -1,10 +1,10 @@
-"""The time of host threads as stretches: each belongs to the innermost op, range or call that is open. The part of it
+"""The time of host threads as segments: each belongs to the innermost op, range or call that is open. The part of it
 that is waiting, whose length something else determines, is `waits_ns`.
 
 thread    [ aten::linear                      ]
             [ aten::addmm            ]
                  [ launch ]
-stretch   l a    c        a           l            the time of a thread is the sum of its stretches
+segment   l a    c        a           l            the time of a thread is the sum of its segments
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import nesting
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
-#: Types of the columns of `Stretches`.
+#: Types of the columns of `HostSegments`.
 _TYPES = (np.int32, np.int64, np.int64, np.int32, np.int32, np.int32)
 #: Kinds of host events with a name. Python frames are left out: there are ten of them for each op.
 _HOST_KINDS = (Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER)
@@ -50,14 +50,14 @@ class HostEvents(msgspec.Struct, frozen=True, eq=False):
         return len(self.row)
 
 
-class Stretches(msgspec.Struct, frozen=True, eq=False):
-    """Adjacent stretches of each host thread, by (thread, start), from its first event to the end of its last one.
+class HostSegments(msgspec.Struct, frozen=True, eq=False):
+    """Adjacent segments of each host thread, by (thread, start), from its first event to the end of its last one.
 
     thread           int32, row of `Trace.threads`
     start_ns, end_ns int64; none is empty
     inside           int32, place in `HostEvents` of the innermost open event; -1 for none
     before, after    int32, place in `HostEvents` of the event directly inside it that ended or begins there; -1 where
-                     the stretch is the first or the last one of its event
+                     the segment is the first or the last one of its event
     """
 
     thread: Int32
@@ -70,12 +70,12 @@ class Stretches(msgspec.Struct, frozen=True, eq=False):
     def __len__(self) -> int:
         return len(self.thread)
 
-    def where(self, kept: Bool) -> Stretches:
+    def where(self, selected: Bool) -> HostSegments:
         """Only the chosen rows, in their order."""
-        if kept.all():
+        if selected.all():
             return self
-        rows = np.flatnonzero(kept)
-        return Stretches(*(column.take(rows) for column in msgspec.structs.astuple(self)))
+        rows = np.flatnonzero(selected)
+        return HostSegments(*(column.take(rows) for column in msgspec.structs.astuple(self)))
 
 
 @shared
@@ -103,32 +103,32 @@ def host_places(trace: Trace, rows: Int32 | Int64) -> Int64:
     return places.take(rows).astype(np.int64)
 
 
-def find_stretches(trace: Trace) -> Stretches:
-    """Divide the time of each thread into stretches."""
+def host_segments(trace: Trace) -> HostSegments:
+    """Divide the time of each thread into segments."""
     host = host_events(trace)
     thread, start = trace.events.thread[host.row].astype(np.int32), trace.events.start_ns[host.row]
     if found := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
-        return Stretches(*found)
+        return HostSegments(*found)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
-    none: list[Any] = [np.empty(0, of) for of in _TYPES]
-    pieces = [Stretches(*none)]
+    none: list[Any] = [np.empty(0, column_type) for column_type in _TYPES]
+    pieces = [HostSegments(*none)]
     for first, past in pairwise(edges.tolist()):
-        pieces.append(_stretches_of(int(thread[first]), host, start, end, first, past))
-    return Stretches(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
+        pieces.append(_segments_of(int(thread[first]), host, start, end, first, past))
+    return HostSegments(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
 
 
 def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
     """Returns the end of each event, limited to the end of its enclosing event."""
     end = trace.events.ends(host.row)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
-        here = np.flatnonzero(host.depth == depth)
-        end[here] = np.minimum(end[here], end[host.parent[here]])
+        at_depth = np.flatnonzero(host.depth == depth)
+        end[at_depth] = np.minimum(end[at_depth], end[host.parent[at_depth]])
     return end
 
 
-def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> Stretches:
-    """Returns the stretches of the thread with events [first, past). At one instant inner events end first, and after
+def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> HostSegments:
+    """Returns the segments of the thread with events [first, past). At one instant inner events end first, and after
     all ends outer ones begin first."""
     place = np.arange(first, past, dtype=np.int32)
     ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # at equal ends inner ones first
@@ -139,10 +139,12 @@ def _stretches_of(thread: int, host: HostEvents, start: Int64, end: Int64, first
     inside = np.where(begins, who, host.parent[who])[:-1]
     before = np.where(begins, -1, who)[:-1]
     after = np.where(begins, who, -1)[1:]
-    some = at[1:] > at[:-1]
-    columns = (inside[some], before[some], after[some])
+    not_empty = at[1:] > at[:-1]
+    columns = (inside[not_empty], before[not_empty], after[not_empty])
     inside, before, after = (column.astype(np.int32) for column in columns)
-    return Stretches(np.full(len(inside), thread, np.int32), at[:-1][some], at[1:][some], inside, before, after)
+    return HostSegments(
+        np.full(len(inside), thread, np.int32), at[:-1][not_empty], at[1:][not_empty], inside, before, after
+    )
 
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
@@ -153,14 +155,14 @@ _READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
 _ALL = slice(None)
 
 
-def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
-    """Returns how long the thread waits in each stretch, ns: for the device, for room in the queue, for a batch, for
+def waits_ns(trace: Trace, host: HostEvents, segments: HostSegments) -> Int64:
+    """Returns how long the thread waits in each segment, ns: for the device, for room in the queue, for a batch, for
     other ranks, or for the thread of the autograd engine.
 
     A call with the name of a wait does nothing else. A call that frees memory waits while a device works, and otherwise
     sets something up. If the device is not recorded, ops that read from it may wait.
     """
-    start, end, inside = stretches.start_ns, stretches.end_ns, stretches.inside
+    start, end, inside = segments.start_ns, segments.end_ns, segments.inside
     calls = blocking_calls(trace)
     waits = _in(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
     frees = _in(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
@@ -185,7 +187,7 @@ def waits_ns(trace: Trace, host: HostEvents, stretches: Stretches) -> Int64:
         may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | is_range)
         add(on_host, may)
     if autograd_threads(trace):
-        add(backward_passes(trace), is_in(stretches.thread, training_threads(trace)))
+        add(backward_passes(trace), is_in(segments.thread, training_threads(trace)))
     return waiting
 
 

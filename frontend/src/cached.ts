@@ -4,10 +4,10 @@ interface Known<Key, Value> {
 }
 
 /** The value of a key, which is made the first time. */
-export function kept<Key, Value>(known: Known<Key, Value>, key: Key, make: () => Value): Value {
-  const found = known.get(key);
+export function cached<Key, Value>(cache: Known<Key, Value>, key: Key, make: () => Value): Value {
+  const found = cache.get(key);
   if (found !== undefined) return found;
   const made = make();
-  known.set(key, made);
+  cache.set(key, made);
   return made;
 }
