@@ -789,6 +789,8 @@ export interface CopyRates {
  * blocked_ns         time for which the calls that copy block the host
  * bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
  * op                 the outermost op, or else the named range, with the most copy time
+ * least_ns           what they would take at the peak rate of the link between host and device; None for copies within
+ * one of them, and where bytes or the rate are not known
  */
 export interface CopyRow {
   direction: string;
@@ -802,6 +804,7 @@ export interface CopyRow {
   bytes_per_second: number | null;
   blocked_ns: number;
   op: string | null;
+  least_ns: number | null;
 }
 
 /** The step after some cards: parts_ns sums to duration_ns. */

@@ -1,5 +1,6 @@
-"""Limits of one SM of a GPU, by compute capability, from the CUDA C++ Programming Guide, "Technical Specifications per
-Compute Capability", and the capability from which on torch.compile has code. The number of SMs is in the trace."""
+"""What a GPU's compute capability says of it: limits of one SM, from the CUDA C++ Programming Guide, "Technical
+Specifications per Compute Capability"; the peak rate of its link to the host; and whether torch.compile has code for
+it. The number of SMs is in the trace."""
 
 from __future__ import annotations
 
@@ -52,3 +53,21 @@ def has_triton(working: Sequence[int], devices: Mapping[int, Device]) -> bool:
     capability is not known."""
     capabilities = [devices[each].compute_capability for each in working or devices if each in devices]
     return all(capability is None or capability >= TRITON_CAPABILITY for capability in capabilities)
+
+
+#: Peak rate of the link to the host in one direction, in GB/s, by the major number of the compute capability: PCIe 3.0,
+#: 4.0 or 5.0 with 16 lanes, as NVIDIA's data sheets of V100 and T4, A100 and L4, H100, B200 and RTX 5090 print it.
+_PCIE = {6: 15.75, 7: 15.75, 8: 31.5, 9: 63.0, 10: 63.0, 12: 63.0}
+#: The same of NVLink-C2C between a Grace CPU and its GPU, and the beginnings of the names of these GPUs.
+_C2C, _WITH_GRACE = 450.0, ("GH200", "GB200", "GB300")
+#: Capabilities of chips whose CPU and GPU share the memory: Jetson, DRIVE and GB10.
+_INTEGRATED = {(6, 2), (7, 2), (8, 7), (10, 1), (12, 1)}
+
+
+def link_bytes_per_ns(device: Device) -> float | None:
+    """Returns the peak rate at which memory is copied between the host and this GPU in one direction. A card with fewer
+    lanes is slower. None if it is not known."""
+    capability = device.compute_capability
+    if capability is None or capability in _INTEGRATED:
+        return None
+    return _C2C if any(name in device.name for name in _WITH_GRACE) else _PCIE.get(capability[0])

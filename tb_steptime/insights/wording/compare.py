@@ -128,6 +128,10 @@ def _enough(comparison: Comparison) -> Phrase | None:
     return phrase("If it is real, about {enough} steps would show it.", enough=count(enough))
 
 
+#: The least share of a change that shows in its printed digits.
+_SHOWN_FRACTION = 0.001
+
+
 def _most_of_it(comparison: Comparison) -> Phrase | None:
     """Names the part that changed most in the direction of the step. It may change by more than the step does."""
     step = comparison.step
@@ -138,7 +142,7 @@ def _most_of_it(comparison: Comparison) -> Phrase | None:
         return None
     values = {"part": text(CONTRIBUTION_LABELS[most.id]), "part_change": ns(most.change_ns)}
     others_ns = step.change_ns - most.change_ns
-    if others_ns * most.change_ns < 0:
+    if others_ns * most.change_ns < 0 and abs(others_ns) >= _SHOWN_FRACTION * abs(step.change_ns):
         both = _signed("part_change", most.change_ns), _signed("others", others_ns)
         words = "{{part}} changed by {}, all else by {}.".format(*both)
         return phrase(words, **values, others=ns(others_ns))

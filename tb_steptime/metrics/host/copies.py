@@ -22,6 +22,7 @@ from tb_steptime.metrics.gpu.utilization import devices_with_activity, kernel_in
 from tb_steptime.metrics.host.blocking_calls import blocking_groups
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, activity_sites
 from tb_steptime.metrics.phases.marks import PhaseId
+from tb_steptime.trace.compute_capability import link_bytes_per_ns
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.model import Trace, find_launches
@@ -40,6 +41,8 @@ class CopyRow(msgspec.Struct, frozen=True):
     blocked_ns         time for which the calls that copy block the host
     bytes_per_second   bytes / the copies' own time; None if bytes are not recorded
     op                 the outermost op, or else the named range, with the most copy time
+    least_ns           what they would take at the peak rate of the link between host and device; None for copies within
+                       one of them, and where bytes or the rate are not known
     """
 
     direction: str
@@ -53,6 +56,7 @@ class CopyRow(msgspec.Struct, frozen=True):
     bytes_per_second: float | None
     blocked_ns: int
     op: str | None
+    least_ns: int | None = None
 
 
 def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
@@ -93,7 +97,25 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         bytes_per_second=known * 1e9 / known_ns if known_ns else None,
         blocked_ns=_blocked_ns(trace, rows) // steps,
         op=_maker(trace, rows),
+        least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
     )
+
+
+#: Directions of copies between host and device.
+_OVER_LINK = ("HtoD", "DtoH")
+
+
+def _least_ns(trace: Trace, activity: Int32, steps: int) -> int | None:
+    """Returns what these copies take per step at the peak rates of their devices' links."""
+    nbytes, device = copied_bytes(trace, activity), trace.events.device[activity]
+    total = 0.0
+    for each in np.unique(device).tolist():
+        properties = trace.devices.get(each)
+        rate = link_bytes_per_ns(properties) if properties else None
+        if rate is None or (nbytes[device == each] < 0).any():
+            return None
+        total += int(nbytes[device == each].sum()) / rate
+    return round(total / steps)
 
 
 def copied_bytes(trace: Trace, activity: Int32) -> Int64:

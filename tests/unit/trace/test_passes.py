@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tb_steptime.metrics.operators import op_tree
-from tb_steptime.metrics.steady import repeats, sites, stretches
+from tb_steptime.metrics.steady import host_segments, repeats, sites
 from tb_steptime.metrics.steady.device import find_excess
 from tb_steptime.trace import extension, groups, nesting
 from tb_steptime.trace.extension import PURE, one_pass
@@ -100,8 +100,8 @@ def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
     def measure() -> list[Any]:
         trace = _trace(events)
         return [
-            *columns_of(stretches.host_events(trace)),
-            *columns_of(stretches.host_segments(trace)),
+            *columns_of(host_segments.host_events(trace)),
+            *columns_of(host_segments.host_segments(trace)),
             *columns_of(sites.host_code(trace)),
         ]
 
@@ -111,8 +111,8 @@ def test_code_and_stretches_of_host_threads(events: list[_Event]) -> None:
 def test_rows_that_do_not_nest_are_declined() -> None:
     start, end, alone = np.array([0, 5, 12]), np.array([10, 15, 14]), np.zeros(3, np.int32)
     columns = start, end, alone, np.array([-1, 0, 0], np.int32)
-    assert one_pass("stretches", stretches._TYPES, *columns, for_each=2) is None
-    shared = one_pass("stretches", stretches._TYPES, start, end, alone, np.array([-1, 0, -1], np.int32), for_each=2)
+    assert one_pass("stretches", host_segments._TYPES, *columns, for_each=2) is None
+    shared = one_pass("stretches", host_segments._TYPES, start, end, alone, np.array([-1, 0, -1], np.int32), for_each=2)
     assert shared is not None
     assert [column.tolist() for column in shared[1:4]] == [[0, 5, 10, 12], [5, 10, 12, 14], [0, 1, -1, 2]]
 

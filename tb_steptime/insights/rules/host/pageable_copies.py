@@ -120,8 +120,9 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     claims it; the idle time after such a wait may be part of other cards, too.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason, and no gain is promised where the copies take most of the step. A CPU that waits
-    in these copies and is ahead all the same loses nothing.
+    medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
+    of the link to the host, and none is promised if that rate is not known. A CPU that waits in these copies and is
+    ahead all the same loses nothing.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -157,9 +158,10 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
     the GPU, so that no other card claims it.
 
     Similar pattern: copies that no kernel could hide, because the step has none to run meanwhile: the confidence is
-    medium for that reason, and no gain is promised where the copies take most of the step. Values such as a
-    loss, which take no time to copy: cards about waits are about them. A checkpoint that few of the steps write: what
-    less than half of the steps copy does not count.
+    medium for that reason. Where the copies take most of the step, the gain is that of pinned memory at the peak rate
+    of the link to the host, and none is promised if that rate is not known. Values such as a loss, which take no time
+    to copy: cards about waits are about them. A checkpoint that few of the steps write: what less than half of the
+    steps copy does not count.
 
     Needs: memory copies with their kind of memory (CUDA and ROCm traces name it).
 
@@ -240,28 +242,51 @@ _UNHIDDEN = {
 }
 #: What the only step of a recording may copy, and no later one.
 _OF_WEIGHTS = "# a model's weights are copied once: begin the recording after that"
+_ONCE_PERHAPS = phrase("One step is recorded: these may be the weights of a model, which are copied once.")
+_AT_LINK_RATE = phrase(
+    "Mean over the steps of these copies' time during which no kernel runs, less what the link between host and GPU "
+    "needs for them at its peak rate beyond the rest of the step."
+)
 
 
 def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
-    """Returns the card where the rest of the step hides less than half of the copies, however they are placed. What
-    pinned memory gains then is its higher rate, which is not recorded."""
-    if not shows_the_job(facts) or not facts.worth(alone_ns):
-        return None
+    """Returns the card where the rest of the step hides less than half of the copies, however they are placed. Pinned
+    memory is copied at the rate of the link at most; where that is not known, no gain is promised."""
     title, words = _UNHIDDEN[rows[0].direction]
-    if rows[0].direction == "HtoD" and len(facts.overview.steps) == 1:
+    only_step = len(facts.overview.steps) == 1
+    if rows[0].direction == "HtoD" and only_step:
         how = f"{how}\n{_OF_WEIGHTS}"
     known = [row.bytes for row in rows if row.bytes is not None]
-    level, why = confidence(facts, Confidence.MEDIUM, phrase("The copies and their kinds of memory are recorded."))
+    least = [row.least_ns for row in rows if row.least_ns is not None]
+    words = (
+        f"{words}, and for {{alone}} of the copy no kernel runs. The rest of the step, {{rest}}, can hide little of it"
+    )
+    values = {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns), "rest": ns(rest_ns)}
+    recorded = phrase("The copies and their kinds of memory are recorded.")
+    if len(least) == len(rows):
+        least_ns = sum(least)
+        return host_card(
+            facts,
+            id=id,
+            title=phrase(title),
+            why=filled(words + "; pinned, they take {least} at least.", {**values, "least": ns(least_ns)}),
+            how=how,
+            gain_ns=alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
+            formula=_AT_LINK_RATE,
+            best=Confidence.LOW if only_step else Confidence.MEDIUM,
+            why_confidence=_ONCE_PERHAPS if only_step else recorded,
+            colour="copy",
+            part="memcpy",
+        )
+    if not shows_the_job(facts) or not facts.worth(alone_ns):
+        return None
+    level, why = confidence(facts, Confidence.MEDIUM, recorded)
     return Insight(
         id=id,
         title=phrase(title),
-        why=filled(
-            f"{words}, and for {{alone}} of the copy no kernel runs. The rest of the step, {{rest}}, can hide little "
-            "of it; pinned memory is copied faster.",
-            {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns), "rest": ns(rest_ns)},
-        ),
+        why=filled(words + "; pinned memory is copied faster.", values),
         how=how,
-        gain_formula=phrase("Not computed: the rate of pinned memory depends on the link, and is not recorded."),
+        gain_formula=phrase("Not computed: the rate of the link to the host is not known."),
         confidence=level,
         why_confidence=why,
         view="host",

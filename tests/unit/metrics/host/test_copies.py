@@ -8,8 +8,9 @@ import pytest
 
 from tb_steptime.metrics.gpu.activities import CopyDirection, way
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
+from tb_steptime.trace.model import Device
 from tests.drawn.real_traces import read_real
-from tests.drawn.timeline import timeline
+from tests.drawn.timeline import A100, V100, timeline
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,30 @@ def test_copies_hide_behind_kernels_of_their_own_device():
         memcpy 7 gpu1 | ...ccc.... |""")
     (row,) = copy_rows(trace)
     assert (row.total_ns, row.hidden_ns, row.bytes, row.bytes_per_second) == (3_000, 0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("device", "least_ns"),
+    [
+        (V100, 4_000),
+        (A100, 2_000),
+        (Device(0, "NVIDIA H200", compute_capability=(9, 0)), 1_000),
+        (Device(0, "NVIDIA GH200 480GB", compute_capability=(9, 0)), 140),
+        (Device(0, "Orin", compute_capability=(8, 7)), None),  # its CPU and GPU share the memory
+        (Device(0, "NVIDIA A100-SXM4-80GB"), None),
+    ],
+)
+def test_the_least_time_is_that_of_the_link_to_the_host(device: Device, least_ns: int | None):
+    trace = timeline(
+        """
+        step     | 0000000000 |
+        runtime  | c.d....... |
+        memcpy 9 | .cccc.ddd. |""",
+        names={"c": "Memcpy HtoD (Pageable -> Device)", "d": "Memcpy DtoD (Device -> Device)"},
+        nbytes={"c": 63_000, "d": 63_000},
+        devices={0: device},
+    )
+    assert {row.direction: row.least_ns for row in copy_rows(trace)} == {"HtoD": least_ns, "DtoD": None}
 
 
 def test_copies_outside_the_steps_are_left_out():

@@ -24,7 +24,7 @@ from tests.drawn.cards import analysed, card, card_sentence, judged, sure
 from tests.drawn.loader_calls import NAMES, epochs
 from tests.drawn.loader_waits import simulated, steps_that_wait
 from tests.drawn.recorder_files import ORIGIN, File, drawn, write_two_workers
-from tests.drawn.timeline import timeline
+from tests.drawn.timeline import A100, timeline
 
 LOADER_CARDS = (
     "no_workers", "more_workers", "slow_worker", "input_bound", "epoch_starts", "loader_jitter", "loader_overhead",
@@ -482,6 +482,19 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
         f"For {cells} µs of a step of {cells + 5} µs, the GPU does nothing but copy data from and to the CPU's memory."
     )
     assert plain(found.verdict.text) == verdict
+
+
+@pytest.mark.parametrize(("nbytes", "gain_ns"), [(126_000, 11_000), (220_500, 9_000), (346_500, 5_000), (504_000, 0)])
+def test_what_pinned_memory_gains_is_bounded_by_the_link_and_by_the_rest_of_the_step(nbytes: int, gain_ns: int):
+    """Copies of 11 us beside a rest of 5 us; over PCIe 4.0 they would take 4, 7, 11 and 16 us."""
+    drawing = f"""
+        step     | {"".join(number * 16 for number in "123")} |
+        runtime  | {f"c.{'.' * 11}k.." * 3} |
+        memcpy 9 | {f"..{'c' * 11}..." * 3} |
+        kernel 7 | {f"..{'.' * 11}.k." * 3} |"""
+    trace = with_bytes(timeline(drawing, names={"c": PAGEABLE}, devices={0: A100}), nbytes)
+    found = card(trace, "pageable_batch_copies")
+    assert (0 if found is None else found.gain_ns) == gain_ns
 
 
 @pytest.mark.parametrize("steps", [1, 3])
