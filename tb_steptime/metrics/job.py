@@ -97,10 +97,9 @@ def where_it_runs(trace: Trace) -> ComputeDevice:
     evidence = _gpu_evidence(trace)
     if evidence:
         return ComputeDevice("gpu", _vendor(trace), evidence)
-    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match)
-    on_cpu = on_cpu or _cpu_memory(trace)
-    no_gpu = not (trace.devices or trace.job.labels_gpus)  # PyTorch 1.8 and older ROCm list no properties of GPUs
-    launches_nothing = no_gpu or len(trace.events.rows(*CALL_KINDS)) > 0
+    on_cpu = named_evidence("cpu_ops", trace, (Kind.CPU_OP,), _CPU_OP.match) or _cpu_memory(trace)
+    # PyTorch 1.8 and older ROCm list no properties of GPUs, but label their rows
+    launches_nothing = not (trace.devices or trace.job.labels_gpus) or len(trace.events.rows(*CALL_KINDS)) > 0
     if on_cpu or (launches_nothing and len(trace.events.rows(Kind.CPU_OP)) and not may_hide_device(trace)):
         return ComputeDevice("cpu", None, on_cpu)
     return ComputeDevice("unknown", None, [])

@@ -192,7 +192,7 @@ def _workers(spans: Sequence[RunSpan]) -> list[str]:
 
 def _in_short(workers: Sequence[str]) -> str:
     """
-    >>> _some(["a"]), _some(["a", "b", "c"])
+    >>> _in_short(["a"]), _in_short(["a", "b", "c"])
     ('a', 'a and 2 more')
     """
     return workers[0] if len(workers) == 1 else f"{workers[0]} and {len(workers) - 1} more"
