@@ -85,7 +85,7 @@ def test_without_stacks_it_says_what_adds_them_and_a_folder_has_to_be_there(tmp_
 
 
 @pytest.fixture
-def asked(logs, monkeypatch, at_once):
+def source_of(logs, monkeypatch, at_once):
     """A function that asks the server for a file of the only span."""
     monkeypatch.setenv(VARIABLE, str(logs.parent / "job"))
     client = tensorboard("--logdir", str(logs))
@@ -103,22 +103,22 @@ def asked(logs, monkeypatch, at_once):
     return lambda file: ask(f"source?span={span['id']}&file={file}")
 
 
-def test_the_tab_gets_the_text_of_files_that_lines_name_and_of_no_other(requested, logs):
-    assert json.loads(requested("train.py").get_data()) == {
+def test_the_tab_gets_the_text_of_files_that_lines_name_and_of_no_other(source_of, logs):
+    assert json.loads(source_of("train.py").get_data()) == {
         "file": "train.py",
         "origin": "recorded",
         "lines": TRAIN.split("\n"),
         "path": None,
         "marks": [{"source": "train.py(1): step", "meaning": "function", "first": 1, "last": 2}],
     }
-    net = json.loads(requested("net.py").get_data())
+    net = json.loads(source_of("net.py").get_data())
     assert (net["origin"], net["lines"], net["path"]) == ("folder", NET.split("\n"), str(logs.parent / "job/net.py"))
     for name in ("secret.py", "../job/secret.py", "%2e%2e/secret.py", str(logs.parent / "job/secret.py"), "", "nets"):
-        assert requested(name).status_code == 404
+        assert source_of(name).status_code == 404
 
 
-def test_where_no_text_is_at_hand_there_is_none(requested, logs, monkeypatch):
+def test_where_no_text_is_at_hand_there_is_none(source_of, logs, monkeypatch):
     monkeypatch.delenv(VARIABLE)
-    assert json.loads(requested("net.py").get_data()) == {
+    assert json.loads(source_of("net.py").get_data()) == {
         "file": "net.py", "origin": None, "lines": [], "path": None, "marks": [],
     }  # fmt: skip
