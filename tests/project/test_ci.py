@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import PROJECT
+
 pytest_plugins = ["pytester"]
 
 #: Only the first two of these modules have results that do not depend on whether torch and real traces are available.
@@ -55,6 +57,7 @@ def test_ci_draws_the_same_in_each_run_and_no_search_ends_because_the_machine_is
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], same: bool
 ) -> None:
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))  # the drawn tests lie in a folder of their own
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     pytester.makepyfile(
