@@ -16,7 +16,7 @@ import pytest
 
 pytest.register_assert_rewrite("tests.drawn")
 
-from tests.drawn.machine import BUSY, NO_BROWSER  # noqa: E402
+from tests.drawn.machine import BUSY, NO_BROWSER, skipped_if_busy  # noqa: E402
 from tests.drawn.real_traces import WAITS, how_to_get, real_trace  # noqa: E402
 
 #: What is drawn has to be right, however slow the machine is just now. `make test-all` draws more. CI draws the same in
@@ -106,6 +106,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.path in same and item.nodeid in passed]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    with skipped_if_busy():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -27,21 +28,30 @@ T = TypeVar("T")
 #: programs do that sleep for tenths of a second. At 2.2 ms a declared time of a pipeline was found to 1 %, and at 2.6
 #: ms to 6 %.
 SLEEP_SECONDS, LATE_SECONDS = 0.005, 0.0015
-#: How often a recording is made again.
-TRIES = 3
+#: By how much the thread woke late in recordings of the test that runs, where that was more.
+_too_late: list[float] = []
 
 
 def in_peace(record: Callable[[Path], T], folder: Path) -> T:
-    """Returns what is recorded into a new folder while the machine has time, which a thread tells that sleeps
-    meanwhile, and never the result. The test is skipped where the machine has none, several times in turn."""
-    late: list[float] = []
-    for number in range(TRIES):
-        with _Sleeper() as sleeper:
-            recorded = record(folder / str(number))
-        late.append(sleeper.late_seconds)
-        if late[-1] <= LATE_SECONDS:
-            return recorded
-    skip_busy(f"a thread woke later than it asked for by {', '.join(f'{1000 * each:.1f} ms' for each in late)}")
+    """Returns what is recorded into the folder. A thread that sleeps meanwhile tells whether the machine has time;
+    where it has not, a test that fails is skipped instead."""
+    with _Sleeper() as sleeper:
+        recorded = record(folder)
+    if sleeper.late_seconds > LATE_SECONDS:
+        _too_late.append(sleeper.late_seconds)
+    return recorded
+
+
+@contextmanager
+def skipped_if_busy() -> Iterator[None]:
+    """Within it, a failure is a skip if the machine had no time while something was recorded `in_peace`."""
+    _too_late.clear()
+    try:
+        yield
+    except AssertionError:
+        if _too_late:
+            skip_busy(f"a thread woke later than it asked for by {1000 * max(_too_late):.1f} ms")
+        raise
 
 
 class _Sleeper:

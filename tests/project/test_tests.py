@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests import PROJECT
+from tests.drawn import machine
 
 
 def imported(path: Path) -> set[str]:
@@ -23,3 +26,16 @@ def test_no_test_module_is_imported():
         if module.startswith("tests.") and module.rpartition(".")[2].startswith("test_")
     }
     assert found == set()
+
+
+@pytest.mark.parametrize(("late_seconds", "outcome"), [(3600.0, AssertionError), (-1.0, pytest.skip.Exception)])
+def test_a_failure_is_a_skip_only_where_the_machine_had_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_seconds: float, outcome: type[BaseException]
+):
+    """late_seconds: by how much the thread that sleeps during the recording may wake late."""
+    monkeypatch.setattr(machine, "LATE_SECONDS", late_seconds)
+    with pytest.raises(outcome), machine.skipped_if_busy():
+        machine.in_peace(lambda folder: folder.name, tmp_path)
+        raise AssertionError
+    with machine.skipped_if_busy():  # nothing fails
+        assert machine.in_peace(lambda folder: folder, tmp_path) == tmp_path
