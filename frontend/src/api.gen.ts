@@ -2192,6 +2192,7 @@ export interface JudgedRows {
   bucket_copies: number;
   bucket_late_ns: number;
   before_graphs_ns: number;
+  host_functions_ns: number;
   several_devices: SeveralDevices | null;
   anomaly: AnomalyChecks | null;
   observed_ns: number;

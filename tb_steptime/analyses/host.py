@@ -143,6 +143,7 @@ class JudgedRows(msgspec.Struct, frozen=True):
     bucket_copies: float
     bucket_late_ns: int
     before_graphs_ns: int
+    host_functions_ns: int
     several_devices: SeveralDevices | None
     anomaly: AnomalyChecks | None
     observed_ns: int
@@ -328,6 +329,7 @@ def _judged(trace: Trace, device: int, aggregates: StepAggregates, bound: Bound)
         bucket_copies=buckets.per_step,
         bucket_late_ns=buckets.late_ns,
         before_graphs_ns=before_graphs_ns(trace, device, steps),
+        host_functions_ns=behind_host_functions_ns(trace, device, steps),
         several_devices=several_devices(trace, steps),
         anomaly=anomaly_checks(trace, steps),
         observed_ns=observed_step_ns(trace, steps),

@@ -133,6 +133,7 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
             bucket_copies=rows.bucket_copies,
             bucket_late_ns=rows.bucket_late_ns,
             before_graphs_ns=rows.before_graphs_ns,
+            host_functions_ns=rows.host_functions_ns,
             several_devices=rows.several_devices,
             anomaly=rows.anomaly,
         )

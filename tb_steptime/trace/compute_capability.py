@@ -66,8 +66,8 @@ _INTEGRATED = {(6, 2), (7, 2), (8, 7), (10, 1), (12, 1)}
 
 def link_bytes_per_ns(device: Device) -> float | None:
     """Returns the peak rate at which memory is copied between the host and this GPU in one direction. A card with fewer
-    lanes is slower. None if it is not known."""
+    lanes is slower. None if it is not known; for AMD's GPUs the numbers of a capability mean something else."""
     capability = device.compute_capability
-    if capability is None or capability in _INTEGRATED:
+    if capability is None or capability in _INTEGRATED or "AMD" in device.name:
         return None
     return _C2C if any(name in device.name for name in _WITH_GRACE) else _PCIE.get(capability[0])

@@ -28,7 +28,7 @@ from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.steps import find_steps
+from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, distinct_in, is_in, median, values_at
 
 #: A launch has reached an idle device at most this long after its call returned: six times the longest delay measured.
@@ -57,15 +57,16 @@ _HOST_FUNCTION = expression(r"(?:cuda|hip|cu)(?:LaunchHostFunc|StreamAddCallback
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
-def behind_host_functions_ns(trace: Trace, device: int) -> int:
+def behind_host_functions_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
     """Returns how long the device is idle before work that was launched behind a function of the CPU, mean over the
     steps, ns. Such a function is no kernel: nothing is recorded of it but the call that puts it into the stream.
+    chosen: None for all steps.
 
     call   [kernel][host function][copy]
     device     kkk                               cc
     waits                               wwwwwwwwwww
     """
-    calls, steps = rows_named(trace, CALL_KINDS, _HOST_FUNCTION.match), find_steps(trace)
+    calls, steps = rows_named(trace, CALL_KINDS, _HOST_FUNCTION.match), chosen or find_steps(trace)
     if not len(calls):
         return 0
     gaps, launches, rows = find_gaps(trace, device), find_launches(trace), launch_rows(trace, device)

@@ -413,6 +413,7 @@ def test_rows_that_cards_rest_on_are_those_of_a_recording_without_the_left_out_s
         bucket_copies=expected.bucket_copies,
         bucket_late_ns=expected.bucket_late_ns,
         before_graphs_ns=expected.before_graphs_ns or 0,
+        host_functions_ns=expected.host_functions_ns,
         several_devices=expected.several_devices,
         anomaly=None,
         observed_ns=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tb_steptime.analyses.quality import notes
@@ -9,6 +10,7 @@ from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.steps import find_steps
 from tests.drawn.cards import card_sentence, judged, sure
 from tests.drawn.memory import CPU, with_memory
 from tests.drawn.timeline import timeline
@@ -117,3 +119,18 @@ def test_work_behind_a_function_of_the_cpu_waits_for_no_other_process(call: str,
     judgement = judged(trace)
     assert plain(next(each.title for each in judgement.insights if each.id == "unrecorded_work")) == title
     assert ("functions of the CPU" in judgement.verdict.text.template) is (waits > 0)
+
+
+@pytest.mark.parametrize(("chosen", "waits"), [("1111", 700), ("1000", 2_800), ("0111", 0)])
+def test_waits_for_functions_of_the_cpu_are_a_mean_over_the_chosen_steps(chosen: str, waits: int):
+    """Only the first of four steps has a function of the CPU."""
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 40 for step in range(4))} |
+        runtime  | k.f.m{"." * 35}{f"k...m{'.' * 35}" * 3} |
+        kernel 7 | {f".kk{'.' * 30}{'m' * 7}" * 4} |""",
+        calls={"f": "cudaLaunchHostFunc"},
+        cell_ns=MS // 10,
+    )
+    steps = find_steps(trace).chosen(np.array([each == "1" for each in chosen]))
+    assert behind_host_functions_ns(trace, 0, steps) == waits * 1_000

@@ -74,6 +74,7 @@ def test_copies_hide_behind_kernels_of_their_own_device():
         (Device(0, "NVIDIA GH200 480GB", compute_capability=(9, 0)), 140),
         (Device(0, "Orin", compute_capability=(8, 7)), None),  # its CPU and GPU share the memory
         (Device(0, "NVIDIA A100-SXM4-80GB"), None),
+        (Device(0, "AMD Instinct MI250X", compute_capability=(9, 0)), None),
     ],
 )
 def test_the_least_time_is_that_of_the_link_to_the_host(device: Device, least_ns: int | None):

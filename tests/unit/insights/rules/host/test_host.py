@@ -1041,8 +1041,8 @@ def test_slow_steps_lift_the_mean_of_the_steps_that_are_not_left_out(judged_step
     rows = JudgedRows(
         steps=judged_steps, sites=[], blocking=[], blocking_bubble_ns=0, copies=[], pauses=[], exchange_ns=0,
         communication=None, waste=LaunchWaste(None, None, nothing, nothing), obstacles=[], rates=None, waits=None,
-        long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0, several_devices=None,
-        anomaly=None, observed_ns=0,
+        long_gaps=[], full_queue_ns=0, bucket_copies=0.0, bucket_late_ns=0, before_graphs_ns=0, host_functions_ns=0,
+        several_devices=None, anomaly=None, observed_ns=0,
     )  # fmt: skip
     insight = card(host_result(**slow(1_300), judged=rows), "slow_steps")
     assert insight is not None
