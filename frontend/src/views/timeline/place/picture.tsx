@@ -51,6 +51,10 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
   const { pages, problem } = usePages(tab.source, span, visible, width, visible, true);
   const { scene, boxes, stream } = useScene(span, place, visible, width, pages, tab);
   const line = scene.chosen && sourceOf(scene.chosen);
+  const text = problem
+    ? `The events could not be loaded. ${problem.problem}.`
+    : pages.length === 0 && "The events are being read.";
+  const name = `${ns(end_ns - start_ns)} in step ${step}: open it in the Timeline`;
   return (
     <>
       <div class="place">
@@ -63,16 +67,10 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
             ) : null,
           )}
         </div>
-        <button
-          ref={box}
-          aria-label={`${ns(end_ns - start_ns)} in step ${step}: open it in the Timeline`}
-          onClick={() => tab.update(opens)}
-        >
-          {problem ? (
-            <span class="quiet">{`The events could not be loaded. ${problem.problem}.`}</span>
-          ) : pages.length === 0 ? (
+        <button ref={box} aria-label={text ? `${text} ${name}` : name} onClick={() => tab.update(opens)}>
+          {text ? (
             <Late>
-              <span class="quiet">The events are being read.</span>
+              <span class="quiet">{text}</span>
             </Late>
           ) : (
             <span class="sheets" style={{ marginLeft: `${-GUTTER_PX}px` }}>
