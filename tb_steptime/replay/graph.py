@@ -342,7 +342,8 @@ def _finished_copies(host: Host, work: Activities) -> Int64:
     within = (item >= 0) & (host.role[item] == Role.WAIT) & (host.end_ns[item] - work.end_ns >= RETURN_NS)
     copies = np.flatnonzero(within & (work.start_ns >= host.start_ns[item]))
     copies = copies[np.lexsort((work.end_ns[copies], item[copies]))]
-    return copies[np.append(np.diff(item[copies]) != 0, True)[: len(copies)]]
+    last: Int64 = copies[np.append(np.diff(item[copies]) != 0, True)[: len(copies)]]
+    return last
 
 
 def _staged_copies(host: Host, work: Activities) -> Int64:
