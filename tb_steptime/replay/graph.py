@@ -21,6 +21,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
+from tb_steptime.metrics.idle.unrecorded import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.model import Trace, find_launches
@@ -30,6 +31,9 @@ from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in, median, 
 LAG_NS = 10_000
 #: Work that begins at least this long before its call returns does not wait for the return.
 EARLY_NS = 10_000
+#: The delays of most launches are alike if the quarter of longer ones is at most this many times the quarter of shorter
+#: ones; delays of a device that others use are not.
+ALIKE = 2
 _NEVER = -(1 << 62)
 
 
@@ -154,13 +158,31 @@ def behind_others(host: Host, work: Activities) -> Bool:
     return behind
 
 
-def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> int:
-    """Delay from the end of a call to the start of its activity on an idle stream, ns."""
+def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> Int64:
+    """Delay from the end of each activity's call to its start on an idle stream, ns: a constant of the recording. Where
+    launches usually take longer to reach an idle device, and work that is queued behind other work follows at once, it
+    is that usual time, or less where the activity began sooner: a queue that never empties hides it.
+
+    call     [l]          [l][l][l]
+    stream      ----kkkkk    ----kkkkkkkkkkkkkk
+    """
     if not len(host):
-        return 0
+        return np.zeros(len(work), np.int64)
+    after, launched = work.start_ns - returned, (work.item >= 0) & (host.role[work.item] == Role.CALL)
     rests = (work.previous < 0) | (ended < host.start_ns[work.item])
-    idle = (work.item >= 0) & rests & (work.start_ns - returned < LAG_NS)
-    return round(median((work.start_ns - returned)[idle])) if idle.any() else 0
+    idle = (work.item >= 0) & rests & (after < LAG_NS)
+    lag = np.full(len(work), round(median(after[idle])) if idle.any() else 0)
+    late, queued = (
+        after[launched & rests],
+        (work.start_ns - ended)[launched & (work.previous >= 0) & (returned < ended)],
+    )
+    if min(len(late), len(queued)) < ENOUGH_LAUNCHES or median(queued) > LAG_NS:
+        return lag
+    low, usual, high = np.quantile(late, (0.25, 0.5, 0.75))
+    if not (LAG_NS < usual <= REACHED_AT_MOST_NS and high <= ALIKE * low):
+        return lag
+    slow: Int64 = np.maximum(lag, np.minimum(after, round(float(usual))))
+    return slow
 
 
 def _dependencies(trace: Trace, work: Activities) -> tuple[Edges, Bool]:
