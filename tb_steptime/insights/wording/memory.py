@@ -116,10 +116,10 @@ def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:
     for row in device.largest:
         if row.category == "unknown":
             by_op[row.op] += row.bytes
-    (op, made), *others = by_op.most_common() or [(None, 0)]
+    (op, largest_bytes), *others = by_op.most_common() or [(None, 0)]
     if op is None:
         return None
-    if made >= MOST * by_op.total():
+    if largest_bytes >= MOST * by_op.total():
         return phrase("{op} made most of it" if others else "{op} made it", op=text(op))
     return phrase("{op} and other ops made it", op=text(op))
 

@@ -81,23 +81,23 @@ def ranks_sentences(job: JobRanks) -> list[Phrase]:
 def _balanced(job: JobRanks) -> Phrase:
     transfer_ns = job.exchange.exposed_transfer_ns - job.exchange.exposed_stall_ns if job.exchange else 0
     if transfer_ns >= WARNING_FRACTION * step_ns(job):
-        words = (
+        template = (
             "[For {transfer} a step, ranks only exchange data] ({share} of it), waits not counted. No rank delays the "
         )
         share = fraction(transfer_ns / step_ns(job))
-        return phrase(words + "others.", transfer=ns(transfer_ns), share=share)
+        return phrase(template + "others.", transfer=ns(transfer_ns), share=share)
     waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
     return phrase(waits, **_mean_wait(job))
 
 
 def _straggler(job: JobRanks, late: LateRank) -> Phrase:
-    who = phrase(
+    sentence = phrase(
         "[Rank {rank} makes the others wait {wait} a step] ({share} of it):",
         rank=rank_name(late.rank),
         wait=ns(late.wait_ns),
         share=fraction(late.wait_ns / step_ns(job)),
     )
-    return joined(who, closed(cause_text(late)))
+    return joined(sentence, closed(cause_text(late)))
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
@@ -111,8 +111,8 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
 
 def first_cause(group: LateGroup) -> Phrase:
     """Says why the first of them is late, as a sentence."""
-    who = phrase("Rank {rank}, most of all:", rank=rank_name(group.first))
-    return joined(who, closed(_why(group.causes, group.wait_ns)))
+    sentence = phrase("Rank {rank}, most of all:", rank=rank_name(group.first))
+    return joined(sentence, closed(_why(group.causes, group.wait_ns)))
 
 
 #: Up to _FEW_RANKS ranks are all named; of more ranks, _SOME are.
@@ -201,20 +201,20 @@ def _both(why: Phrase | None, gain: Phrase | None) -> Phrase | None:
 def _taking_turns(job: JobRanks) -> Phrase:
     if deciding := deciders(job):
         return _deciding(job, deciding)
-    words = "[Ranks wait {wait} a step for each other] ({share} of it)"
+    template = "[Ranks wait {wait} a step for each other] ({share} of it)"
     if always := always_latest(job):
-        return joined(phrase(words + ".", **_mean_wait(job)), closed(always))
-    return phrase(words + ", and it is not always the same one that is late.", **_mean_wait(job))
+        return joined(phrase(template + ".", **_mean_wait(job)), closed(always))
+    return phrase(template + ", and it is not always the same one that is late.", **_mean_wait(job))
 
 
 def deciders(job: JobRanks) -> list[PathRank]:
     """Ranks that together decide how long the step is, most late first: of those whose trace shows why. Not where the
     ranks, replayed together, take as long with these as fast as the others: then others are as late in other steps."""
-    found, what_if = job.path.deciders if job.path else [], replayed(job)
-    if not found or what_if is None or are_interrupted(found):
-        return found
-    gain_ns = what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in found))
-    return found if gain_ns >= DECIDES * step_ns(job) else []
+    on_path, what_if = job.path.deciders if job.path else [], replayed(job)
+    if not on_path or what_if is None or are_interrupted(on_path):
+        return on_path
+    gain_ns = what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in on_path))
+    return on_path if gain_ns >= DECIDES * step_ns(job) else []
 
 
 def replayed(job: JobRanks) -> JobReplay | None:
@@ -293,16 +293,16 @@ def path_text(job: JobRanks) -> Phrase | None:
         late.append(f"rank {{rank{place}}} {{late{place}}}")
         values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
     whole = ", one-time work included," if job.what_if is not None and job.what_if.has_once else ""
-    said = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
+    template = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
     if not late:
-        return filled(said + " and {rest} of late ranks.", values)
+        return filled(template + " and {rest} of late ranks.", values)
     late += ["others {rest}"] if rest else []
-    found = filled(f"{said}, and waits for late ranks: {', '.join(late)}.", values)
+    sentence = filled(f"{template}, and waits for late ranks: {', '.join(late)}.", values)
     needed_ns = late_ns(path.deciders) - path.gain_ns
     if needed_ns < _SHOWN * path.step_ns:
-        return found
+        return sentence
     return joined(
-        found,
+        sentence,
         phrase(
             "For {needed} of these waits, the CPU of another rank is at work, too, so the step would not be shorter.",
             needed=ns(needed_ns),
@@ -361,12 +361,12 @@ def experts_texts(job: JobRanks) -> list[Phrase]:
     """Returns sentences below the table of ranks about their experts: why it has no tokens of them. Empty where it has,
     and where nothing shows experts."""
     exchanged = any(each.role == "expert_parallel" and each.kind == "all_to_all" for each in job.collectives)
-    said = []
+    unknowns = []
     if exchanged and job.tokens_reason is not None:
-        said.append((phrase("How many tokens the experts of each rank receive is not known."), job.tokens_reason))
+        unknowns.append((phrase("How many tokens the experts of each rank receive is not known."), job.tokens_reason))
     if job.experts_reason is not None:
-        said.append((phrase("How many tokens each expert of a rank computes is not known."), job.experts_reason))
-    return [joined(unknown, explain(reason)) for unknown, reason in said]
+        unknowns.append((phrase("How many tokens each expert of a rank computes is not known."), job.experts_reason))
+    return [joined(unknown, explain(reason)) for unknown, reason in unknowns]
 
 
 def ranks_titles(job: JobRanks) -> Titles:
@@ -394,10 +394,10 @@ def _waits_title(job: JobRanks) -> Phrase:
             late=count(job.late_group.late_steps),
             steps=count(job.late_group.steps),
         )
-    words = "Rank {rank} arrives last at {share} of the collectives"
+    template = "Rank {rank} arrives last at {share} of the collectives"
     if job.balance == "imbalance" and late.last_share < 1:
-        words = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
-    return phrase(words, rank=rank_name(late.rank), share=fraction(late.last_share))
+        template = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
+    return phrase(template, rank=rank_name(late.rank), share=fraction(late.last_share))
 
 
 def _clocks(job: JobRanks) -> Phrase:
@@ -418,8 +418,8 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
     """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not;
     workers: of the run, whether they say their rank or not."""
     if unread:
-        words = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
-        return Headline(Phrase(words, {"unread": count(unread)}))
+        template = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
+        return Headline(Phrase(template, {"unread": count(unread)}))
     if recorded == 0 and workers > 1:
         return Headline(
             phrase("[These recordings do not say which rank of a job they are of.]"),
@@ -432,9 +432,9 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
     return Headline(one, phrase(record + ", to see which one the others wait for."))
 
 
-def comparison_text(found: Scaling) -> Phrase:
+def comparison_text(scaling: Scaling) -> Phrase:
     """Compares two jobs: how efficient more ranks are; for equal numbers of ranks, how the whole job's step changed;
     and what changed on the path that decides it."""
-    said = scaling_text(found) if found.base_ranks != found.ranks else same_ranks_text(found)
-    paths = paths_text(found)
-    return said if paths is None else joined(said, paths)
+    sentence = scaling_text(scaling) if scaling.base_ranks != scaling.ranks else same_ranks_text(scaling)
+    paths = paths_text(scaling)
+    return sentence if paths is None else joined(sentence, paths)

@@ -117,8 +117,8 @@ def _blocked(
 ) -> tuple[float, ...]:
     """Blocked times in units of the mean production time, by number of workers."""
     workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
-    known = min(_MOST_BATCHES, len(sequence))
-    times = _repeated(sequence, known * math.ceil(_COUNTED / known)) if known else _drawn(spread)
+    length = min(_MOST_BATCHES, len(sequence))
+    times = _repeated(sequence, length * math.ceil(_COUNTED / length)) if length else _drawn(spread)
     waits = simulated_waits(times, consumer, workers, prefetch)[_BEFORE:].mean((0, 1))
     return tuple(np.maximum(0, waits - np.maximum(0, 1 / workers - consumer)).tolist())
 
@@ -257,10 +257,10 @@ def rest_ns(trace: Trace, loader: int) -> int:
     """Time per batch of the steps without waits for this loader, starts of epochs, and work from before the
     recording."""
     batches, steps = find_batches(trace), find_steps(trace)
-    mine = batches.loader == loader
+    of_loader = batches.loader == loader
     before = steps.overlap_ns(work_from_before(trace))
     span = int((steps.duration_ns - before).sum()) - int(between_epochs_ns(trace).sum())
-    return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
+    return max(0, round((span - int(batches.exposed_ns[of_loader].sum())) / max(int(of_loader.sum()), 1)))
 
 
 def long_waits(wait_ns: Int64) -> Bool:
@@ -296,12 +296,12 @@ def correlation(wait_ns: Int64, lag: int) -> float | None:
 def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
     """The shortest lag at which the waits are similar, and their correlation; (None, the best) if there is none."""
     lags = range(2, len(wait_ns) // PERIODS + 1)
-    found = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
-    best = max(found.values(), default=None)
+    correlations = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
+    best = max(correlations.values(), default=None)
     if best is None or best < ALIKE:
         return None, best
-    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
-    return lag, found[lag]
+    lag = next(lag for lag, alike in correlations.items() if alike >= max(ALIKE, best - AS_GOOD))
+    return lag, correlations[lag]
 
 
 def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
@@ -325,9 +325,9 @@ def _by_place(values: Int64, lag: int) -> Float64:
 def _longest_epoch(batches: Batches, loader: int) -> Int64:
     """Entries of the batches of the longest epoch, without its first one, since each epoch begins with workers that
     start together."""
-    mine = np.flatnonzero(batches.loader == loader)
-    epoch = np.cumsum(batches.first[mine])
-    longest: Int64 = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
+    of_loader = np.flatnonzero(batches.loader == loader)
+    epoch = np.cumsum(batches.first[of_loader])
+    longest: Int64 = of_loader[(epoch == np.bincount(epoch).argmax()) & ~batches.first[of_loader]]
     return longest
 
 

@@ -257,10 +257,10 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
         """0, 1, ...: marks of a step with no work between them are of one chain."""
         return np.cumsum(self.works | (np.diff(self.step, prepend=-1) != 0)) - 1
 
-    def of(self, kept: Bool) -> Marks:
-        works = np.diff(np.cumsum(self.works)[kept], prepend=0) > 0
-        ns, recorded = self.seed_ns[kept], self.recorded[kept]
-        return Marks(self.row[kept], self.step[kept], works, ns, recorded, self.begins[kept])
+    def of(self, chosen: Bool) -> Marks:
+        works = np.diff(np.cumsum(self.works)[chosen], prepend=0) > 0
+        ns, recorded = self.seed_ns[chosen], self.recorded[chosen]
+        return Marks(self.row[chosen], self.step[chosen], works, ns, recorded, self.begins[chosen])
 
 
 def find_marks(trace: Trace) -> Marks:
@@ -285,8 +285,8 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
     filled = np.zeros(len(marks.row), bool)
     for thread in distinct_in(events.thread[marks.row]).tolist():
         begins = events.start_ns[ops[events.thread[ops] == thread]]
-        mine = events.thread[marks.row] == thread
-        filled[mine] = np.searchsorted(begins, start[mine]) < np.searchsorted(begins, end[mine])
+        on_thread = events.thread[marks.row] == thread
+        filled[on_thread] = np.searchsorted(begins, start[on_thread]) < np.searchsorted(begins, end[on_thread])
     usually = np.zeros(len(marks.row), bool)
     for each in distinct_in(name).tolist():
         usually[name == each] = filled[name == each].mean() > USUALLY
@@ -349,13 +349,13 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
     start, end, taken = trace.events.start_ns[marks.row], trace.events.ends(marks.row), records.received
     mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.next_called_ns), 0, len(start) - 1)
     meets = np.argsort(taken.returned_ns - taken.next_called_ns, kind="stable")
-    asked, mark = taken.next_called_ns[meets], mark[meets]
-    inside = (asked > start[mark] - _CLOCKS_NS) & (asked < end[mark] + _CLOCKS_NS)
+    next_called_ns, mark = taken.next_called_ns[meets], mark[meets]
+    inside = (next_called_ns > start[mark] - _CLOCKS_NS) & (next_called_ns < end[mark] + _CLOCKS_NS)
     meets, mark = meets[inside], mark[inside]
     recorded, begins = marks.recorded.copy(), marks.begins.copy()
     recorded[mark], begins[mark] = taken.loader[meets], taken.batch[meets] == 0
-    known = msgspec.structs.replace(marks, recorded=recorded, begins=begins)
-    return known.of(~_ends(trace, known, records))
+    result = msgspec.structs.replace(marks, recorded=recorded, begins=begins)
+    return result.of(~_ends(trace, result, records))
 
 
 def _ends(trace: Trace, marks: Marks, records: LoaderRecords) -> Bool:

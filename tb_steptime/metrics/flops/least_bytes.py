@@ -46,7 +46,7 @@ class Tensors(msgspec.Struct, frozen=True):
     def read(self, *places: int) -> int:
         """Bytes of the inputs at these places, as far as they exist."""
         shapes = self.call.shapes
-        return sum(prod(shapes[at]) * self.sizes[at] for at in places if at < len(shapes) and at < len(self.sizes))
+        return sum(prod(shapes[i]) * self.sizes[i] for i in places if i < len(shapes) and i < len(self.sizes))
 
 
 Formula = Callable[[Tensors], CallTraffic | None]
@@ -105,7 +105,7 @@ def _reading(*read: int, counted: tuple[int, ...] = ()) -> Formula:
     that are counted."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
-        return CallTraffic(tensors.read(*read), max((prod(tensors.call.shapes[at]) for at in counted), default=0))
+        return CallTraffic(tensors.read(*read), max((prod(tensors.call.shapes[i]) for i in counted), default=0))
 
     return measure
 

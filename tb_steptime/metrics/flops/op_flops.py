@@ -90,10 +90,10 @@ class Call(msgspec.Struct, frozen=True):
         (2, 2)
         """
         try:
-            found = msgspec.json.decode(self.setting(place), type=tuple[int, ...])
+            values = msgspec.json.decode(self.setting(place), type=tuple[int, ...])
         except msgspec.MsgspecError:
             return None
-        return found * count if len(found) == 1 else found if len(found) == count else None
+        return values * count if len(values) == 1 else values if len(values) == count else None
 
     def flag(self, place: int) -> bool | None:
         """A setting that is on or off; None where not recorded."""
@@ -253,7 +253,7 @@ def backward_convolution(op: str) -> Callable[[Call], Work | None]:
         each, gradients = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
         moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
         least = each.least_flops * (1 if gradients is None else gradients)
-        count = next(known for known in (gradients, call.gradients, 2) if known is not None)
+        count = next(number for number in (gradients, call.gradients, 2) if number is not None)
         return replace(each, flops=each.flops * count, least_flops=least, least_bytes=moved)
 
     return measure

@@ -154,12 +154,12 @@ def blocks_per_sm(trace: Trace) -> Float64:
     counted = blocks(trace)
     for device in trace.devices.values():
         sm_count = device.sm_count
-        mine = on == device.id
+        on_device = on == device.id
         if counted is None or not sm_count:
             continue
-        known = mine & (counted > 0)
-        if not np.isnan(recorded[mine]).all() or known.sum() == mine.sum():
-            result[known] = counted[known] / sm_count
+        has_count = on_device & (counted > 0)
+        if not np.isnan(recorded[on_device]).all() or has_count.sum() == on_device.sum():
+            result[has_count] = counted[has_count] / sm_count
     return result
 
 
@@ -292,8 +292,8 @@ def computing_kernels(trace: Trace) -> Int64:
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
     """Which of these rows of `Trace.kernels` are collectives."""
-    found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
-    return found
+    is_exchange: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
+    return is_exchange
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:

@@ -61,8 +61,8 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
     were recorded in the steps."""
     events, count, with_shapes = trace.events, np.zeros(256, np.int64), 0
     for first in range(0, len(events), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        rows = first + np.flatnonzero(_counts(trace, events.thread[some], events.start_ns[some]))
+        block = slice(first, first + _AT_ONCE)
+        rows = first + np.flatnonzero(_counts(trace, events.thread[block], events.start_ns[block]))
         count += np.bincount(events.kind[rows], minlength=len(count))
         if events.shapes is not None:
             with_shapes += int((events.shapes[rows[events.kind[rows] == Kind.CPU_OP]] >= 0).sum())

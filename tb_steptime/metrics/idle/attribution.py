@@ -88,9 +88,9 @@ def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
     room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
-    for some in _all_segments(trace, device):
-        segments.append(some)
-        room -= len(some.start)
+    for segments_found in _all_segments(trace, device):
+        segments.append(segments_found)
+        room -= len(segments_found.start)
         if room < 0:
             return ()
     return tuple(segments)
@@ -206,9 +206,9 @@ def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
     for number in distinct_in(thread).tolist():
-        mine = waiting[thread == number]
-        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[mine], late[mine])
-        yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
+        on_thread = waiting[thread == number]
+        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[on_thread], late[on_thread])
+        yield _Parts(on_thread[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 
 #: The reasons for the layers of `_Threads.does`: those before all others, the thread's own, those of the other threads;
@@ -270,6 +270,6 @@ def _cpu_work(trace: Trace, thread: int) -> Intervals:
         chunk = slice(first, first + _JOINED_AT_ONCE)
         work = np.zeros(256, bool)
         work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
-        mine = first + np.flatnonzero(work[events.kind[chunk]] & (events.thread[chunk] == thread))
-        parts.append(Intervals.of_events(events, mine))
+        work_rows = first + np.flatnonzero(work[events.kind[chunk]] & (events.thread[chunk] == thread))
+        parts.append(Intervals.of_events(events, work_rows))
     return Intervals.joined(parts)

@@ -154,13 +154,13 @@ def _begin_in(gaps: Gaps, steps: Steps | None) -> Bool:
 def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late: Intervals) -> Bool:
     """Says which of the gaps that may be long last for most of their late time because of one piece of work. late: when
     the device is idle for one reason for long enough."""
-    gaps, found = find_gaps(trace, device), np.zeros(len(late_ns), bool)
+    gaps, is_one_piece = find_gaps(trace, device), np.zeros(len(late_ns), bool)
     rows = np.flatnonzero(may & (late_ns < LONG_NS))
     if len(rows):
         launching = trace.events.thread[find_launches(trace).call[gaps.launch[rows]]]
         longest = _undivided_ns(trace, launching, gaps.start[rows], late & Intervals(gaps.start[rows], gaps.end[rows]))
-        found[rows] = longest >= np.maximum(PIECE_NS, MOSTLY * late_ns[rows])
-    return found
+        is_one_piece[rows] = longest >= np.maximum(PIECE_NS, MOSTLY * late_ns[rows])
+    return is_one_piece
 
 
 def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals) -> Int64:
@@ -197,17 +197,17 @@ def long_gaps(trace: Trace, device: int, steps: Steps | None = None) -> list[Lon
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
     not_late = _claimed(trace, device) | excluded_time(trace, device).total  # it has another cause, or comes once
     places = [site == number for number in distinct_in(site).tolist()]
-    found = [_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], not_late, number) for mine in places]
-    return sorted(found, key=lambda row: -row.late_ns)
+    sites = [_of_site(trace, gaps, long[rows], late[long[rows]], compiled[rows], not_late, number) for rows in places]
+    return sorted(sites, key=lambda row: -row.late_ns)
 
 
 def _of_site(
     trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals, steps: int
 ) -> LongGaps:
     order = np.argsort(-late, kind="stable").tolist()
-    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed) for i in order]
-    unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
-    compiled_ns = sum(gap.late_ns for gap in found if gap.compiled)
+    site_gaps = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed) for i in order]
+    unusual_ns = sum(gap.late_ns for gap in site_gaps if gap.unusual and not gap.compiled)
+    compiled_ns = sum(gap.late_ns for gap in site_gaps if gap.compiled)
     return LongGaps(
         site=SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id,
         count=len(rows),
@@ -215,20 +215,20 @@ def _of_site(
         late_ns=int(late.sum()) // steps,
         compiled_ns=compiled_ns // steps,
         unusual_ns=unusual_ns // steps,
-        longest=found[:KEPT],
-        names=_names(found),
+        longest=site_gaps[:KEPT],
+        names=_names(site_gaps),
     )
 
 
 def _names(gaps: list[LongGap]) -> list[WaitName]:
-    ns, kept = Counter[_Key](), dict[_Key, list[int]]()
+    ns, late_by_name = Counter[_Key](), dict[_Key, list[int]]()
     for gap in gaps:
         ns[gap.name, gap.compiled, gap.unusual] += gap.late_ns
     named = {key for key, _ in ns.most_common(NAMES)}
     for gap in sorted(gaps, key=lambda gap: -ns[gap.name, gap.compiled, gap.unusual]):
         key = gap.name, gap.compiled, gap.unusual
-        kept.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
-    return [WaitName(*key, len(late), sum(late)) for key, late in kept.items()]
+        late_by_name.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
+    return [WaitName(*key, len(late), sum(late)) for key, late in late_by_name.items()]
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:

@@ -108,8 +108,8 @@ def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[
 
 def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
     events = trace.events
-    mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
-    frames: Int64 = mine[are_named(trace, mine, wanted)]
+    python_rows = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
+    frames: Int64 = python_rows[are_named(trace, python_rows, wanted)]
     return frames
 
 
@@ -142,12 +142,12 @@ def outside_range(trace: Trace) -> OutsideRange | None:
     rows = events.rows(Kind.USER)  # named ranges, without marks of steps and of loaders
     rows = rows[(events.thread[rows] == threads[0]) & ~loader_names(trace)[events.name[rows]]]
     rows = rows[is_in(rows, step_marks(trace), invert=True)]
-    found = [
+    ranges = [
         (int(events.dur_ns[calls].sum()), -int(calls[0]), name, ns)
         for name, calls, ns in calls_by_name(trace, rows, outside)
         if ns >= max(MOSTLY * outside.total_ns, 1)
     ]
-    if not found:
+    if not ranges:
         return None
-    _, _, name, ns = min(found)  # the shortest is the innermost; of equal ones, the later in the table
+    _, _, name, ns = min(ranges)  # the shortest is the innermost; of equal ones, the later in the table
     return OutsideRange(short_range(trace.strings[name]), ns // len(steps.steps))

@@ -154,10 +154,10 @@ def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
     begins = find_steps(trace).start_ns
     broken = np.ones(len(rows), bool)
     for stream in distinct_in(events.stream[event] + 1).tolist():
-        mine = np.flatnonzero(events.stream[event] == stream - 1)
+        on_stream = np.flatnonzero(events.stream[event] == stream - 1)
         between = np.sort(np.concatenate((events.start_ns[others[events.stream[others] == stream - 1]], begins)))
-        before = np.searchsorted(between, events.start_ns[event[mine]], side="right")
-        broken[mine[1:]] = before[1:] != before[:-1]
+        before = np.searchsorted(between, events.start_ns[event[on_stream]], side="right")
+        broken[on_stream[1:]] = before[1:] != before[:-1]
     return broken
 
 
@@ -242,10 +242,10 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
 def in_attention(trace: Trace, device: int) -> Bool:
     """Which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
     kernels = stream_kernels(trace, device)
-    found = np.zeros(len(kernels.row), bool)
+    is_attention = np.zeros(len(kernels.row), bool)
     for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
-        found[_around(trace, kernels, place)] = True
-    return found
+        is_attention[_around(trace, kernels, place)] = True
+    return is_attention
 
 
 def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
@@ -256,13 +256,13 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
         return np.empty(0, np.int64)
     places: Int64 = np.arange(before + 1, after)
     kind = kernels.kind[places]
-    kept = (kind != KernelKind.COPY) & (kind != KernelKind.REDUCTION)
+    counts = (kind != KernelKind.COPY) & (kind != KernelKind.REDUCTION)
     copies = places[kind == KernelKind.COPY].tolist()
-    kept[kind == KernelKind.COPY] = [
+    counts[kind == KernelKind.COPY] = [
         _copies_weights(trace, kernels, copy, size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
     ]
-    found: Int64 = places[kept]
-    return found
+    places_around: Int64 = places[counts]
+    return places_around
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
@@ -375,9 +375,9 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
     kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
     chains = _chains(trace, kernels, in_attention(trace, device) | ~begin_in(trace, chosen, kernels.row))
     kind, number = chain_kinds(trace, _op_names(trace, chains.row), chains.first), len(chosen.steps)
-    found = [_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()]
+    kinds_found = [_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()]
     compiled = bool((kernels.kind == KernelKind.GENERATED).any())
-    return FusibleChains(sorted(found, key=lambda each: -each.gain_ns), compiled)
+    return FusibleChains(sorted(kinds_found, key=lambda each: -each.gain_ns), compiled)
 
 
 def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
@@ -455,16 +455,16 @@ def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
         return first
     does = np.array([int(_OPS.get(_bare(text), 0)) for text in trace.strings.strings], np.int64)
     has = np.bitwise_or.reduceat(does[names], first)
-    by_variance = _all(has, _Op.MEAN | _Op.DIFFERENCE | _Op.ROOT) | _all(has, _Op.VARIANCE | _Op.ROOT)
-    by_square = _all(has, _Op.MEAN | _Op.ROOT) & (_all(has, _Op.SQUARE) | _all(has, _Op.PRODUCT))
-    turned = _all(has, _Op.NEGATION | _Op.CONCATENATION | _Op.PRODUCT | _Op.SUM)
+    by_variance = _has_all(has, _Op.MEAN | _Op.DIFFERENCE | _Op.ROOT) | _has_all(has, _Op.VARIANCE | _Op.ROOT)
+    by_square = _has_all(has, _Op.MEAN | _Op.ROOT) & (_has_all(has, _Op.SQUARE) | _has_all(has, _Op.PRODUCT))
+    turned = _has_all(has, _Op.NEGATION | _Op.CONCATENATION | _Op.PRODUCT | _Op.SUM)
     places = [KINDS.index(kind) for kind in ("layer_norm", "rms_norm", "rotary")]
     return np.select([by_variance, by_square, turned], places, KINDS.index("elementwise")).astype(np.int64)
 
 
-def _all(has: Int64, wanted: _Op) -> Bool:
-    found: Bool = (has & int(wanted)) == int(wanted)
-    return found
+def _has_all(has: Int64, wanted: _Op) -> Bool:
+    has_all: Bool = (has & int(wanted)) == int(wanted)
+    return has_all
 
 
 def _bare(op: str) -> str:

@@ -75,14 +75,14 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
         however deeply the group is nested in itself."""
         if in_c := one_pass("topmost", (bool,), self.parent, group.astype(np.int32, copy=False)):
             return in_c[0]
-        found, above = np.ones(len(self), bool), self.parent.copy()
+        is_topmost, above = np.ones(len(self), bool), self.parent.copy()
         active = np.flatnonzero(above >= 0)
         while len(active):
-            found[active] = group[above[active]] != group[active]
-            active = active[found[active]]
+            is_topmost[active] = group[above[active]] != group[active]
+            active = active[is_topmost[active]]
             above[active] = self.parent[above[active]]
             active = active[above[active] >= 0]
-        return found
+        return is_topmost
 
 
 #: Depths below this fit int16, which is sorted in a fraction of the time.
@@ -167,32 +167,32 @@ def allocated(trace: Trace) -> Allocated:
 
 def allocated_by_ops(trace: Trace, ops: Int32) -> Int64:
     """Bytes that each op of the trace allocates while no op inside it is open; ops: rows of the event table."""
-    found = allocated(trace)
-    inside = found.op >= 0
-    return exact_sums(np.searchsorted(ops, found.op[inside]), found.bytes[inside], len(ops))
+    allocations = allocated(trace)
+    inside = allocations.op >= 0
+    return exact_sums(np.searchsorted(ops, allocations.op[inside]), allocations.bytes[inside], len(ops))
 
 
 def allocated_in_steps(trace: Trace) -> int:
     """Bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step."""
-    found = allocated(trace)
-    by_ops = found.op >= 0
-    of_steps = found.bytes[by_ops][in_steps(trace, found.op[by_ops])]
-    return int(of_steps.sum() + found.bytes[_loose(trace, found)].sum())
+    allocations = allocated(trace)
+    by_ops = allocations.op >= 0
+    of_steps = allocations.bytes[by_ops][in_steps(trace, allocations.op[by_ops])]
+    return int(of_steps.sum() + allocations.bytes[_loose(trace, allocations)].sum())
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
     """Allocations in the steps outside of ops: for each the innermost of these rows of the event table that is open on
     the thread, -1 for none; and its bytes."""
-    found = allocated(trace)
-    loose = _loose(trace, found)
-    return rows_at(trace, around, found.row[loose]), found.bytes[loose]
+    allocations = allocated(trace)
+    loose = _loose(trace, allocations)
+    return rows_at(trace, around, allocations.row[loose]), allocations.bytes[loose]
 
 
-def _loose(trace: Trace, found: Allocated) -> Bool:
+def _loose(trace: Trace, allocations: Allocated) -> Bool:
     """Which allocations are in the steps but outside ops."""
-    loose = found.op < 0
+    loose = allocations.op < 0
     if find_steps(trace).by != "recording":
-        loose &= steps_at(trace, trace.memory.ts[found.row]) >= 0
+        loose &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0
     return loose
 
 

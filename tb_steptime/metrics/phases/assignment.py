@@ -190,8 +190,8 @@ def optimizer_updates(trace: Trace) -> Intervals:
 def optimizer_class(trace: Trace) -> str | None:
     """The class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any."""
     names = trace.events.name[optimizer_marks(trace)]
-    found = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
-    return found["name"] if found else None
+    match = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
+    return match["name"] if match else None
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:
@@ -253,17 +253,17 @@ class PhaseSpan(msgspec.Struct, frozen=True):
 def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
     """The phases of each step in time order; only the longest, if there are many."""
     steps = find_steps(trace)
-    found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
+    by_step: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
     for phase, label in phase_labels(trace).items():
         times = host_phases(trace)[phase]
         for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
-            found[step].append(PhaseSpan(phase, label.lower(), start, end))
+            by_step[step].append(PhaseSpan(phase, label.lower(), start, end))
     for site, label in INNER.items():
         phase = SITES[SITE[site]].phase
         for step, start, end in _site_ranges(trace, phase, SITE[site]):
-            found[step].append(PhaseSpan(phase, label, start, end, inner=True))
-    most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
-    return [_in_time_order(sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]) for spans in found]
+            by_step[step].append(PhaseSpan(phase, label, start, end, inner=True))
+    most = max(LEAST_SPANS, MOST_SPANS // max(1, len(by_step)))
+    return [_in_time_order(sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]) for spans in by_step]
 
 
 def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:

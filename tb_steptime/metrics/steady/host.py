@@ -67,9 +67,9 @@ def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
         return HostComparison(no_excess(), None)
     own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
     step = step_at(trace, segments.start_ns)
-    found, site, only_first = _judged(trace, segments, own, step, first_step)
+    judged, site, only_first = _judged(trace, segments, own, step, first_step)
     undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
-    excess, kind = _of_ops(trace, segments, own, site, found, first_step)
+    excess, kind = _of_ops(trace, segments, own, site, judged, first_step)
     kind = _explained(trace, segments, excess, kind)
     kind[_is_noise(excess, kind, step)] = ExcessKind.INTERRUPTED
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, segments, site)
@@ -131,8 +131,8 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
     if len(length) < LEAST_STEPS:
         return np.zeros(len(site), bool)
     first = first_step or 1
-    here, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
-    only[here[is_in(site[here], site[(step > 0) & (step != first)], invert=True)]] = True
+    in_first, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
+    only[in_first[is_in(site[in_first], site[(step > 0) & (step != first)], invert=True)]] = True
     longest = int(np.delete(length, first - 1).max())
     return only if int(own[only].sum()) >= TIMES_ALL_LATER * longest else np.zeros(len(site), bool)
 
@@ -148,8 +148,8 @@ def only_first_calls(trace: Trace, first_step: int) -> Int64:
     own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
     site = segment_sites(trace, segments).sites[2]
     only = _only_in_first(trace, site, own, step_at(trace, segments.start_ns), first_step)
-    found = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
-    rows: Int64 = host.row[segments.inside[found]].astype(np.int64)
+    segment = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
+    rows: Int64 = host.row[segments.inside[segment]].astype(np.int64)
     return rows[is_in(trace.events.kind[rows], CALL_KINDS)]
 
 
@@ -200,12 +200,12 @@ def profiler_intervals(trace: Trace) -> Intervals:
 
 
 def _of_ops(
-    trace: Trace, segments: HostSegments, own: Int64, site: Int64, found: CallExcess, first_step: int
+    trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess, first_step: int
 ) -> tuple[Int64, UInt8]:
     """Returns the excess of each segment and its kind, including that of ops with unusual calls: the time of an op
     beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
-    of the op. It is added to the columns of `found` itself, which are as long as the segments."""
-    excess, kind = found.excess_ns, found.kind
+    of the op. It is added to the columns of `repeats` itself, which are as long as the segments."""
+    excess, kind = repeats.excess_ns, repeats.kind
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
     key = (segments.thread.astype(np.int64) << _BITS) + segments.start_ns
@@ -213,8 +213,8 @@ def _of_ops(
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
     past = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
     del key, thread  # of a million segments each column is 8 MB
-    some = past > first
-    ops, first, past = ops[some], first[some], past[some]
+    not_empty = past > first
+    ops, first, past = ops[not_empty], first[not_empty], past[not_empty]
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
@@ -225,10 +225,10 @@ def _of_ops(
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
     for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
-        here = np.arange(first[place], past[place])
-        left = int(judged.excess_ns[place]) - int(excess[here].sum())
-        inside = np.bincount(site[here], minlength=1)
-        alone = here[(inside[site[here]] == calls[site[here]]) & (excess[here] == 0)]
+        segment_rows = np.arange(first[place], past[place])
+        left = int(judged.excess_ns[place]) - int(excess[segment_rows].sum())
+        inside = np.bincount(site[segment_rows], minlength=1)
+        alone = segment_rows[(inside[site[segment_rows]] == calls[site[segment_rows]]) & (excess[segment_rows] == 0)]
         for each in alone[np.argsort(-own[alone], kind="stable")].tolist():
             if left <= 0:
                 break
@@ -246,8 +246,8 @@ def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
         long = np.flatnonzero(excess)
         at, first, size = step[long], kind[long] == ExcessKind.ONCE, int(step.max()) + 1
         interrupted, once = (
-            np.bincount(at[mine], excess[long][mine], minlength=size)
-            for mine in (kind[long] == ExcessKind.INTERRUPTED, first)
+            np.bincount(at[of_kind], excess[long][of_kind], minlength=size)
+            for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
         )
         noise[long] = first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])
     return noise
@@ -256,13 +256,13 @@ def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
 def _begins_again(excess: Int64, kind: UInt8, step: Int64, first_step: int) -> Bool:
     """Says which segments of the first step would count as interrupted, although it has longer one-time work and no
     later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
-    first, found = step == (first_step or 1), np.zeros(len(excess), bool)
+    first, begins = step == (first_step or 1), np.zeros(len(excess), bool)
     if np.count_nonzero(np.bincount(step)) >= LEAST_STEPS:
         interrupted = kind == ExcessKind.INTERRUPTED
         longest = int(excess[interrupted & ~first].max(initial=0))
         once_ns = int(excess[(kind == ExcessKind.ONCE) & first].sum())
-        found = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
-    return found
+        begins = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
+    return begins
 
 
 def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64) -> Bool:
@@ -311,11 +311,13 @@ def _of_first_use(
     named = np.where(calls, loads.overlap_ns(segments.start_ns, segments.end_ns), 0)
     ends = segments.end_ns.copy()
     for thread, when in first_uses(trace):
-        mine = segments.thread == thread
-        here = when.overlap_ns(segments.start_ns[mine], segments.end_ns[mine])
-        last = np.maximum(np.searchsorted(when.start, segments.end_ns[mine]) - 1, 0)
-        ends[mine] = np.where(here > 0, np.minimum(when.end[last], segments.end_ns[mine]), segments.end_ns[mine])
-        named[mine] = np.maximum(named[mine], here)
+        on_thread = segments.thread == thread
+        use_ns = when.overlap_ns(segments.start_ns[on_thread], segments.end_ns[on_thread])
+        last = np.maximum(np.searchsorted(when.start, segments.end_ns[on_thread]) - 1, 0)
+        ends[on_thread] = np.where(
+            use_ns > 0, np.minimum(when.end[last], segments.end_ns[on_thread]), segments.end_ns[on_thread]
+        )
+        named[on_thread] = np.maximum(named[on_thread], use_ns)
     named = np.minimum(named, own)
     first = (named > 0) & (2 * named >= excess)
     excess = np.maximum(excess, named)

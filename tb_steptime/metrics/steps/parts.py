@@ -390,7 +390,7 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
         return []
     others = np.setdiff1d(np.arange(len(steps)), rows, assume_unique=True).tolist()
     alike = zip(*(segments_of(row) for row in others), strict=True)
-    usual = [round(median([each.ns for each in one])) for one in alike]
+    usual = [round(median([each.ns for each in group])) for group in alike]
     usual_ns = median(lengths[others])
     return [_grown(steps[row], int(lengths[row] - usual_ns), segments_of(row), usual) for row in rows]
 

@@ -151,10 +151,10 @@ _OUTSIDE_STEPS = _Between(
 )
 
 
-def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase:
+def _of_launches(host: HostResult, sites: Collection[str], template: str) -> Phrase:
     """Returns a sentence about {launches}, the number of launches a step from these sites, with which it agrees."""
     launches = round(sum(row.launches for row in sites_of(host, sites)))
-    return Phrase(agreeing(words, launches), {"launches": count(launches)})
+    return Phrase(agreeing(template, launches), {"launches": count(launches)})
 
 
 #: Minimum number of short kernels. An optimizer that updates all tensors at once launches a few dozen at most.

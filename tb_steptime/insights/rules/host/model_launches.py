@@ -70,7 +70,7 @@ def model_late(host: HostResult) -> ModelLate:
     by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
     sites = _MODEL if host.several_devices is not None else (*_MODEL, *BETWEEN)
     late = {site: by_site[site] for site in sites if by_site.get(site, 0) > 0}
-    long, compiled, rare = _long(host, late)
+    long, compiled, rare = _longest_gap_ns(host, late)
     rest = {site: ns - long[site] - compiled[site] - rare[site] for site, ns in late.items()}
     short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, BETWEEN))
     launching = [site for site in _MODEL if site in late]
@@ -81,7 +81,10 @@ def model_late(host: HostResult) -> ModelLate:
         long |= {site: long[site] + ns for site, ns in short.items()}
         short, split = {}, {}
     short = {site: ns - split[site] for site, ns in short.items()}
-    return ModelLate(_some(short), _some(between), _some(long), _some(compiled), _some(split), launches)
+    short, between, long, compiled, split = (
+        {site: ns for site, ns in each.items() if ns > 0} for each in (short, between, long, compiled, split)
+    )
+    return ModelLate(short, between, long, compiled, split, launches)
 
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
@@ -90,7 +93,7 @@ def _rare(host: HostResult, gaps: LongGaps) -> bool:
     return steps >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * steps)
 
 
-def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+def _longest_gap_ns(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """Returns the late time of each place in long gaps, in long gaps of compiled code, and in rare or unusual long
     gaps. The three times are disjoint."""
     long, compiled, rare = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
@@ -109,10 +112,6 @@ def has_one_graph(host: HostResult) -> bool:
     """Whether the recording has a single launch of a graph. What is before it may be the head of the recording; it does
     not show that launches of graphs wait for the CPU."""
     return host.launches is not None and round(host.launches.graphs * len(host.steps)) == 1
-
-
-def _some(by_site: dict[str, int]) -> dict[str, int]:
-    return {site: ns for site, ns in by_site.items() if ns > 0}
 
 
 def bucket_late_ns(host: HostResult) -> int:
@@ -178,8 +177,8 @@ def _graphs(facts: Facts) -> str:
 
 def _graphs_first(facts: Facts) -> bool:
     """Whether graphs gain more in the replay than a step without waits."""
-    made = [each.id for each in facts.replayed.changes] if facts.replayed else []
-    return _graphs(facts) in made and made.index(_graphs(facts)) < made.index("sync_bubble")
+    change_ids = [each.id for each in facts.replayed.changes] if facts.replayed else []
+    return _graphs(facts) in change_ids and change_ids.index(_graphs(facts)) < change_ids.index("sync_bubble")
 
 
 def _lead_ns(facts: Facts, rows: list[BlockingRow], late: ModelLate, change: Gain, counted_ns: int) -> int:

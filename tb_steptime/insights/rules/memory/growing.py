@@ -78,7 +78,7 @@ def _why(device: DeviceMemory, maker: Maker) -> Phrase:
     place = example.line or example.module or example.outer_op
     values = {"steps": count(maker.steps), "bytes": nbytes(grown), "device": text(device.name)}
     values |= {"op": text(example.op or ""), "place": text(place or "")}
-    made = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown else " made mostly"
-    where = f"{made} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")
+    verb = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown else " made mostly"
+    where = f"{verb} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")
     where = " made outside of ops" if example.op is None else where
     return filled(f"Each of {{steps}} steps leaves {{bytes}} on {{device}},{where}.", values)

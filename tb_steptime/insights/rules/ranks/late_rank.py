@@ -296,13 +296,13 @@ def _title_turns(job: JobRanks) -> Phrase:
 
 def _why_turns(job: JobRanks) -> Phrase:
     if always := always_latest(job):
-        who = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
-        return joined(who, closed(always))
-    who = phrase(
+        sentence = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
+        return joined(sentence, closed(always))
+    sentence = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another",
         wait=ns(mean_wait_ns(job)),
     )
     if not job.imbalance_causes:
-        return closed(who)
+        return closed(sentence)
     cause = cause_words(job.imbalance_causes[0])
-    return joined(joined(who, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))
+    return joined(joined(sentence, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))

@@ -121,7 +121,7 @@ def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) 
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
         return [OtherSetting("Other optimizers, and FSDP", None, states)]
-    found = [
+    result = [
         OtherSetting(label, code, _with_state(trace, place, steady, states, copies))
         for label, code, optimizers, copies in (
             ("SGD", _SGD.format(momentum=""), ("SGD",), 0),
@@ -131,24 +131,24 @@ def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) 
         if states.optimizer not in optimizers or states.copies != copies
     ]
     if place.type == CPU:
-        return found
+        return result
     if states.copies:
         code = _OFFLOAD.format(optimizer=states.optimizer)
         copied = CopiedBytes(to_host=states.parameters, to_device=states.parameters)
-        found.append(
+        result.append(
             OtherSetting("Optimizer state on the CPU", code, _with_state(trace, place, steady, states, 0), copied)
         )
     for ranks in _RANKS:
         lines = _sharded(trace, place, steady, states, ranks, units)
-        found.append(OtherSetting(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
+        result.append(OtherSetting(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
     for ranks in (1, *_RANKS):
         lines = _sharded(trace, place, steady, states, ranks, units, kept=0)
         shard = states.parameters // ranks
         code = _FSDP.format(ranks=ranks, policy="CPUOffloadPolicy, ", given=", offload_policy=CPUOffloadPolicy()")
         label = f"FSDP over {ranks} GPU{'s' if ranks > 1 else ''}, parameters on the CPU"
         # The layers are gathered for the forward and again for the backward pass.
-        found.append(OtherSetting(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
-    return found
+        result.append(OtherSetting(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
+    return result
 
 
 def recorded_states(trace: Trace, place: Place) -> States | Reason:
@@ -273,9 +273,9 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
     to_device = np.array([each.direction == "HtoD" for each in directions], bool)
     chosen = pinned if pinned.any() else ~pinned
     rates = [
-        float(1e9 * events.bytes[some].sum() / events.dur_ns[some].sum())
-        for some in (rows[chosen & to_device], rows[chosen & ~to_device])
-        if len(some)
+        float(1e9 * events.bytes[copies].sum() / events.dur_ns[copies].sum())
+        for copies in (rows[chosen & to_device], rows[chosen & ~to_device])
+        if len(copies)
     ]
     return CopyRates(rates[0], rates[-1], bool(pinned.any())) if rates else None
 
@@ -283,12 +283,12 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
 def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> OtherSetting:
     """The setting that keeps activations on the CPU, without its time. It has a reason instead of lines where no module
     shows when an activation is no longer used."""
-    label, found = "Activations on the CPU", checkpoints(trace, place)
-    if isinstance(found, Reason):
-        return OtherSetting(label, None, found)
-    if not found:
+    label, modules = "Activations on the CPU", checkpoints(trace, place)
+    if isinstance(modules, Reason):
+        return OtherSetting(label, None, modules)
+    if not modules:
         return OtherSetting(label, None, NO_MODULES)
-    lowest = min(found, key=lambda each: peak_at(each.lines, steady.batch))
+    lowest = min(modules, key=lambda each: peak_at(each.lines, steady.batch))
     calls = module_calls(trace, steady)[lowest.module]
     absent, leaves, back = _absences(trace, place, steady, calls.start, calls.end, calls.thread)
     size = sizes(trace)
@@ -307,10 +307,10 @@ def _absences(
 ) -> tuple[Int64, Int64, Int64]:
     """The saved ones of `allocations`, and when each leaves the GPU and is back, ns. Those made outside of the modules'
     calls leave when the backward pass begins."""
-    found, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
+    lives, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
     node = backward_nodes(trace).event.astype(np.int64)
     node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
-    start_ns, thread = table.ts[found.born], table.thread[found.born]
+    start_ns, thread = table.ts[lives.born], table.thread[lives.born]
     step = steps_at(trace, start_ns)
     first, last = (np.full(max(steady.steps) + 1, NEVER, np.int64) for _ in range(2))
     for number in steady.steps:
@@ -348,9 +348,9 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     """Bytes that the ops of a steady step save, a mean. A tensor counts for each op that saves it, as it is copied for
     each; so do weights."""
     nodes, events = backward_nodes(trace), trace.events
-    known = nodes.forward >= 0
-    ops, first = np.unique(nodes.forward[known].astype(np.int64), return_index=True)
-    names = events.name[nodes.event[known][first]]
+    has_forward = nodes.forward >= 0
+    ops, first = np.unique(nodes.forward[has_forward].astype(np.int64), return_index=True)
+    names = events.name[nodes.event[has_forward][first]]
     is_steady = is_in(steps_at(trace, events.start_ns[ops]), steady.steps)
     rows = allocations(trace).born[absent]
     order = np.argsort(trace.memory.ts[rows], kind="stable")
