@@ -292,8 +292,8 @@ def host(facts: Facts, insights: list[Insight]) -> Headline:
 
 def _starved(facts: Facts) -> list[Phrase]:
     """Says how many launches come too late in the phase that launches most, if most of them do."""
-    late = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
-    most = max(late, key=lambda each: each.launches, default=None)
+    phases = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
+    most = max(phases, key=lambda each: each.launches, default=None)
     if most is None or (most.starved_share or 0.0) < STARVED_FRACTION:
         return []
     starved, phase = fraction(most.starved_share), label(most.label)

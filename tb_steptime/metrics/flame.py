@@ -347,13 +347,13 @@ class _CostSums:
         op = ops_at(self.trace, rows)
         with_op = np.flatnonzero(op >= 0)
         with_op = with_op[self.ops.inside[np.searchsorted(self.ops.row, op[with_op])]]
-        loose = np.flatnonzero(op < 0)
+        outside_ops = np.flatnonzero(op < 0)
         if find_steps(self.trace).by != "recording":
-            loose = loose[steps_at(self.trace, table.ts[rows[loose]]) >= 0]
+            outside_ops = outside_ops[steps_at(self.trace, table.ts[rows[outside_ops]]) >= 0]
         nodes = [self.paths.of_ops(op[with_op])]
-        if len(loose):
-            nodes.append(np.full(len(loose), self.outside(), np.int64))
-        self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((with_op, loose))]])]
+        if len(outside_ops):
+            nodes.append(np.full(len(outside_ops), self.outside(), np.int64))
+        self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((with_op, outside_ops))]])]
 
 
 def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> OwnCosts:

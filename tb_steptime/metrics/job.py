@@ -57,10 +57,10 @@ class JobEvidence(msgspec.Struct, frozen=True):
 
 
 def named_evidence(
-    code: str, trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]
+    code: str, trace: Trace, kinds: Sequence[Kind], matches: Callable[[str], object]
 ) -> list[JobEvidence]:
     """Evidence from the names of events of these kinds; empty if none matches."""
-    rows = rows_named(trace, kinds, wanted)
+    rows = rows_named(trace, kinds, matches)
     return [JobEvidence(code, len(rows), trace.name_of(rows[0]))] if len(rows) else []
 
 

@@ -194,8 +194,8 @@ def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int
     for all steps."""
     steps, stalled = chosen or find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
-    begun = steps.intervals.overlap_ns(start, start + 1) > 0
-    return int(stalled.wait_ns[begun].sum()) // len(steps.steps)
+    in_steps = steps.intervals.overlap_ns(start, start + 1) > 0
+    return int(stalled.wait_ns[in_steps].sum()) // len(steps.steps)
 
 
 @shared
@@ -420,13 +420,13 @@ def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float 
     steps, launches, events = find_steps(trace), find_launches(trace), trace.events
     rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
-    first, past = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
+    first, end = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
     starved = np.concatenate(([0], np.cumsum(ahead <= STARVED_NS)))
-    for low, high in zip(first.tolist(), past.tolist(), strict=True):  # steps are disjoint, so each sorts its own part
+    for low, high in zip(first.tolist(), end.tolist(), strict=True):  # steps are disjoint, so each sorts its own part
         ahead[low:high].sort()
-    with_launches = np.flatnonzero(past > first)
-    median = (ahead[(first + past - 1)[with_launches] // 2] + ahead[(first + past)[with_launches] // 2]) / 2
-    share = (starved[past] - starved[first])[with_launches] / (past - first)[with_launches]
+    with_launches = np.flatnonzero(end > first)
+    median = (ahead[(first + end - 1)[with_launches] // 2] + ahead[(first + end)[with_launches] // 2]) / 2
+    share = (starved[end] - starved[first])[with_launches] / (end - first)[with_launches]
     by_step: list[tuple[float | None, float | None]] = [(None, None)] * len(first)
     for step, of_step in zip(with_launches.tolist(), zip(median.tolist(), share.tolist(), strict=True), strict=True):
         by_step[step] = of_step

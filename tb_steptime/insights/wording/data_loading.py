@@ -110,8 +110,8 @@ def _split_title(recorded: Recorded) -> Phrase:
 
 def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
     each = "a batch" if is_one_per_step(curve.batches) else "batches of a step"
-    late, pace_and_remedy = _late_burst_titles(result, curve)
-    titles = {"curve": _curve_title(curve), "burst": late, "burst_pace": pace_and_remedy}
+    burst, pace_and_remedy = _late_burst_titles(result, curve)
+    titles = {"curve": _curve_title(curve), "burst": burst, "burst_pace": pace_and_remedy}
     if main := main_label(result):
         titles = {key: of_loader(main, title) for key, title in titles.items()}
     titles["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))

@@ -90,14 +90,14 @@ def _balanced(job: JobRanks) -> Phrase:
     return phrase(waits, **_mean_wait(job))
 
 
-def _straggler(job: JobRanks, late: LateRank) -> Phrase:
+def _straggler(job: JobRanks, rank: LateRank) -> Phrase:
     sentence = phrase(
         "[Rank {rank} makes the others wait {wait} a step] ({share} of it):",
-        rank=rank_name(late.rank),
-        wait=ns(late.wait_ns),
-        share=fraction(late.wait_ns / step_ns(job)),
+        rank=rank_name(rank.rank),
+        wait=ns(rank.wait_ns),
+        share=fraction(rank.wait_ns / step_ns(job)),
     )
-    return joined(sentence, closed(cause_text(late)))
+    return joined(sentence, closed(cause_text(rank)))
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
@@ -144,9 +144,9 @@ def rank_name(rank: int) -> Quantity:
 EXPLAINED = 0.5
 
 
-def cause_text(late: LateRank) -> Phrase:
+def cause_text(rank: LateRank) -> Phrase:
     """Says why this rank is late, without a full stop."""
-    return _why(late.causes, late.wait_ns)
+    return _why(rank.causes, rank.wait_ns)
 
 
 def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
@@ -175,10 +175,10 @@ def cause_words(cause: Cause) -> Phrase:
     return phrase(CAUSE_WORDS[cause.id] + ", most in {name}", more=more, name=code(cause.name))
 
 
-def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late: int = 1) -> Phrase | None:
+def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late_count: int = 1) -> Phrase | None:
     """Says what a step would gain, as the card does. causes: of the first of the late ranks."""
     cause = causes[0].id if causes else "unknown"
-    gain_ns = shared_ns(job, gain_ns, cause, late)
+    gain_ns = shared_ns(job, gain_ns, cause, late_count)
     if gain_ns <= 0:
         return None
     deciding = deciders(job) if job.balance == "imbalance" and replayed(job) else []
@@ -243,12 +243,12 @@ def turns_gain_ns(job: JobRanks) -> int:
 SHARED_WORK: tuple[CauseId, ...] = ("more_work", "more_received")
 
 
-def shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late: int) -> int:
-    """Returns the gain if `late` ranks are late by late_ns each. The gain is all of late_ns, except where extra work
-    has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms
-    less."""
+def shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late_count: int) -> int:
+    """Returns the gain if `late_count` ranks are late by late_ns each. The gain is all of late_ns, except where extra
+    work has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes
+    6 ms less."""
     ranks = len(job.ranks)
-    return late_ns * (ranks - late) // ranks if cause in SHARED_WORK and ranks > late else late_ns
+    return late_ns * (ranks - late_count) // ranks if cause in SHARED_WORK and ranks > late_count else late_ns
 
 
 def late_ns(ranks: Sequence[PathRank]) -> int:
@@ -256,13 +256,13 @@ def late_ns(ranks: Sequence[PathRank]) -> int:
 
 
 def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
-    late = late_ns(ranks)
+    wait_ns = late_ns(ranks)
     return phrase(
         agreeing("[(Rank {ranks} decides|Ranks {ranks} decide) how long a step is:] {late} of it ({share}) are late "
                  "arrivals.", len(ranks)),
         ranks=text(numbers_of([each.rank for each in ranks])),
-        late=ns(late),
-        share=fraction(late / max(1, job.path.step_ns if job.path else 1)),
+        late=ns(wait_ns),
+        share=fraction(wait_ns / max(1, job.path.step_ns if job.path else 1)),
     )  # fmt: skip
 
 
@@ -288,16 +288,16 @@ def path_text(job: JobRanks) -> Phrase | None:
     named = [each for each in path.ranks if each.late_ns >= _SHOWN * path.step_ns][:_ON_PATH]
     rest = late_ns(path.ranks) - late_ns(named)
     values = {"step": ns(path.step_ns), "work": ns(path.work_ns), "transfer": ns(path.transfer_ns), "rest": ns(rest)}
-    late = []
+    waits = []
     for place, each in enumerate(named):
-        late.append(f"rank {{rank{place}}} {{late{place}}}")
+        waits.append(f"rank {{rank{place}}} {{late{place}}}")
         values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
     whole = ", one-time work included," if job.what_if is not None and job.what_if.has_once else ""
     template = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
-    if not late:
+    if not waits:
         return filled(template + " and {rest} of late ranks.", values)
-    late += ["others {rest}"] if rest else []
-    sentence = filled(f"{template}, and waits for late ranks: {', '.join(late)}.", values)
+    waits += ["others {rest}"] if rest else []
+    sentence = filled(f"{template}, and waits for late ranks: {', '.join(waits)}.", values)
     needed_ns = late_ns(path.deciders) - path.gain_ns
     if needed_ns < _SHOWN * path.step_ns:
         return sentence
@@ -316,14 +316,14 @@ _SHOWN = 0.02
 
 def always_latest(job: JobRanks) -> Phrase | None:
     """Words the case in which one rank is last in all of few steps, which may be chance. Without a full stop."""
-    late = job.late[0] if job.late else None
-    if late is None or late.late_steps < late.steps:
+    rank = job.late[0] if job.late else None
+    if rank is None or rank.late_steps < rank.steps:
         return None
     return phrase(
         agreeing("Rank {rank} was last in (the only matched step|all {steps} steps), which may be chance: more steps "
-                 "would show it", late.steps),
-        rank=rank_name(late.rank),
-        steps=count(late.steps),
+                 "would show it", rank.steps),
+        rank=rank_name(rank.rank),
+        steps=count(rank.steps),
     )  # fmt: skip
 
 
@@ -386,7 +386,7 @@ def ranks_titles(job: JobRanks) -> Titles:
 def _waits_title(job: JobRanks) -> Phrase:
     if not job.late:
         return phrase("Who waits for whom?")
-    late = job.late[0]
+    rank = job.late[0]
     if job.late_group is not None:
         return phrase(
             agreeing("The other ranks wait for {ranks} in {late} of {steps} (step|steps)", job.late_group.steps),
@@ -395,9 +395,9 @@ def _waits_title(job: JobRanks) -> Phrase:
             steps=count(job.late_group.steps),
         )
     template = "Rank {rank} arrives last at {share} of the collectives"
-    if job.balance == "imbalance" and late.last_share < 1:
+    if job.balance == "imbalance" and rank.last_share < 1:
         template = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
-    return phrase(template, rank=rank_name(late.rank), share=fraction(late.last_share))
+    return phrase(template, rank=rank_name(rank.rank), share=fraction(rank.last_share))
 
 
 def _clocks(job: JobRanks) -> Phrase:

@@ -82,8 +82,8 @@ def paths_text(scaling: Scaling) -> Phrase | None:
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:
     """Returns the parts by label, ns; they sum to the step."""
-    late = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
-    return {"work": path.work_ns, "transfers": path.transfer_ns} | late
+    arrivals = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
+    return {"work": path.work_ns, "transfers": path.transfer_ns} | arrivals
 
 
 def _part(part: ScalingPart) -> str:

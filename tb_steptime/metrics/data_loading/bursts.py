@@ -333,10 +333,10 @@ def _longest_epoch(batches: Batches, loader: int) -> Int64:
 
 def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | None) -> Reason | None:
     """The reason why the production time is not known."""
-    late = _late_share(trace, main.loader)
-    if late < EXPOSED_FRACTION:
+    share = _late_share(trace, main.loader)
+    if share < EXPOSED_FRACTION:
         most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
-        return Reason("late_batches_are_few", {"share": fraction(late), "most": most_ns})
+        return Reason("late_batches_are_few", {"share": fraction(share), "most": most_ns})
     settled = main.in_a_row == 1 and period is not None and _is_of_workers(waits, period)
     return None if settled else AMBIGUOUS
 
@@ -344,8 +344,8 @@ def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | Non
 def _late_share(trace: Trace, loader: int) -> float:
     """Share of the steps spent in exposed waits, without the part of each that occurs even if its batch is ready."""
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
-    late = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
-    return int(np.maximum(late, 0).sum()) / total if total else 0.0
+    late_ns = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
+    return int(np.maximum(late_ns, 0).sum()) / total if total else 0.0
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:

@@ -121,8 +121,8 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
 def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
     """The name of each row's innermost frame in a file of the user, or else in any file."""
     of_user, of_file = (
-        innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), wanted), assume_unique=True), rows)
-        for wanted in (is_source, is_file)
+        innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), is_shown), assume_unique=True), rows)
+        for is_shown in (is_source, is_file)
     )
     return values_at(trace.events.name, np.where(of_user >= 0, of_user, of_file)).astype(np.int32)
 

@@ -359,8 +359,8 @@ def _setup(trace: Trace) -> Intervals:
 
 
 def _produced_ns(trace: Trace) -> int | None:
-    made = trace.loader_records.produced if trace.loader_records else None
-    times = (made.end_ns - made.start_ns)[made.batch == 0] if made else np.empty(0)
+    produced = trace.loader_records.produced if trace.loader_records else None
+    times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
     return round(float(times.mean())) if len(times) else None
 
 

@@ -137,7 +137,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     of_loader, main_batches = timings.take(timings.loader == main), _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)
     shares = sampled_shares(records.produced, main_batches.timings.produced)
-    consumer, late, per_step = _pace(trace, of_loader.step, main_batches)
+    consumer, late_ns, per_step = _pace(trace, of_loader.step, main_batches)
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
     production = None if dataset is None or collate is None else dataset + collate
@@ -159,7 +159,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         bytes=_mean(records.produced.bytes[main_batches.timings.produced]),
         samples=_mean(records.produced.samples[main_batches.timings.produced]),
         consumer_ns=consumer,
-        late_ns=late,
+        late_ns=late_ns,
         batches_per_step=per_step,
         overhead_ns=_receiving_ns(main_batches),
         cores=records.cores,
@@ -225,8 +225,8 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[produced.produced]
     nbytes = records.produced.bytes[produced.produced]
-    sent, given = _held_ns(produced, end_ns, nbytes), _late_memory_ns(produced, nbytes)
-    held_ns, there_ns = np.maximum(sent, given), np.where(given > sent, produced.returned_ns, end_ns + sent)
+    sent, memory_ns = _held_ns(produced, end_ns, nbytes), _late_memory_ns(produced, nbytes)
+    held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
     is_held = (held_ns >= HELD_NS) & computes
     workers = _workers(records, main)
     often = len(produced) > 0 and is_held.sum() >= HELD_FRACTION * len(produced)
@@ -261,8 +261,8 @@ def _late_memory_ns(timings: BatchTimings, nbytes: Int64) -> Int64:
     """How long the training process waited for a batch's memory after its message had come. A thread of the worker
     opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
     many tensors take long, whatever the worker does."""
-    given = timings.returned_ns - np.maximum(timings.arrived_ns, timings.next_called_ns) - _copied_ns(nbytes)
-    return np.where(given < timings.dataset_ns + timings.collate_ns, given, 0)
+    memory_ns = timings.returned_ns - np.maximum(timings.arrived_ns, timings.next_called_ns) - _copied_ns(nbytes)
+    return np.where(memory_ns < timings.dataset_ns + timings.collate_ns, memory_ns, 0)
 
 
 def _copied_ns(nbytes: Int64) -> int:
@@ -338,8 +338,8 @@ def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int,
     if not any(each.recorded == batches.loader for each in find_batches(trace).loaders):
         return None, 0, number / of_steps
     late_ns = steps.overlap_ns(exposed_waits(trace) & _late_waits(batches)) + between_epochs_ns(trace)
-    late, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
-    return round((total - late) / number), round(late / number), number / of_steps
+    waited_ns, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
+    return round((total - waited_ns) / number), round(waited_ns / number), number / of_steps
 
 
 def covered_steps(step: Int64, number: int) -> Bool:

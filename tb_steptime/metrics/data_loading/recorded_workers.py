@@ -57,20 +57,20 @@ def find_timings(trace: Trace) -> BatchTimings | None:
 
 def producers(records: LoaderRecords) -> Int64:
     """For each received batch, the row of the produced one with the same number in the same pass; -1 for none."""
-    keys, wanted = records.produced.keys, records.received.keys
+    keys, received = records.produced.keys, records.received.keys
     if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
+        return np.full(len(received), -1, np.int64)
     order = np.argsort(keys, kind="stable")
-    row = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
-    produced: Int64 = np.where((keys[row] == wanted) & (records.received.batch >= 0), row, -1)
+    row = order[np.minimum(np.searchsorted(keys[order], received), len(keys) - 1)]
+    produced: Int64 = np.where((keys[row] == received) & (records.received.batch >= 0), row, -1)
     return produced
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
     """When each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it over,
     as the message stays in the queue until the loop reads it."""
-    pinned, made = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
-    return np.where(pinned != UNKNOWN_TIME, pinned, made)
+    pinned, end_ns = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
+    return np.where(pinned != UNKNOWN_TIME, pinned, end_ns)
 
 
 def _values_of(column: Int64, rows: Int64, missing: int) -> Int64:
@@ -112,8 +112,8 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
 def _transfer(received: ReceivedBatches, end_ns: Int64) -> Int64:
     """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
     is_measured = (end_ns != UNKNOWN_TIME) & (received.unpickled_ns != UNKNOWN_TIME)
-    late = np.maximum(end_ns, received.next_called_ns)
-    alone = received.unpickled_ns - np.where(received.unpickled_ns >= late, late, received.arrived_ns)
+    ready_ns = np.maximum(end_ns, received.next_called_ns)
+    alone = received.unpickled_ns - np.where(received.unpickled_ns >= ready_ns, ready_ns, received.arrived_ns)
     way = np.where(received.pinned_ns != UNKNOWN_TIME, received.pinned_ns - end_ns, alone)
     return np.maximum(np.where(is_measured, way, -1), -1)
 
@@ -376,10 +376,10 @@ def _lane(
     following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
     arrived = np.clip(np.where(there[rows] == UNKNOWN_TIME, end, there[rows]), end, np.maximum(following, end))
     edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))
-    begin, past = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
+    begin, end_ns = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
     part = np.tile(np.arange(4), len(rows))
     batch = np.where(part == WAIT, -1, np.repeat(batches.batch[rows], 4))
-    keep = np.flatnonzero(past - begin >= least)
+    keep = np.flatnonzero(end_ns - begin >= least)
     columns: tuple[Int64, ...]
     if len(keep) < len(rows):  # most batches are too short: times without a visible gap are merged into one segment
         inside = (end > window[0]) & (start < window[1])
@@ -387,7 +387,7 @@ def _lane(
         columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))
     else:
         keep = keep[: MOST_SEGMENTS // max(1, len(distinct(batches.worker)))]
-        columns = (begin[keep], past[keep], part[keep], batch[keep])
+        columns = (begin[keep], end_ns[keep], part[keep], batch[keep])
     return ProductionLane(loader, worker, *(column.tolist() for column in columns))
 
 
@@ -411,6 +411,6 @@ def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int,
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
     requests = rows[(received.next_called_ns[rows] >= window[0]) & (received.next_called_ns[rows] < window[1])]
-    late = there[requests] > received.next_called_ns[requests]
+    is_late = there[requests] > received.next_called_ns[requests]
     at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
-    return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)
+    return ReadyQueue(loader, at_ns, depths, float(is_late.mean()) if len(is_late) else None)

@@ -335,10 +335,10 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     left = _unexplained_ns(loader, mean)
     if loader.workers < workers and loader.workers < loader.needed:
         left = left * max(0, loader.needed - workers) // (loader.needed - loader.workers)
-    late = short + blocked + left
+    late_ns = short + blocked + left
     if loader.workers and workers >= loader.workers:
-        late = min(late, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
-    step_ns = mean.rest_ns + late + round(loader.batches * loader.handover_ns)
+        late_ns = min(late_ns, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
+    step_ns = mean.rest_ns + late_ns + round(loader.batches * loader.handover_ns)
     if workers > loader.workers:
         step_ns = max(step_ns, min(loader.of_cores_ns(mean.rest_ns), mean.duration_ns - mean.epochs_ns))
     return mean.epochs_ns + step_ns

@@ -121,9 +121,11 @@ def step_waits(trace: Trace, chosen: Steps | None = None) -> StepWaits | None:
     mean, curve = mean_of(rows), None
     causes = _causes(trace, mean, steps)
     if throughput is not None:
-        late = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
+        late_ns = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
         epochs = causes.shares.first_ns + (causes.starts.setup_ns if causes.starts else 0)
-        curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(find_batches(trace).loaders) > 1)
+        curve = worker_curve(
+            throughput, MeanStep(mean.duration_ns, late_ns, epochs), len(find_batches(trace).loaders) > 1
+        )
     return StepWaits(rows, mean, causes, curve)
 
 
@@ -173,7 +175,12 @@ def find_overhead(
 ) -> Overhead | None:
     """The overhead of the loader with the longest total wait; None if the main process makes its batches. chosen: the
     steps over which the waits are averaged; None for all."""
-    batches, main, late, steps = find_batches(trace), main_loader(trace), late_waits(trace), chosen or find_steps(trace)
+    batches, main, late_intervals, steps = (
+        find_batches(trace),
+        main_loader(trace),
+        late_waits(trace),
+        chosen or find_steps(trace),
+    )
     if main is None or main.multiprocess is False:
         return None
     of_loader = batches.of(main.loader)
@@ -188,9 +195,9 @@ def find_overhead(
     if source is None or (each_ns := by_source[source]) is None:
         return Overhead(None, None, 0, None, Reason("overhead_hidden_by_late_batches"))
     exposed = np.minimum(batches.exposed_ns[of_loader], each_ns)
-    if source == "recorder" and late is not None:
+    if source == "recorder" and late_intervals is not None:
         start, end = trace.events.start_ns[batches.row[of_loader]], trace.events.ends(batches.row[of_loader])
-        exposed = batches.exposed_ns[of_loader] - (exposed_waits(trace) & late).overlap_ns(start, end)
+        exposed = batches.exposed_ns[of_loader] - (exposed_waits(trace) & late_intervals).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
     sampler = recorded.sampler_ns if recorded and source == "recorder" else None
     number = len(steps.steps)

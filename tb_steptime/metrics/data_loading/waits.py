@@ -103,8 +103,8 @@ class LoaderStep(msgspec.Struct, frozen=True):
 
 def loader_steps(trace: Trace, waits: LoaderWaits, chosen: Steps) -> list[LoaderStep]:
     columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
-    rows, wanted = zip(find_steps(trace).steps, *columns, strict=True), set(chosen.start_ns.tolist())
-    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in rows if step.start_ns in wanted]
+    rows, starts = zip(find_steps(trace).steps, *columns, strict=True), set(chosen.start_ns.tolist())
+    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in rows if step.start_ns in starts]
 
 
 def mean_of(rows: list[LoaderStep]) -> LoaderStep:

@@ -123,10 +123,10 @@ def are_judged(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, *, paced_by_d
     return judged
 
 
-def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
-    """Returns the place of the step that contains each instant; -1 outside the wanted steps."""
+def step_at(trace: Trace, instants: Int64, is_counted: Bool) -> Int64:
+    """Returns the place of the step that contains each instant; -1 outside the counted steps."""
     place = find_steps(trace).holding(instants)
-    return np.where(wanted[place], place, -1)
+    return np.where(is_counted[place], place, -1)
 
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:

@@ -79,11 +79,11 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
     in place the first one's."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
-        given = tensors.call.shapes[:arity]
-        shape = _common([each for each in given if each])
+        inputs = tensors.call.shapes[:arity]
+        shape = _common([each for each in inputs if each])
         if shape is None:
             return None
-        widest = max((size for each, size in zip(given, tensors.sizes, strict=False) if each), default=0)
+        widest = max((size for each, size in zip(inputs, tensors.sizes, strict=False) if each), default=0)
         elements = prod(shape)
         written = elements * (tensors.sizes[0] if in_place else widest if out_bytes is None else out_bytes)
         return CallTraffic(tensors.read(*range(arity)) + written, operations * elements)

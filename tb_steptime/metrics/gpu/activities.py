@@ -114,9 +114,9 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
     ]
 
 
-def names_among(trace: Trace, name: Int32, wanted: Collection[str]) -> Bool:
+def names_among(trace: Trace, name: Int32, names: Collection[str]) -> Bool:
     """Which of these rows of the string table are among some names. A negative row stands for no name."""
-    return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted])
+    return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in names])
 
 
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
@@ -200,8 +200,8 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
     name, op_name = _leading(events.name[event], dur), _leading(values_at(events.name, op), dur)
     same_op = (op >= 0) & (events.name[op] == op_name)
     anchor = np.where(call >= 0, call, op)
-    made = forward_of(trace, anchor).astype(np.int64)
-    user = np.where(made >= 0, made, anchor)
+    forward = forward_of(trace, anchor).astype(np.int64)
+    user = np.where(forward >= 0, forward, anchor)
     return KernelSite(
         kernel=short_name(trace.strings[name]),
         op=trace.strings.get(op_name),
@@ -209,7 +209,7 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
         dtypes=_input(trace, events.dtypes, op[same_op], dur[same_op]),
         module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
         source=_word(sources(trace, user), dur, str),
-        backward=bool(dur[made >= 0].sum() * 2 > dur.sum()),
+        backward=bool(dur[forward >= 0].sum() * 2 > dur.sum()),
         longest=run_of(trace, int(event[dur.argmax()])),
     )
 

@@ -119,9 +119,9 @@ def _around(trace: Trace, rows: Int64) -> Int64:
     """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
     so its open range encloses the work of the engine's threads."""
     around = parent_places(trace, rows).astype(np.int64)
-    loose = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
-    waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[loose]])
-    around[loose] = places_in(rows, waiting)
+    without_range = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
+    waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[without_range]])
+    around[without_range] = places_in(rows, waiting)
     return around
 
 
@@ -194,8 +194,8 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
     """The innermost range around each call, or around the wait for the engine's thread that calls; -1 for none."""
     row = innermost(trace, rows, call.astype(np.int64))
-    loose = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
-    row[loose] = _range_of_waiting(trace, rows, trace.events.start_ns[call[loose]])
+    without_range = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
+    row[without_range] = _range_of_waiting(trace, rows, trace.events.start_ns[call[without_range]])
     return row
 
 

@@ -253,10 +253,10 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Blocking
     events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
     length = events.dur_ns[calls.row]
     copy, nbytes = _copied(trace, calls.row)
-    past = np.append(first[1:], len(calls.row))[: len(first)] - 1
+    last = np.append(first[1:], len(calls.row))[: len(first)] - 1
     return BlockingGroups(
         start=events.start_ns[calls.row[first]][order],
-        end=events.ends(calls.row[past])[order],
+        end=events.ends(calls.row[last])[order],
         call=calls.row[first][order],
         op=calls.op[first][order],
         blocked_ns=np.add.reduceat(length, first)[order],

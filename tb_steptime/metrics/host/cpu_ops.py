@@ -261,8 +261,8 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
     events = trace.events
-    apart = loader_names(trace) | collective_names(trace)
-    rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
+    excluded = loader_names(trace) | collective_names(trace)
+    rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     own_ns = self_times(trace, rows)
     inside = (find_steps(trace).holding(events.start_ns[rows]) >= 0) & ~is_in(rows, waiting)
@@ -361,8 +361,8 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
-    apart = Intervals.joined([updates, loader_intervals(trace), left_out])
-    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - apart).sum())
+    excluded = Intervals.joined([updates, loader_intervals(trace), left_out])
+    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - excluded).sum())
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:

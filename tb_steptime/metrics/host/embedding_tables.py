@@ -59,9 +59,11 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
     groups = Groups.of(shapes[rows[fills]], indices)
     keys = zip(shapes[rows[fills[groups.first]]].tolist(), indices[groups.first].tolist(), strict=True)
     tables = [_table(trace, *key) for key in keys]
-    once = np.unique(node[fills], return_index=True)[1]
+    first_fills = np.unique(node[fills], return_index=True)[1]
     by_shape = Counter[Shape]()
-    for (shape, share), nodes in zip(tables, np.bincount(groups.place[once], minlength=len(groups)), strict=True):
+    for (shape, share), nodes in zip(
+        tables, np.bincount(groups.place[first_fills], minlength=len(groups)), strict=True
+    ):
         by_shape[shape] += nodes * share
     spared = np.array([share for _, share in tables])[groups.place]
     written = np.flatnonzero(updates & (shapes[rows] >= 0))

@@ -171,7 +171,7 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     launched_ns = trace.events.start_ns[call]
     waited = (call >= 0) & (launched_ns >= gaps.start)
     blocks = waited & is_in(call, blocking_calls(trace).row)
-    late = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
+    wait_end = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
     activity = find_launches(trace).activity[gaps.launch]
     collective = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only before a collective it may be for other ranks
@@ -179,8 +179,8 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     reason = np.select(
         [gaps.launch < 0, call < 0, blocks, waited], [_TAIL, _UNKNOWN, _BLOCKING, _LATENCY], default=queued
     )
-    reached = np.where(reason == _LATENCY, np.maximum(reached, late), gaps.end)
-    return _Begun(late, reason.astype(np.uint8), reached, waits.astype(np.uint8))
+    reached = np.where(reason == _LATENCY, np.maximum(reached, wait_end), gaps.end)
+    return _Begun(wait_end, reason.astype(np.uint8), reached, waits.astype(np.uint8))
 
 
 def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
@@ -200,14 +200,14 @@ def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> I
         yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why).astype(np.int32))
 
 
-def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
+def _before_the_call(trace: Trace, gaps: Gaps, wait_end: Int64, threads: _Threads) -> Iterator[_Parts]:
     """Yields the launching thread's activity until its call began, or that of the threads for which it waited."""
-    waiting = np.flatnonzero(late > gaps.start)
+    waiting = np.flatnonzero(wait_end > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
     for number in distinct_in(thread).tolist():
         on_thread = waiting[thread == number]
-        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[on_thread], late[on_thread])
+        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[on_thread], wait_end[on_thread])
         yield _Parts(on_thread[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 

@@ -67,9 +67,9 @@ def _is_split(trace: Trace) -> Bool:
     is_split = np.zeros(len(call), bool)
     for thread in distinct(events.thread[waits]).tolist():
         on_thread = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
-        begun = events.start_ns[waits[events.thread[waits] == thread]]
-        between = np.searchsorted(begun, events.start_ns[call[on_thread]])
-        inner = (between > 0) & (between < len(begun))
+        wait_starts = events.start_ns[waits[events.thread[waits] == thread]]
+        between = np.searchsorted(wait_starts, events.start_ns[call[on_thread]])
+        inner = (between > 0) & (between < len(wait_starts))
         is_split[on_thread] = inner & (np.bincount(between, minlength=1)[between] < FEW_LAUNCHES)
     return is_split
 
@@ -84,12 +84,15 @@ def _is_refill(trace: Trace, device: int) -> Bool:
     rows = rows[launches.call[rows] >= 0]
     rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
     call = launches.call[rows].astype(np.int64)
-    begun, reach = events.start_ns[call], np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64)))
-    before = np.searchsorted(begun, begun) - 1  # the last activity of an earlier call
+    call_starts, reach = (
+        events.start_ns[call],
+        np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64))),
+    )
+    before = np.searchsorted(call_starts, call_starts) - 1  # the last activity of an earlier call
     ahead = (before >= 0) & (reach[before] > events.ends(call))
     for thread in distinct(events.thread[waits]).tolist():
         on_thread = np.flatnonzero(events.thread[call] == thread)
-        after = np.searchsorted(events.start_ns[waits[events.thread[waits] == thread]], begun[on_thread])
+        after = np.searchsorted(events.start_ns[waits[events.thread[waits] == thread]], call_starts[on_thread])
         first = np.full(int(after.max(initial=0)) + 1, len(rows))
         np.minimum.at(first, after[ahead[on_thread]], on_thread[ahead[on_thread]])
         is_refill[rows[on_thread]] = (after > 0) & (on_thread < first[after]) & (first[after] < len(rows))
@@ -112,10 +115,10 @@ class BucketCopies(msgspec.Struct, frozen=True):
 def bucket_copies(trace: Trace, device: int, chosen: Steps | None = None) -> BucketCopies:
     """The copies in some steps; chosen: None for all."""
     rows, steps = trace.events.rows(Kind.CPU_OP), chosen or find_steps(trace)
-    wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
-    if not wanted:
+    names = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
+    if not names:
         return BucketCopies(0.0, 0)
-    rows = rows[is_in(trace.events.name[rows], wanted)]
+    rows = rows[is_in(trace.events.name[rows], names)]
     start = trace.events.start_ns[rows]
     inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
     return BucketCopies(float(inside.mean()), _late_copies_ns(trace, device, rows, steps) // len(steps.steps))

@@ -157,13 +157,15 @@ def _before_updates(trace: Trace, ends: Int64) -> Bool:
     """Whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the end of
     the steps."""
     launches = find_launches(trace)
-    begun = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
-    following = np.append(begun, ends.max(initial=find_steps(trace).window[1]))[np.searchsorted(begun, ends)]
+    call_starts = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
+    following = np.append(call_starts, ends.max(initial=find_steps(trace).window[1]))[
+        np.searchsorted(call_starts, ends)
+    ]
     return np.asarray(2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends, bool)
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:
     """Says which of these rows of the event table begin in such a wait, or in another one at the same time."""
     groups, token_groups = blocking_groups(trace), token_waits(trace)
-    begun = trace.events.start_ns[rows]
-    return Intervals.union(groups.start[token_groups], groups.end[token_groups]).overlap_ns(begun, begun + 1) > 0
+    starts = trace.events.start_ns[rows]
+    return Intervals.union(groups.start[token_groups], groups.end[token_groups]).overlap_ns(starts, starts + 1) > 0

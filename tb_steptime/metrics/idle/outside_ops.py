@@ -58,8 +58,8 @@ def python_function(trace: Trace) -> PythonFunction | None:
         return None
     steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
     step = steps[(len(steps) - 1) // 2]
-    first, past = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
-    rows = int(first) + np.flatnonzero(trace.events.thread[first:past] == threads[0])
+    first, end = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
+    rows = int(first) + np.flatnonzero(trace.events.thread[first:end] == threads[0])
     busy = rows[is_in(trace.events.kind[rows], _RECORDED) | loader_names(trace)[trace.events.name[rows]]]
     outside = Intervals.of((step.start_ns, step.end_ns)) - Intervals.of_events(trace.events, busy)
     calls = _calls(trace, _frames(trace, rows, step, is_source), outside)
@@ -106,10 +106,10 @@ def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[
         yield name, calls, int(_within(trace, calls, when).sum())
 
 
-def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
+def _frames(trace: Trace, rows: Int64, step: Step, matches: Callable[[str], bool]) -> Int64:
     events = trace.events
     python_rows = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
-    frames: Int64 = python_rows[are_named(trace, python_rows, wanted)]
+    frames: Int64 = python_rows[are_named(trace, python_rows, matches)]
     return frames
 
 

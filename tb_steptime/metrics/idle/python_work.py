@@ -101,8 +101,10 @@ def python_work(trace: Trace) -> list[PythonWork]:
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
     alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
     start, end = _ranges(trace, chosen.row)
-    begun = np.searchsorted(steps.host_start_ns, start, side="right")
-    alone &= begun == np.searchsorted(steps.host_start_ns, end, side="left")  # no step begins in it: it is not the loop
+    steps_begun = np.searchsorted(steps.host_start_ns, start, side="right")
+    alone &= steps_begun == np.searchsorted(
+        steps.host_start_ns, end, side="left"
+    )  # no step begins in it: it is not the loop
     waiting, functions = _timed(trace, waits, judged, interrupted), []
     every_wait = np.arange(len(waiting.row))
     for every, used, are_waits in ((chosen, _what_they_do(trace, chosen, alone), False), (waiting, every_wait, True)):
@@ -219,8 +221,8 @@ def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
     for rows in passes:
         top_rows = top_level(trace, rows[events.thread[rows] == thread].astype(np.int64))
         total = np.append(0, np.cumsum(events.dur_ns[top_rows]))
-        first, past = (np.searchsorted(events.start_ns[top_rows], at) for at in _ranges(trace, calls.row))
-        of_functions = np.bincount(calls.function, weights=total[past] - total[first])
+        first, end = (np.searchsorted(events.start_ns[top_rows], at) for at in _ranges(trace, calls.row))
+        of_functions = np.bincount(calls.function, weights=total[end] - total[first])
         holds |= (of_functions > MOST_INSIDE * total[-1])[calls.function]
     return holds
 
@@ -238,12 +240,12 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
-        wanted = calls.function != function
+        is_left = calls.function != function
         while calls.ns[frames].sum() > WORTH_LOOKING * all_ns and len(
-            inner := _busiest(trace, calls, frames, wanted & ~(source & by_script[frames].all()), least_ns)
+            inner := _busiest(trace, calls, frames, is_left & ~(source & by_script[frames].all()), least_ns)
         ):
             frames = inner
-            wanted &= calls.function != calls.function[inner[0]]
+            is_left &= calls.function != calls.function[inner[0]]
         frames_of.append(frames)
     return distinct_in(np.concatenate([np.empty(0, np.int64), *frames_of]))
 
@@ -270,12 +272,12 @@ def _package(frame: str) -> str:
     return short_frame(frame).rpartition("(")[0].rpartition("/")[0].partition("/")[0]
 
 
-def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns: float) -> Int64:
-    """Returns the places of the wanted calls inside these frames of the one function that takes most of their time, if
-    it takes more than this; empty otherwise."""
-    (start, end), (begin, past) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
+def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns: float) -> Int64:
+    """Returns the places of the calls inside these frames of the one function that takes most of their time, if it
+    takes more than this; empty otherwise. is_left: the calls that count."""
+    (start, end), (begin, frame_end) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
     around = np.searchsorted(begin, start, side="right") - 1
-    inside = np.flatnonzero((around >= 0) & (end <= past[around]) & wanted)
+    inside = np.flatnonzero((around >= 0) & (end <= frame_end[around]) & is_left)
     best, best_ns = inside[:0], least_ns
     sums = np.bincount(calls.function[inside], weights=calls.ns[inside])
     for function in np.flatnonzero(sums > least_ns).tolist():

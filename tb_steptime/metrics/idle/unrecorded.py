@@ -140,9 +140,9 @@ def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
     """In a synchronize, the time beyond its usual length and before the next launch begins: it does not wait for
     recorded work."""
     calls = _calls(trace, gaps)
-    late = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
-    late = np.where(gaps.launch >= 0, np.maximum(late, gaps.start), gaps.start)
-    inside = Intervals.union(gaps.start, late) & _blocked(trace, Blocks.SYNC)
+    wait_end = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
+    wait_end = np.where(gaps.launch >= 0, np.maximum(wait_end, gaps.start), gaps.start)
+    inside = Intervals.union(gaps.start, wait_end) & _blocked(trace, Blocks.SYNC)
     return _waits(inside.start, inside.end, SYNC_RETURNS_NS)
 
 

@@ -164,15 +164,15 @@ def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
 def _of_layer(trace: Trace, rows: Int64) -> Bool:
     origins = kernel_origins(trace)
     anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
-    apart = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
-    of_layer: Bool = (origins.op[rows] >= 0) & ~apart & in_layer(trace, anchor)
+    is_excluded = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
+    of_layer: Bool = (origins.op[rows] >= 0) & ~is_excluded & in_layer(trace, anchor)
     return of_layer
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
     """Which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
-    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
-    inside: Bool = innermost(trace, apart, calls) < 0
+    excluded = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
+    inside: Bool = innermost(trace, excluded, calls) < 0
     return inside
 
 
@@ -462,8 +462,8 @@ def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
     return np.select([by_variance, by_square, turned], places, KINDS.index("elementwise")).astype(np.int64)
 
 
-def _has_all(has: Int64, wanted: _Op) -> Bool:
-    has_all: Bool = (has & int(wanted)) == int(wanted)
+def _has_all(has: Int64, ops: _Op) -> Bool:
+    has_all: Bool = (has & int(ops)) == int(ops)
     return has_all
 
 

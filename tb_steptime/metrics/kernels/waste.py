@@ -169,12 +169,9 @@ def _changes_type(trace: Trace, op: Int64) -> Bool:
     if trace.events.dtypes is None:
         return np.zeros(len(op), bool)
     row = trace.events.dtypes[op].astype(np.int64)
-    differs = {each: _two(trace.inputs[each]) for each in distinct_in(row[row >= 0]).tolist()}
+    types = {each: types_of(trace.inputs[each])[:2] for each in distinct_in(row[row >= 0]).tolist()}
+    differs = {each: len(set(filter(None, of_copy))) > 1 for each, of_copy in types.items()}
     return np.array([differs.get(each, False) for each in row.tolist()], bool)
-
-
-def _two(dtypes: str) -> bool:
-    return len({each for each in types_of(dtypes)[:2] if each}) > 1
 
 
 def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, steps: int) -> CopiesOfKind:
@@ -404,8 +401,8 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
 def _update(kernels: _Kernels) -> Waste:
     in_optimizer = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
     whole = _named(kernels, lambda name: FUSED_OPTIMIZER_KERNEL.search(name) or WHOLE_UPDATE_KERNEL.search(name))
-    made = _named(kernels, COMPILED_KERNEL.match)
-    return kernels.waste(in_optimizer & ~whole & ~made, kernels.dur.astype(np.float64))
+    is_compiled = _named(kernels, COMPILED_KERNEL.match)
+    return kernels.waste(in_optimizer & ~whole & ~is_compiled, kernels.dur.astype(np.float64))
 
 
 def _indexing(kernels: _Kernels) -> Waste | None:
@@ -463,5 +460,5 @@ def _keeps_its_grid(name: str) -> bool:
     return by_design is not None or is_collective(name)
 
 
-def _named(kernels: _Kernels, wanted: Callable[[str], object]) -> Bool:
-    return are_named(kernels.trace, kernels.trace.kernels.event[kernels.rows], wanted)
+def _named(kernels: _Kernels, matches: Callable[[str], object]) -> Bool:
+    return are_named(kernels.trace, kernels.trace.kernels.event[kernels.rows], matches)

@@ -145,10 +145,10 @@ def _outermost_of_name(trace: Trace) -> Bool:
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
     start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
-    apart = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
-    reach = np.maximum.accumulate(end + apart)
+    offset = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
+    reach = np.maximum.accumulate(end + offset)
     outer = np.ones(len(ops), bool)
-    outer[order[1:]] = reach[:-1] <= (start + apart)[1:]
+    outer[order[1:]] = reach[:-1] <= (start + offset)[1:]
     return outer
 
 

@@ -117,14 +117,14 @@ def _paths(trace: Trace, frames: Int64, frame: Int64) -> tuple[Int64, list[str]]
     """For each of these frames the number of its stack, and the texts of the stacks, in time order."""
     parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
     place = np.searchsorted(frames, frame)
-    wanted = distinct_in(place)
-    alike = Groups.of(_numbers(parent, name)[wanted])
+    places = distinct_in(place)
+    alike = Groups.of(_numbers(parent, name)[places])
     texts, number = dict[str, int](), np.empty(len(alike), np.int64)
     for path in np.argsort(alike.first).tolist():
-        text = _text(trace, name, parent, int(wanted[alike.first[path]]))
+        text = _text(trace, name, parent, int(places[alike.first[path]]))
         number[path] = texts.setdefault(text, len(texts))
     of_frame = np.full(len(frames), -1, np.int64)
-    of_frame[wanted] = number[alike.place]
+    of_frame[places] = number[alike.place]
     return of_frame[place], list(texts)
 
 

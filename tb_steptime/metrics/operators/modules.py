@@ -108,30 +108,30 @@ def module_calls(trace: Trace) -> ModuleCalls:
 def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
     """Add the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
-    module, made = _modules_of_ops(trace, tree, rows)
-    loose = places_in(rows, innermost(trace, rows, outside.call))
+    module, backward = _modules_of_ops(trace, tree, rows)
+    of_outside = places_in(rows, innermost(trace, rows, outside.call))
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
     assert own["python"] is not None
     own["python"] = own["python"] - _sum(module, host, len(rows))
-    own["backward_host"] = _sum(made, host, len(rows))
+    own["backward_host"] = _sum(backward, host, len(rows))
     if "allocated" in measured_costs(trace):
         values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
         own["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
-        own["backward_allocated"] = _sum(made, values, len(rows))
+        own["backward_allocated"] = _sum(backward, values, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue
         values = own_costs(trace, tree, cost, "module")
-        own[cost] = _sum(module, values, len(rows)) + _sum(loose, outside.costs(trace, cost), len(rows))
+        own[cost] = _sum(module, values, len(rows)) + _sum(of_outside, outside.costs(trace, cost), len(rows))
         if cost == "device":
-            own["backward_device"] = _sum(made, values, len(rows))
+            own["backward_device"] = _sum(backward, values, len(rows))
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
     """For each op the place of the module call around it, and of the one around the op that created it; -1 for none."""
     forward = forward_of(trace, tree.row)
-    module, made = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
-    return module, np.where(module >= 0, -1, made)  # work that a checkpoint recomputes has a module call of its own
+    module, backward = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
+    return module, np.where(module >= 0, -1, backward)  # work that a checkpoint recomputes has a module call of its own
 
 
 def _sum(place: Int64, values: Int64, size: int) -> Int64:
@@ -157,11 +157,11 @@ class ModulePaths(msgspec.Struct, frozen=True, eq=False):
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
     """Finds the path of each call. name: the name of its frame, a row of the string table."""
-    again, numbers = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
+    is_again, numbers = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
-    for tree in (~again, again):
+    for tree in (~is_again, is_again):
         level, outer = tree & (calls.around < 0), np.full(len(name), -1, np.int64)
-        path[level] = numbers.homes(name[level]) if tree is again else numbers.numbers(outer[level], name[level])
+        path[level] = numbers.homes(name[level]) if tree is is_again else numbers.numbers(outer[level], name[level])
         while level.any():
             level = (calls.around >= 0) & level[calls.around]
             path[level] = numbers.numbers(path[calls.around[level]], name[level])
@@ -229,9 +229,9 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
     path = _labelled_paths(paths, labels.modules[kernel], labels.texts.strings)
     backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
-    begun = _begun_in_graphs(path[~backward], launch[~backward], paths.around)
-    begun = begun[~np.isin(begun[:, 0], modules.paths.of_call)]  # a recorded module call counts only once
-    calls, count = modules.calls, len(kernel) + len(begun)
+    entered = _entered_in_graphs(path[~backward], launch[~backward], paths.around)
+    entered = entered[~np.isin(entered[:, 0], modules.paths.of_call)]  # a recorded module call counts only once
+    calls, count = modules.calls, len(kernel) + len(entered)
     own = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
     for cost in DEVICE_COSTS:
         if cost in measured_costs(trace):
@@ -239,10 +239,10 @@ def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modu
             _add(own, cost, np.where(backward, 0, cost_of_kernel), len(calls.row), count)
             if cost == "device":
                 _add(own, "backward_device", np.where(backward, cost_of_kernel, 0), len(calls.row), count)
-    rows = np.concatenate((calls.row, launch, begun[:, 1]))
-    counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(begun), bool)))
+    rows = np.concatenate((calls.row, launch, entered[:, 1]))
+    counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(entered), bool)))
     nowhere = np.full(count, -1, calls.around.dtype)
-    of_call = np.concatenate((modules.paths.of_call, path, begun[:, 0]))
+    of_call = np.concatenate((modules.paths.of_call, path, entered[:, 0]))
     return Modules(
         ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, own),
         ModulePaths(of_call, paths.around, paths.frame),
@@ -263,7 +263,7 @@ def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, f
     own[cost] = result
 
 
-def _begun_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
+def _entered_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
     """(calls, 2): each path, and each path around it, with each launch that runs it."""
     pairs = dict.fromkeys(zip(path.tolist(), launch.tolist(), strict=True))
     every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, around))
@@ -321,16 +321,18 @@ def _scripted(trace: Trace) -> Modules:
     innermost = np.array([path[-1] if path else -1 for path in of_text] + [-1], np.int64)
     path = innermost[words.number]
     inside = np.flatnonzero(path >= 0)
-    begun = _begun(trace, tree, path, paths.around)
-    entries = np.concatenate((inside, begun[:, 0]))
-    counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[begun[:, 0]]))
-    own = {cost: None if ns is None else _lengthened(ns[inside], len(begun)) for cost, ns in _own(trace, tree).items()}
+    entered = _entered(trace, tree, path, paths.around)
+    entries = np.concatenate((inside, entered[:, 0]))
+    counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[entered[:, 0]]))
+    own = {
+        cost: None if ns is None else _lengthened(ns[inside], len(entered)) for cost, ns in _own(trace, tree).items()
+    }
     calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, own)
-    of_call = np.concatenate((path[inside], begun[:, 1]))
+    of_call = np.concatenate((path[inside], entered[:, 1]))
     return Modules(calls, ModulePaths(of_call, paths.around, paths.frame), paths.names)
 
 
-def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
+def _entered(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
     """(calls, 2): op and path of each call that begins: the modules of the op that neither the op around it nor the op
     before it there is in. An op that is itself a method (its name has no namespace) always begins a call."""
     order = np.lexsort((np.arange(len(tree)), trace.events.thread[tree.row], tree.around))
@@ -339,13 +341,13 @@ def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
     before = np.where(same, path[np.roll(order, 1)], -1)
     outside = values_at(path, tree.around)[order]
     before[are_named(trace, tree.row[order], lambda name: "::" not in name)] = -1
-    begun: list[tuple[int, int]] = []
+    entered: list[tuple[int, int]] = []
     for place in np.flatnonzero((path[order] >= 0) & (path[order] != before) & (path[order] != outside)).tolist():
         enclosing = {*_with_around(int(before[place]), around), *_with_around(int(outside[place]), around)}
-        begun += [
+        entered += [
             (int(order[place]), each) for each in _with_around(int(path[order[place]]), around) if each not in enclosing
         ]
-    return np.array(begun, np.int64).reshape(-1, 2)
+    return np.array(entered, np.int64).reshape(-1, 2)
 
 
 def _with_around(path: int, around: Int64) -> list[int]:
@@ -359,15 +361,15 @@ def _with_around(path: int, around: Int64) -> list[int]:
 def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     """Self costs of each op; work of the backward pass counts for the op that created it. No Python is recorded."""
     forward = forward_of(trace, tree.row)
-    made = np.flatnonzero(forward >= 0)
-    place = np.searchsorted(tree.row, forward[made])
+    backward = np.flatnonzero(forward >= 0)
+    place = np.searchsorted(tree.row, forward[backward])
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
     own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
-    own["backward_host"] = exact_sums(place, host[made], len(tree))
+    own["backward_host"] = exact_sums(place, host[backward], len(tree))
     for cost in SOMETIMES:
         own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
     own["backward_device"], own["backward_allocated"] = (
-        None if values is None else exact_sums(place, values[made], len(tree))
+        None if values is None else exact_sums(place, values[backward], len(tree))
         for values in (own["device"], own["allocated"])
     )
     return own
@@ -396,8 +398,8 @@ def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
     device_ns = allocated = None
     if "device" in measured:
         of_ops = own_costs(trace, op_tree(trace, "ran"), "device", "module")
-        loose, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
-        device_ns = int(of_ops.sum() + loose.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
+        outside, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
+        device_ns = int(of_ops.sum() + outside.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
     if "allocated" in measured:
         allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")
     return OutsideModules(device_ns, allocated)

@@ -97,10 +97,10 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
     parent, owner = around, np.where(_is_overload(trace, rows, around), around, place)
     if where == "made":
         forward = forward_of(trace, rows)
-        made = np.searchsorted(rows, forward).astype(np.int32)
-        parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
-        again = computed_again(trace, rows)  # recomputed inside a node, not created by it
-        parent = np.where(again & ~np.append(again, False)[around], -1, parent).astype(np.int32)
+        creator = np.searchsorted(rows, forward).astype(np.int32)
+        parent, owner = (np.where(forward >= 0, creator, each) for each in (parent, owner))
+        recomputed = computed_again(trace, rows)  # recomputed inside a node, not created by it
+        parent = np.where(recomputed & ~np.append(recomputed, False)[around], -1, parent).astype(np.int32)
     return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner))
 
 
@@ -177,23 +177,23 @@ def allocated_in_steps(trace: Trace) -> int:
     allocations = allocated(trace)
     by_ops = allocations.op >= 0
     of_steps = allocations.bytes[by_ops][in_steps(trace, allocations.op[by_ops])]
-    return int(of_steps.sum() + allocations.bytes[_loose(trace, allocations)].sum())
+    return int(of_steps.sum() + allocations.bytes[_outside_ops_in_steps(trace, allocations)].sum())
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
     """Allocations in the steps outside of ops: for each the innermost of these rows of the event table that is open on
     the thread, -1 for none; and its bytes."""
     allocations = allocated(trace)
-    loose = _loose(trace, allocations)
-    return rows_at(trace, around, allocations.row[loose]), allocations.bytes[loose]
+    is_outside = _outside_ops_in_steps(trace, allocations)
+    return rows_at(trace, around, allocations.row[is_outside]), allocations.bytes[is_outside]
 
 
-def _loose(trace: Trace, allocations: Allocated) -> Bool:
+def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
     """Which allocations are in the steps but outside ops."""
-    loose = allocations.op < 0
+    is_outside = allocations.op < 0
     if find_steps(trace).by != "recording":
-        loose &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0
-    return loose
+        is_outside &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0
+    return is_outside
 
 
 # The self cost of each op: one number per op and cost, from which sums of any grouping are computed.
@@ -297,9 +297,9 @@ def of_activities(trace: Trace, cost: Cost) -> Int64:
 def _of_kernels(trace: Trace, cost: Cost) -> Int64:
     event, activity = trace.kernels.event, find_launches(trace).activity
     bin = {"tensor": "tensor_core", "unknown": "unknown"}.get(cost)
-    wanted = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)
+    in_bin = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)
     values = np.zeros(len(activity), np.int64)
-    values[np.searchsorted(activity, event[wanted])] = trace.events.dur_ns[event[wanted]]
+    values[np.searchsorted(activity, event[in_bin])] = trace.events.dur_ns[event[in_bin]]
     return values
 
 

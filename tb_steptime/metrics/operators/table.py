@@ -242,10 +242,10 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
     place = {name: number for number, name in enumerate(trace.strings.strings)}
-    wanted = [place[name] for name in names if name in place]
-    kernels = _kernels(trace, tree, wanted)
-    rows = {name: tree.row[inside & (trace.events.name[tree.row] == name)] for name in wanted}
-    return [_detail(trace, rows[name], kernels.get(name, [])) for name in wanted if len(rows[name])]
+    keys = [place[name] for name in names if name in place]
+    kernels = _kernels(trace, tree, keys)
+    rows = {name: tree.row[inside & (trace.events.name[tree.row] == name)] for name in keys}
+    return [_detail(trace, rows[name], kernels.get(name, [])) for name in keys if len(rows[name])]
 
 
 def host_window(trace: Trace) -> tuple[int, int]:
@@ -262,12 +262,12 @@ def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetai
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))
 
 
-def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, list[OpKernel]]:
+def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[OpKernel]]:
     """The kernels of each op name, most time first."""
     name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
-    count, total = _launched(trace, tree, wanted, name)
+    count, total = _launched(trace, tree, keys, name)
     by_op: dict[int, list[OpKernel]] = {}
-    for op, counts, totals in zip(wanted, count, total, strict=True):
+    for op, counts, totals in zip(keys, count, total, strict=True):
         order = np.argsort(-totals, kind="stable")
         by_op[op] = [
             OpKernel(trace.strings[each], shorter[trace.strings[each]], int(counts[place]), int(totals[place]))
@@ -277,16 +277,16 @@ def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, lis
     return by_op
 
 
-def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
-    """By [place in wanted, place in names], the number and time of the kernels of this name that ops of that name
-    launched. Each kernel counts once per wanted name around its launch: for the outermost op of the name."""
+def _launched(trace: Trace, tree: OpTree, keys: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
+    """By [place in keys, place in names], the number and time of the kernels of this name that ops of that name
+    launched. Each kernel counts once per name around its launch: for the outermost op of the name."""
     op_name = trace.events.name[tree.row].astype(np.int32)
     row_of = np.full(len(trace.strings), -1, np.int32)
-    row_of[list(wanted)] = np.arange(len(wanted))
+    row_of[list(keys)] = np.arange(len(keys))
     row_of_op = np.where(tree.topmost(op_name), row_of[op_name], -1).astype(np.int32)
     kernel, above = _by_ops(trace, tree)
     column = np.searchsorted(names, trace.events.name[trace.kernels.event]).astype(np.int32)
-    size = len(wanted) * len(names)
+    size = len(keys) * len(names)
     count, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
     while len(kernel):
         row = row_of_op[above]
@@ -296,7 +296,7 @@ def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -
         total += exact_sums(place, trace.events.dur_ns[trace.kernels.event[linked]], size)
         above = tree.around[above]
         kernel, above = kernel[above >= 0], above[above >= 0]
-    return count.reshape(len(wanted), len(names)), total.reshape(len(wanted), len(names))
+    return count.reshape(len(keys), len(names)), total.reshape(len(keys), len(names))
 
 
 def _by_ops(trace: Trace, tree: OpTree) -> tuple[Int32, Int32]:

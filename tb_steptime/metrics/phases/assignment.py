@@ -263,11 +263,8 @@ def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
         for step, start, end in _site_ranges(trace, phase, SITE[site]):
             by_step[step].append(PhaseSpan(phase, label, start, end, inner=True))
     most = max(LEAST_SPANS, MOST_SPANS // max(1, len(by_step)))
-    return [_in_time_order(sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]) for spans in by_step]
-
-
-def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
-    return sorted(spans, key=lambda span: (span.start_ns, span.inner))
+    longest = (sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most] for spans in by_step)
+    return [sorted(spans, key=lambda span: (span.start_ns, span.inner)) for spans in longest]
 
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:

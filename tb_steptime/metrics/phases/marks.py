@@ -247,8 +247,8 @@ def backward_passes(trace: Trace) -> Intervals:
     union = Intervals.of_events(trace.events, nodes)
     if len(union) < 2:
         return union
-    apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
-    return Intervals(union.start[np.append(True, apart)], union.end[np.append(apart, True)])
+    is_apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
+    return Intervals(union.start[np.append(True, is_apart)], union.end[np.append(is_apart, True)])
 
 
 def _work_in(trace: Trace, gaps: Intervals) -> Bool:
@@ -357,10 +357,10 @@ def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int,
     passes inside the mark, one for each closure; calls: when an event begins that has the name of the first one of a
     closure."""
     for end, begins in zip(passes.end[:-1].tolist(), passes.start[1:].tolist(), strict=True):
-        again = calls[np.searchsorted(calls, end) : np.searchsorted(calls, begins)]
-        if len(again):
+        later = calls[np.searchsorted(calls, end) : np.searchsorted(calls, begins)]
+        if len(later):
             yield start, end
-            start = int(again[0])
+            start = int(later[0])
     yield start, int(passes.end[-1])
 
 

@@ -135,7 +135,8 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
 def roofline(trace: Trace, device: int) -> Roofline:
     """The roofline of the kernels that start within the span's window, dots with the most time first."""
     rows, work = kernel_rows_in_window(trace, device), kernel_work(trace)
-    is_usable = np.array([_usable(each.work) for each in work.distinct] + [False], bool)[work.place[rows]]
+    usable = [each.work is not None and bool(each.work.least_bytes) for each in work.distinct]
+    is_usable = np.array([*usable, False], bool)[work.place[rows]]
     dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
     calls = _calls(trace, rows[is_usable])
     groups = Groups.of(calls.place, calls.kernel)
@@ -150,10 +151,6 @@ def roofline(trace: Trace, device: int) -> Roofline:
         more_ns=int(total[order[DOTS:]].sum()),
         unknown_ns=int(dur[~is_usable & ~exchanging(trace, rows)].sum()),
     )
-
-
-def _usable(work: Work | None) -> bool:
-    return work is not None and bool(work.least_bytes)
 
 
 def _calls(trace: Trace, rows: Int64) -> _Calls:
@@ -192,6 +189,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
     roof = peaks.roof(product.work.dtype, bool(calls.cores[first])) if peaks else None
     at_roof = _at_roof_ns(product.work, roof, peaks)
     efficiency = None if at_roof is None or not total_ns else at_roof * len(members) / total_ns
+    fewer, computes = bool(calls.fewer[members].any()), _computes(product.work, roof, peaks)
     return RooflineDot(
         op=product.op,
         shapes=product.shapes,
@@ -206,7 +204,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
         tensor_cores=bool(calls.cores[first]),
         roof_tflops=roof,
         efficiency=efficiency,
-        above=_above(calls, members, product.work, efficiency, _computes(product.work, roof, peaks)),
+        above=None if efficiency is None else why_above(efficiency, product.work, fewer, computes),
         bound=_bound(calls, members, product, roof, peaks) if at_roof is not None else None,
         gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(members), total_ns),
     )
@@ -243,10 +241,6 @@ def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
     """Whether it is compute-bound: to the right of the point where the roofs meet."""
     ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
-
-
-def _above(calls: _Calls, members: Int64, work: Work, efficiency: float | None, computes: bool) -> Above | None:
-    return None if efficiency is None else why_above(efficiency, work, bool(calls.fewer[members].any()), computes)
 
 
 def _roofs(dots: list[RooflineDot]) -> list[Roof]:

@@ -254,9 +254,9 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     forward_only = are_named(trace, rows, _FORWARD_ONLY.__contains__)
     calls = rows[forward_only]
     around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
-    again = (around >= 0) & (innermost(trace, nodes, around) >= 0)
+    in_nodes = (around >= 0) & (innermost(trace, nodes, around) >= 0)
     checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
-    repeated: Bool = inside & (again | checkpoint)
+    repeated: Bool = inside & (in_nodes | checkpoint)
     return repeated
 
 

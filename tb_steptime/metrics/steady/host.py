@@ -76,9 +76,9 @@ def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
     kind[begins] = ExcessKind.ONCE
     kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
     short = is_in(host.row, allocation_retries(trace).rows)  # memory may run short in any op and any step
-    again = (segments.inside >= 0) & short.take(segments.inside)
-    kind[(kind == ExcessKind.ONCE) & again] = ExcessKind.INTERRUPTED
-    only_first = _with_calls_between(trace, segments, only_first) & ~again
+    in_short = (segments.inside >= 0) & short.take(segments.inside)
+    kind[(kind == ExcessKind.ONCE) & in_short] = ExcessKind.INTERRUPTED
+    only_first = _with_calls_between(trace, segments, only_first) & ~in_short
     kind[only_first] = ExcessKind.ONCE
     excess[only_first] = own[only_first]
     excess, kind, ends = _of_first_use(trace, host, segments, own, excess, kind)
@@ -106,8 +106,8 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     steps, site = find_steps(trace), site[rows]
     within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     count = np.bincount(site)
-    past = np.cumsum(count)
-    second = ranked_in_groups(own_ns[rows], site)[np.minimum(past - count + 1, past - 1)]
+    end = np.cumsum(count)
+    second = ranked_in_groups(own_ns[rows], site)[np.minimum(end - count + 1, end - 1)]
     ns = np.bincount(within, second[site], minlength=len(steps.steps) + 1)
     rounded: Int64 = ns[1:].round().astype(np.int64)
     return rounded
@@ -211,21 +211,21 @@ def _of_ops(
     key = (segments.thread.astype(np.int64) << _BITS) + segments.start_ns
     thread = trace.events.thread[host.row[ops]].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
-    past = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
+    end = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
     del key, thread  # of a million segments each column is 8 MB
-    not_empty = past > first
-    ops, first, past = ops[not_empty], first[not_empty], past[not_empty]
+    not_empty = end > first
+    ops, first, end = ops[not_empty], first[not_empty], end[not_empty]
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
-    length, step = sums.take(past) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
+    length, step = sums.take(end) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
     del sums
     judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
     for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
-        segment_rows = np.arange(first[place], past[place])
+        segment_rows = np.arange(first[place], end[place])
         left = int(judged.excess_ns[place]) - int(excess[segment_rows].sum())
         inside = np.bincount(site[segment_rows], minlength=1)
         alone = segment_rows[(inside[site[segment_rows]] == calls[site[segment_rows]]) & (excess[segment_rows] == 0)]
@@ -245,11 +245,11 @@ def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
     if steps >= LEAST_STEPS:
         long = np.flatnonzero(excess)
         at, first, size = step[long], kind[long] == ExcessKind.ONCE, int(step.max()) + 1
-        interrupted, once = (
+        interrupted, once_ns = (
             np.bincount(at[of_kind], excess[long][of_kind], minlength=size)
             for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
         )
-        noise[long] = first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])
+        noise[long] = first & (once_ns[at] < TIMES_NOISE * np.sort(interrupted)[-2])
     return noise
 
 

@@ -113,8 +113,8 @@ def host_segments(trace: Trace) -> HostSegments:
     end = _ends_inside(trace, host)
     none: list[Any] = [np.empty(0, column_type) for column_type in _TYPES]
     pieces = [HostSegments(*none)]
-    for first, past in pairwise(edges.tolist()):
-        pieces.append(_segments_of(int(thread[first]), host, start, end, first, past))
+    for first, end_row in pairwise(edges.tolist()):
+        pieces.append(_segments_of(int(thread[first]), host, start, end, first, end_row))
     return HostSegments(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
 
 
@@ -127,11 +127,11 @@ def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
     return end
 
 
-def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> HostSegments:
-    """Returns the segments of the thread with events [first, past). At one instant inner events end first, and after
+def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, end_row: int) -> HostSegments:
+    """Returns the segments of the thread with events [first, end_row). At one instant inner events end first, and after
     all ends outer ones begin first."""
-    place = np.arange(first, past, dtype=np.int32)
-    ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # at equal ends inner ones first
+    place = np.arange(first, end_row, dtype=np.int32)
+    ends = place[::-1][np.argsort(end[first:end_row][::-1], kind="stable")]  # at equal ends inner ones first
     at = np.concatenate((end[ends], start[place]))
     order = np.argsort(at, kind="stable")
     event, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]

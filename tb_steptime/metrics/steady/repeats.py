@@ -217,8 +217,8 @@ def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
     place[same_site] = _places_in(numbered(site[same_site]))
     regular = np.zeros(int(site.max()) + 1, bool)
     for each in often.tolist():
-        apart = np.diff(place[long[site[long] == each]])
-        regular[each] = apart[0] >= LEAST_PERIOD and (apart == apart[0]).all()
+        distance = np.diff(place[long[site[long] == each]])
+        regular[each] = distance[0] >= LEAST_PERIOD and (distance == distance[0]).all()
     return regular[site[rows]]
 
 

@@ -145,10 +145,10 @@ def activity_sites(trace: Trace) -> Sites:
     return Sites(sites, Likeness(copied, shaped))
 
 
-def _places_among(rows: Int32, wanted: Int32 | Int64) -> tuple[Int64, Int64]:
-    """Returns which of the wanted rows are among ascending ones, and where there."""
-    place = np.minimum(np.searchsorted(rows, wanted), max(len(rows) - 1, 0))
-    matching_rows = np.flatnonzero(rows[place] == wanted) if len(rows) else np.empty(0, np.int64)
+def _places_among(rows: Int32, events: Int32 | Int64) -> tuple[Int64, Int64]:
+    """Returns which of these events are among ascending rows, and where there."""
+    place = np.minimum(np.searchsorted(rows, events), max(len(rows) - 1, 0))
+    matching_rows = np.flatnonzero(rows[place] == events) if len(rows) else np.empty(0, np.int64)
     return matching_rows, place[matching_rows]
 
 

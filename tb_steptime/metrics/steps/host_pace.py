@@ -218,8 +218,8 @@ def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Step
 
 def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list[Evidence]:
     """The longest gaps before late launches, or, if there are none, the longest of any reason."""
-    late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
-    examples = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
+    host_gaps = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
+    examples = host_gaps or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
     examples.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
     return examples[:EXAMPLES]
 
@@ -282,9 +282,9 @@ def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> t
     for first in range(0, len(launches.activity), _CHUNK):
         activity, call = launches.activity[first : first + _CHUNK], launches.call[first : first + _CHUNK]
         start = events.start_ns[activity]
-        wanted = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
-        place = (start[wanted] - low) // bin_ns
-        ahead = np.maximum(start[wanted] - events.start_ns[call[wanted]], 0)
+        shown = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
+        place = (start[shown] - low) // bin_ns
+        ahead = np.maximum(start[shown] - events.start_ns[call[shown]], 0)
         count += np.bincount(place, minlength=bins)
         total += exact_sums(place, ahead, bins)
     return count, total

@@ -199,9 +199,9 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     idle: Int64
     bubble: Int64
 
-    def of(self, wanted: Bool) -> StepAggregates:
-        """The wanted steps alone."""
-        return StepAggregates(self.works[wanted], self.idle[wanted], self.bubble[wanted])
+    def of(self, steps: Bool) -> StepAggregates:
+        """These steps alone."""
+        return StepAggregates(self.works[steps], self.idle[steps], self.bubble[steps])
 
     @property
     def mean(self) -> StepAggregates:

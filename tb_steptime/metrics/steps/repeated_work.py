@@ -61,8 +61,8 @@ def recaptures(trace: Trace) -> Recaptures | None:
         return None
     launches = trace.events.start_ns[rows_named(trace, CALL_KINDS, GRAPH_CALL.search)]
     start, works = trace.events.start_ns[begins], _works(trace, begins)
-    again = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
-    again_places = [place for place, work in enumerate(works) if work in again]
+    repeated = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
+    again_places = [place for place, work in enumerate(works) if work in repeated]
     if not again_places:
         return None
     steps = find_steps(trace)
@@ -168,10 +168,10 @@ def _nodes(trace: Trace) -> Int64:
 @shared
 def again_activities(trace: Trace) -> Int64:
     """Rows of the event table: the device activities that the ops of `checkpointed` launch."""
-    again, launches = checkpointed(trace), find_launches(trace)
+    ops, launches = checkpointed(trace), find_launches(trace)
     call = launches.call.astype(np.int64)
     recomputed = innermost(trace, _recomputed_rows, call) >= 0
-    return launches.activity[recomputed & (call >= 0)].astype(np.int64) if len(again.rows) else np.empty(0, np.int64)
+    return launches.activity[recomputed & (call >= 0)].astype(np.int64) if len(ops.rows) else np.empty(0, np.int64)
 
 
 def _recomputed_rows(trace: Trace) -> Int64:
@@ -180,11 +180,11 @@ def _recomputed_rows(trace: Trace) -> Int64:
 
 def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
     """What is computed again within the steps; None if nothing is."""
-    events, again, steps = trace.events, checkpointed(trace), len(find_steps(trace).steps)
-    within = steps_at(trace, events.start_ns[again.rows]) >= 0
+    events, ops, steps = trace.events, checkpointed(trace), len(find_steps(trace).steps)
+    within = steps_at(trace, events.start_ns[ops.rows]) >= 0
     if not within.any():
         return None
-    rows, node, work = again.rows[within], again.node[within], again_activities(trace)
+    rows, node, work = ops.rows[within], ops.node[within], again_activities(trace)
     repeated = work if len(work) else rows
     return Recomputed(
         calls=round(len(distinct_in(node)) / steps),
@@ -335,8 +335,8 @@ def _slope(tokens: Int64, took_ns: Int64, added: int) -> float | None:
     """The time of one more token, ns: the median over all pairs of repetitions, so that interrupted ones do not count;
     None where it does not tell what repetitions take without earlier tokens."""
     low, high = np.triu_indices(len(tokens), 1)
-    apart = tokens[high] - tokens[low]
-    slopes: Float64 = (took_ns[high] - took_ns[low])[apart != 0] / apart[apart != 0]
+    difference = tokens[high] - tokens[low]
+    slopes: Float64 = (took_ns[high] - took_ns[low])[difference != 0] / difference[difference != 0]
     if not len(slopes):
         return None
     slope, usual = median(slopes), median(took_ns)

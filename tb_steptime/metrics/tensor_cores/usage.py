@@ -59,9 +59,9 @@ class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
     distinct: list[Answer]
     place: Int32 | Int64
 
-    def where(self, wanted: Callable[[Answer], bool]) -> Bool:
-        """For each kernel whether its answer passes `wanted`. Each distinct answer is tested once."""
-        passes: Bool = np.array([wanted(answer) for answer in self.distinct], bool)[self.place]
+    def where(self, matches: Callable[[Answer], bool]) -> Bool:
+        """For each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
+        passes: Bool = np.array([matches(answer) for answer in self.distinct], bool)[self.place]
         return passes
 
 

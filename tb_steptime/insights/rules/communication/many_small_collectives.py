@@ -60,14 +60,14 @@ def many_small_collectives(facts: Facts) -> Insight | None:
     if not small_rows:
         return None
     row, leading = max(small_rows, key=lambda each: each[1].exposed_ns)
-    late, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in small_rows)
+    launches_ns, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in small_rows)
     return exchange_card(
         facts,
         id="many_small_collectives",
         title=_OF_GRADIENTS if row.kind == "all_reduce" else _OF_OTHERS,
-        why=_why(row, leading, facts.worth(late)),
+        why=_why(row, leading, facts.worth(launches_ns)),
         how=_HOW.get(row.kind, _COALESCE),
-        gain_ns=sum(_gain_ns(facts, each, small) for each, small in small_rows) + late,
+        gain_ns=sum(_gain_ns(facts, each, small) for each, small in small_rows) + launches_ns,
         formula=_KNOWN if has_sizes else _UNKNOWN,
         best=Confidence.MEDIUM if has_sizes else Confidence.LOW,
         why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
@@ -86,16 +86,16 @@ def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
     return max(0, small.exposed_ns - left_ns)
 
 
-def _why(row: CollectiveRow, small: InARow, late: int) -> Phrase:
+def _why(row: CollectiveRow, small: InARow, launches_ns: int) -> Phrase:
     values = {
         "count": count(round(small.count)),
         "kind": text(row.label),
         "bytes": nbytes(small.bytes_p50),
         "exposed": ns(small.exposed_ns),
-        "late": ns(late),
+        "late": ns(launches_ns),
     }
     subject = "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another"
     if small.bytes_p50 is None:
         subject = "{count} collectives ({kind}) a step follow one another with nothing computed between them"
-    waits = ", and for {late} the GPU waits for their launches" if late > 0 else ""
+    waits = ", and for {late} the GPU waits for their launches" if launches_ns > 0 else ""
     return filled(f"{subject}: for {{exposed}} only they run{waits}.", values)

@@ -114,8 +114,8 @@ def _left_without_profiler(facts: Facts, added_ns: float) -> float:
 
 
 def _short_ns(facts: Facts) -> int:
-    late = model_late(facts.host)
-    return sum(late_by_site(facts.host).values()) - sum(late.long.values()) - sum(late.compiled.values())
+    model = model_late(facts.host)
+    return sum(late_by_site(facts.host).values()) - sum(model.long.values()) - sum(model.compiled.values())
 
 
 def _observed_ns(facts: Facts) -> float:

@@ -169,16 +169,16 @@ def _card(
     return late_card(facts, id, title, why, late, sum(late.values()), how=how, long=True, evidence=evidence)
 
 
-def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
+def _longest(facts: Facts, sites: Collection[str], compiled: bool) -> list[LongGap]:
     """Returns the longest gaps of these places that the host's result keeps, those with the most late time first."""
-    rows = [row for row in facts.host.long_gaps if row.site in late]
+    rows = [row for row in facts.host.long_gaps if row.site in sites]
     gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled and not gap.unusual]
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 
-def _names(facts: Facts, late: Collection[str], compiled: bool) -> list[WaitName]:
+def _names(facts: Facts, sites: Collection[str], compiled: bool) -> list[WaitName]:
     """Returns all gaps of these places, grouped by what the CPU does in them."""
-    rows = [row for row in facts.host.long_gaps if row.site in late]
+    rows = [row for row in facts.host.long_gaps if row.site in sites]
     return [each for row in rows for each in row.names if each.compiled is compiled and not each.unusual]
 
 

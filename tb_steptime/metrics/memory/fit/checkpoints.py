@@ -263,14 +263,14 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
 def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> list[PeakLine]:
     """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
-    whole, grown = (
+    whole, growing = (
         _Level(level, steady.curve.ts, moved, calls, ends_ns(trace), part)
         for level, part in ((steady.curve.allocated, sizes(trace)), (steady.grown, growing_sizes(trace, steady.batch)))
     )
-    instants = [(whole.events[steady.within], grown.events[steady.within])]
+    instants = [(whole.events[steady.within], growing.events[steady.within])]
     first, end = (np.searchsorted(steady.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
     for number, (low, high) in enumerate(zip(first, end, strict=True)):
-        instants.append((whole.again(number, low, high), grown.again(number, low, high)))
+        instants.append((whole.again(number, low, high), growing.again(number, low, high)))
     high_bytes, growing_bytes = (np.concatenate(columns) for columns in zip(*instants, strict=True))
     return highest_lines(high_bytes - growing_bytes, growing_bytes, steady.batch)
 
@@ -293,10 +293,10 @@ class _Level:
         self._base = self._recorded[np.searchsorted(ts, calls.begins) - 1] + until[np.searchsorted(at, calls.begins)]
         self._base -= np.where(moved.result >= 0, part[moved.result], 0)
 
-    def again(self, call: int, first: int, past: int) -> Int64:
-        """The events [first, past) of a call, on top of what is alive when its backward pass begins."""
-        again: Int64 = self._base[call] + self._recorded[first:past] - self._recorded[first - 1]
-        return again
+    def again(self, call: int, first: int, end: int) -> Int64:
+        """The events [first, end) of a call, on top of what is alive when its backward pass begins."""
+        level: Int64 = self._base[call] + self._recorded[first:end] - self._recorded[first - 1]
+        return level
 
 
 class _Moved(msgspec.Struct, frozen=True, eq=False):

@@ -424,10 +424,10 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
     if isinstance(steady, Reason):
         return steady
     rows = np.flatnonzero(steady.within)
-    allocated, grown = steady.curve.allocated[rows], steady.grown[rows]
+    allocated, growing = steady.curve.allocated[rows], steady.grown[rows]
     lines = [
         PeakLine(line.constant, line.per_sample, int(rows[line.row]))
-        for line in highest_lines(allocated - grown, grown, steady.batch)
+        for line in highest_lines(allocated - growing, growing, steady.batch)
     ]
     return MemoryFit(steady.batch, int(allocated.max()), lines)
 

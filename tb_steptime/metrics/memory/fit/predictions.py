@@ -271,12 +271,12 @@ def _unused(trace: Trace, place: Place) -> int | None:
 def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:
     if isinstance(fit, Reason):
         return DeviceFit(device, fit, limit_bytes=limit)
-    wanted = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
+    sizes = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
     largest, low, high = (
         None if limit is None else largest_batch(fit.lines, limit / (1 + margin)) for margin in (0, MARGIN, -MARGIN)
     )
     return DeviceFit(
-        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in wanted], limit, largest, low, high
+        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in sizes], limit, largest, low, high
     )
 
 
@@ -329,9 +329,11 @@ def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
     allocated = np.where(steady.within, steady.curve.allocated, -1)
     top = int(allocated.argmax())
     alive_rows = np.flatnonzero(alive(trace, int(steady.curve.row[top])))
-    size, grown = sizes(trace)[alive_rows], growing_sizes(trace, steady.batch)[alive_rows]
+    size, growing = sizes(trace)[alive_rows], growing_sizes(trace, steady.batch)[alive_rows]
     sums: dict[tuple[str | None, MakerKind], list[int]] = defaultdict(lambda: [0, 0])
-    for maker, fixed, grows in zip(_makers(trace, alive_rows), (size - grown).tolist(), grown.tolist(), strict=True):
+    for maker, fixed, grows in zip(
+        _makers(trace, alive_rows), (size - growing).tolist(), growing.tolist(), strict=True
+    ):
         sums[maker][0] += fixed
         sums[maker][1] += grows
     before = int(allocated[top]) - int(size.sum())

@@ -117,9 +117,9 @@ def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] |
     return scaled_lines(trace, place, steady, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
 
 
-def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
+def _calls(trace: Trace, pattern: re.Pattern[str]) -> bool:
     """Whether any op has such a name."""
-    return len(rows_named(trace, (Kind.CPU_OP,), wanted.match)) > 0
+    return len(rows_named(trace, (Kind.CPU_OP,), pattern.match)) > 0
 
 
 def _types(trace: Trace) -> set[str]:

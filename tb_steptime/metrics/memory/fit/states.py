@@ -191,12 +191,12 @@ def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States,
     on a GPU, and two copies of the largest one on the CPU."""
     steps = _optimizer_steps(trace)
     constant = steady.curve.allocated - steady.grown + (copies - states.copies) * states.parameters
-    first, past = (
+    first, end = (
         np.searchsorted(steady.curve.ts, edge) for edge in (trace.events.start_ns[steps], trace.events.ends(steps))
     )
     inside = np.zeros(len(constant) + 1, np.int64)
     np.add.at(inside, first, 1)
-    np.add.at(inside, past, -1)
+    np.add.at(inside, end, -1)
     outside = steady.within & (np.cumsum(inside[:-1]) == 0)
     begins = first[(first > 0) & is_in(steps_at(trace, trace.events.start_ns[steps]), steady.steps)] - 1
     taken = 0
@@ -364,8 +364,8 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     return round(total / len(steady.steps))
 
 
-def _saved(node: str, given: list[Tensor], made: int) -> int:
-    """Bytes that an op saves. made: of what it allocated and its node needs.
+def _saved(node: str, inputs: list[Tensor], output_bytes: int) -> int:
+    """Bytes that an op saves. output_bytes: of what it allocated and its node needs.
 
     >>> x, w, b = Tensor((4, 8), 128, True), Tensor((8, 8), 256, True), Tensor((8,), 32, True)
     >>> _saved("AddmmBackward0", [b, x, w], 0), _saved("ReluBackward0", [x], 128), _saved("AddBackward0", [x, x], 0)
@@ -375,10 +375,10 @@ def _saved(node: str, given: list[Tensor], made: int) -> int:
     if saved in ("view", "nothing"):
         return 0
     if saved == "lookup":
-        return given[-1].bytes if given else 0
+        return inputs[-1].bytes if inputs else 0
     if saved == "inputs":
-        wide = [tensor.bytes for tensor in given if len(tensor.shape) > 1]
-        return sum(wide or [tensor.bytes for tensor in given])
-    if saved == "result" and len(given) == 1:
-        return given[0].bytes
-    return sum(tensor.bytes for tensor in given) + made
+        wide = [tensor.bytes for tensor in inputs if len(tensor.shape) > 1]
+        return sum(wide or [tensor.bytes for tensor in inputs])
+    if saved == "result" and len(inputs) == 1:
+        return inputs[0].bytes
+    return sum(tensor.bytes for tensor in inputs) + output_bytes
