@@ -106,7 +106,7 @@ def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> 
 
 
 def site_phrase(site: KernelSite) -> Phrase:
-    """Where kernels come from: "aten::bmm 96×3137×64, 96×64×3137 in Attention".
+    """Says where kernels come from: "aten::bmm 96×3137×64, 96×64×3137 in Attention".
 
     Without a module the user's line stands for it; the kernel's name where neither sizes nor place are recorded.
     """

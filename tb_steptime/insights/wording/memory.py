@@ -39,7 +39,7 @@ def memory_titles(facts: Facts) -> Titles:
 
 
 def memory_headline(facts: Facts) -> Headline:
-    """Of the first device that was recorded; the CPU's memory is no answer where a GPU works."""
+    """Returns the headline of the first device that was recorded; the CPU's memory is no answer where a GPU works."""
     memory = facts.memory
     if not memory.devices:
         return Headline(phrase("Allocations were not recorded: {flag} adds them.", flag=code("profile_memory=True")))

@@ -218,7 +218,7 @@ def deciders(job: JobRanks) -> list[PathRank]:
 
 
 def replayed(job: JobRanks) -> JobReplay | None:
-    """Where the replay of the ranks gives back the recording, what it says."""
+    """Returns what the replay of the ranks says; None where it does not give back the recording."""
     return job.what_if if job.what_if is not None and job.what_if.trusted else None
 
 
@@ -415,8 +415,8 @@ def step_ns(job: JobRanks) -> float:
 
 
 def one_rank_headline(world_size: int | None, recorded: int, unread: int, workers: int) -> Headline:
-    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not;
-    workers: of the run, whether they say their rank or not."""
+    """Returns the headline of a job of which fewer than two ranks are read. recorded: ranks that are read; unread:
+    recordings that still are not; workers: of the run, whether they say their rank or not."""
     if unread:
         template = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
         return Headline(Phrase(template, {"unread": count(unread)}))

@@ -15,7 +15,7 @@ MUCH_KEPT = 0.1
 
 
 def snapshot_headline(snapshot: DeviceSnapshot | None) -> Headline:
-    """Of a device; None: the snapshot has none."""
+    """Returns the headline of a device; None: the snapshot has none."""
     if snapshot is None:
         return Headline(phrase("No memory of a GPU was reserved, and nothing was allocated."))
     if snapshot.out_of_memory:

@@ -346,7 +346,7 @@ _OF_BATCH = ("bytes", "group", "group_size", "dtype", "members", "description", 
 
 
 def _messages(trace: Trace) -> Bool:
-    """Which rows of the table are sends or receives between two ranks."""
+    """Says which rows of the table are sends or receives between two ranks."""
     kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
     name: Int32 = trace.collectives.name
     is_message: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)

@@ -85,7 +85,7 @@ def exposure_within(trace: Trace, windows: Intervals) -> Exposure:
 
 
 def computing_times(trace: Trace) -> Intervals:
-    """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
+    """Says when computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""
     if not has_device_activity(trace):
         return computing_ops(trace) & judged_windows(trace)
@@ -161,8 +161,8 @@ def holding_ops(trace: Trace) -> Int64:
 
 
 def computing_ops(trace: Trace) -> Intervals:
-    """When the host of a job without a device computes: while it runs an op that is not a collective and does not wait
-    for one that it has started."""
+    """Says when the host of a job without a device computes: while it runs an op that is not a collective and does not
+    wait for one that it has started."""
     rows, parent, holds = _nested(trace)
     inside = _inside(parent, holds)
     computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds

@@ -124,7 +124,7 @@ def _labels(trace: Trace) -> _Labels:
 
 
 def _message_instants(trace: Trace) -> Int64:
-    """When the host requests a send or a receive, ascending."""
+    """Says when the host requests a send or a receive, ascending."""
     collectives = find_collectives(trace)
     messages = collectives.kind == KINDS.index("send_receive")
     call = launching_calls(trace)[messages]

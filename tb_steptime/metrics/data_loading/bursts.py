@@ -264,7 +264,7 @@ def rest_ns(trace: Trace, loader: int) -> int:
 
 
 def long_waits(wait_ns: Int64) -> Bool:
-    """Which waits are at least half as long as the third longest."""
+    """Says which waits are at least half as long as the third longest."""
     long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
     return long
 

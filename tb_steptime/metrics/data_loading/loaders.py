@@ -207,8 +207,8 @@ def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With a
-    recorder, all batches of a loader train, or none."""
+    """Says which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With
+    a recorder, all batches of a loader train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)

@@ -299,7 +299,7 @@ def _receiving_ns(batches: _OfMain) -> int | None:
 
 
 def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
-    """Which batches were produced before the loop asked for them, and when each could be received: when it was
+    """Says which batches were produced before the loop asked for them, and when each could be received: when it was
     requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
     requested, end = batches.timings.next_called_ns, batches.end_ns
     came = np.maximum(
@@ -311,8 +311,8 @@ def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
 
 
 def _late_waits(batches: _OfMain) -> Intervals:
-    """When the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving is
-    unknown."""
+    """Says when the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving
+    is unknown."""
     ready, there = _ready(batches)
     until = batches.timings.returned_ns if _receiving_ns(batches) is None else there
     return Intervals.union(batches.timings.next_called_ns[~ready], until[~ready])

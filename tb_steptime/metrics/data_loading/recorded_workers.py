@@ -67,8 +67,8 @@ def producers(records: LoaderRecords) -> Int64:
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
-    """When each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it over,
-    as the message stays in the queue until the loop reads it."""
+    """Says when each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it
+    over, as the message stays in the queue until the loop reads it."""
     pinned, end_ns = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
     return np.where(pinned != UNKNOWN_TIME, pinned, end_ns)
 

@@ -163,7 +163,7 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where the longest one is, with {name} for the op or call."""
+        """Says where the longest one is, with {name} for the op or call."""
         return "Python code between ops" if self.cause == "between_ops" else "the first {name}"
 
     @property

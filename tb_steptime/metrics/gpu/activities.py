@@ -115,7 +115,7 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
 
 
 def names_among(trace: Trace, name: Int32, names: Collection[str]) -> Bool:
-    """Which of these rows of the string table are among some names. A negative row stands for no name."""
+    """Says which of these rows of the string table are among some names. A negative row stands for no name."""
     return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in names])
 
 

@@ -184,7 +184,7 @@ def sm_active(trace: Trace) -> Float64:
 
 @shared
 def is_persistent(trace: Trace) -> Bool:
-    """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
+    """Says which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
     return are_named(trace, trace.kernels.event, PERSISTENT.search)
 
 

@@ -200,7 +200,7 @@ def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
 
 
 def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, Intervals]:
-    """When the work launched inside each path runs; rows must be sorted by path."""
+    """Says when the work launched inside each path runs; rows must be sorted by path."""
     paths, first = np.unique(path, return_index=True)
     bounds = np.append(first, len(path)).tolist()
     running = {

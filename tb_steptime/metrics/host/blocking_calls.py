@@ -238,8 +238,8 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
 
 
 def _opens(trace: Trace, calls: _Calls) -> Bool:
-    """Which calls begin a group. A call does not if it is under the same op as the call before or, outside any op, is
-    the synchronize after a copy. Work that is launched between two calls separates them."""
+    """Says which calls begin a group. A call does not if it is under the same op as the call before or, outside any op,
+    is the synchronize after a copy. Work that is launched between two calls separates them."""
     copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))

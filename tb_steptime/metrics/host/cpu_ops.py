@@ -386,8 +386,8 @@ def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:
-    """By name, the type of the first input that takes most of the op's time; ops without recorded inputs are left
-    out."""
+    """Returns by name the type of the first input that takes most of the op's time; ops without recorded inputs are
+    left out."""
     column = trace.events.dtypes
     if column is None:
         return {}

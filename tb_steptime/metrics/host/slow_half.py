@@ -76,7 +76,7 @@ def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple
 
 
 def _flops_by_type(trace: Trace, rows: Int64) -> dict[str, Int64]:
-    """By the type of the first matrix, the operations of each row; 0 for all but large products."""
+    """Returns, by the type of the first matrix, the operations of each row; 0 for all but large products."""
     events, by_type = trace.events, dict[str, Int64]()
     if events.shapes is None or events.dtypes is None:
         return by_type

@@ -157,7 +157,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 
 
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
-    """When these events, which must begin within the window, begin and run."""
+    """Says when these events, which must begin within the window, begin and run."""
     low, high = window
     bin_ns, edges = equal_bins(low, high, CALL_BINS)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]

@@ -134,20 +134,20 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
 
 
 def _alone_in_op(op: Int64) -> Bool:
-    """Which kernels are the only one of their op, so that no other one measured statistics for them."""
+    """Says which kernels are the only one of their op, so that no other one measured statistics for them."""
     alone: Bool = (op >= 0) & (np.bincount(op + 1)[op + 1] == 1)
     return alone
 
 
 def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
-    """Which of these ops, -1 for none, have a name that matches the pattern."""
+    """Says which of these ops, -1 for none, have a name that matches the pattern."""
     result = op >= 0
     result[result] = are_named(trace, op[result], pattern.search)
     return result
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
-    """Where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
+    """Says where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
     events, event = trace.events, trace.kernels.event[rows]
     others = events.rows(*(kind for kind in DEVICE_KINDS if kind != Kind.KERNEL))
     others = others[events.device[others] == device]
@@ -170,7 +170,7 @@ def _of_layer(trace: Trace, rows: Int64) -> Bool:
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
-    """Which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
+    """Says which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
     excluded = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
     inside: Bool = innermost(trace, excluded, calls) < 0
     return inside
@@ -240,7 +240,7 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
 
 @shared
 def in_attention(trace: Trace, device: int) -> Bool:
-    """Which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
+    """Says which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
     kernels = stream_kernels(trace, device)
     is_attention = np.zeros(len(kernels.row), bool)
     for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
@@ -381,7 +381,7 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
 
 
 def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
-    """Which of these kernels start in the steps."""
+    """Says which of these kernels start in the steps."""
     begin: Bool = steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0
     return begin
 

@@ -205,7 +205,7 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
 
 def are_on(trace: Trace, place: Place) -> Bool:
-    """Which of the allocations are of this device's memory."""
+    """Says which of the allocations are of this device's memory."""
     rows, table = allocations(trace).born, trace.memory
     return np.asarray((table.device_type[rows] == place.type) & (table.device[rows] == place.device), bool)
 
@@ -233,13 +233,13 @@ def sizes(trace: Trace) -> Int64:
 
 @shared
 def ends_ns(trace: Trace) -> Int64:
-    """When each allocation is freed; NEVER for one that outlives the recording."""
+    """Says when each allocation is freed; NEVER for one that outlives the recording."""
     died = allocations(trace).died
     return np.where(died >= 0, trace.memory.ts[died], NEVER)
 
 
 def alive(trace: Trace, row: int) -> Bool:
-    """Which allocations of its device are alive after this row of the memory table."""
+    """Says which allocations of its device are alive after this row of the memory table."""
     table, lives = trace.memory, allocations(trace)
     on_device = (table.device_type[lives.born] == table.device_type[row]) & (
         table.device[lives.born] == table.device[row]

@@ -140,7 +140,7 @@ def _by_name(name: Int32, values: Int64, size: int) -> Int64:
 
 @shared
 def _outermost_of_name(trace: Trace) -> Bool:
-    """Which ops are inside no other op of the same name."""
+    """Says which ops are inside no other op of the same name."""
     events, ops = trace.events, op_rows(trace)
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")

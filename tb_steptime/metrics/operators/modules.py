@@ -170,8 +170,8 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
 
 
 def _again(calls: ModuleCalls, name: Int64) -> Bool:
-    """Which calls are, or are inside, a call that nothing encloses although other calls of the same name are inside a
-    module."""
+    """Says which calls are, or are inside, a call that nothing encloses although other calls of the same name are
+    inside a module."""
     return is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
 
 

@@ -66,13 +66,13 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_call(self) -> Bool:
-        """Which ops count as a call; the others belong to one."""
+        """Says which ops count as a call; the others belong to one."""
         own: Bool = self.owner == np.arange(len(self))
         return own
 
     def topmost(self, group: Int32) -> Bool:
-        """Which ops have no op of their own group above them. Sums over these count an op once in each group around it,
-        however deeply the group is nested in itself."""
+        """Says which ops have no op of their own group above them. Sums over these count an op once in each group
+        around it, however deeply the group is nested in itself."""
         if in_c := one_pass("topmost", (bool,), self.parent, group.astype(np.int32, copy=False)):
             return in_c[0]
         is_topmost, above = np.ones(len(self), bool), self.parent.copy()
@@ -105,8 +105,8 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
-    """Which host events begin in a step. The host's part of a step is its mark, because the device's part continues
-    while the host is in the next one."""
+    """Says which host events begin in a step. The host's part of a step is its mark, because the device's part
+    continues while the host is in the next one."""
     steps = find_steps(trace)
     start = trace.events.start_ns[rows]
     end = steps.host_end_ns + (steps.by == "recording")  # an event that begins where the recording ends is included
@@ -116,7 +116,7 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
-    """Which ops have the same name as the op around them and are the only one directly inside it."""
+    """Says which ops have the same name as the op around them and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))
@@ -189,7 +189,7 @@ def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
 
 
 def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
-    """Which allocations are in the steps but outside ops."""
+    """Says which allocations are in the steps but outside ops."""
     is_outside = allocations.op < 0
     if find_steps(trace).by != "recording":
         is_outside &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0

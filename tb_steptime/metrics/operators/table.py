@@ -278,8 +278,8 @@ def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[
 
 
 def _launched(trace: Trace, tree: OpTree, keys: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
-    """By [place in keys, place in names], the number and time of the kernels of this name that ops of that name
-    launched. Each kernel counts once per name around its launch: for the outermost op of the name."""
+    """Returns, by [place in keys, place in names], the number and time of the kernels of this name that ops of that
+    name launched. Each kernel counts once per name around its launch: for the outermost op of the name."""
     op_name = trace.events.name[tree.row].astype(np.int32)
     row_of = np.full(len(trace.strings), -1, np.int32)
     row_of[list(keys)] = np.arange(len(keys))

@@ -160,7 +160,8 @@ def kernel_phases(trace: Trace) -> UInt8:
 
 @shared
 def host_phases(trace: Trace) -> HostPhases:
-    """When the training thread is in each phase, within the steps. It waits while the engine's threads run a pass."""
+    """Says when the training thread is in each phase, within the steps. It waits while the engine's threads run a
+    pass."""
     steps, courses = find_steps(trace), host_courses(trace)
     thread = training_threads(trace)[0] if training_threads(trace) else -1
     course = courses.get(thread, courses[-1])
@@ -181,7 +182,7 @@ def optimizer_marks(trace: Trace) -> Int64:
 
 
 def optimizer_updates(trace: Trace) -> Intervals:
-    """When optimizers run, without the closures that they call."""
+    """Says when optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
     return updates & Intervals.of_events(events, rows)
@@ -222,7 +223,8 @@ def _unmarked(trace: Trace) -> _Course:
 
 
 def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
-    """When the host begins and ends each step, by its marks or as inferred; none where the recording is one step."""
+    """Says when the host begins and ends each step, by its marks or as inferred; none where the recording is one
+    step."""
     marks = step_marks(trace)
     inferred = None if len(marks) else inferred_steps(trace)
     if inferred is None:

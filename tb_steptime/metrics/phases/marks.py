@@ -308,8 +308,8 @@ _DDP_FORWARD = "DistributedDataParallel.forward"
 
 
 def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
-    """When DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top level
-    that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
+    """Says when DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top
+    level that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
     forward."""
     events, strings = trace.events, trace.strings
     if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
@@ -325,7 +325,7 @@ def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
 
 
 def _buffer_sync_end(trace: Trace, row: int) -> int | None:
-    """Where the buffer synchronisation at the start of this forward ends; None if there is none."""
+    """Says where the buffer synchronisation at the start of this forward ends; None if there is none."""
     events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
     inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
     is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
@@ -340,8 +340,8 @@ def _buffer_sync_end(trace: Trace, row: int) -> int | None:
 
 
 def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Intervals) -> Iterator[tuple[int, int]]:
-    """When closures run inside these optimizer marks of the thread. They are in the order of the marks; those of nested
-    marks overlap."""
+    """Says when closures run inside these optimizer marks of the thread. They are in the order of the marks; those of
+    nested marks overlap."""
     first, last = np.searchsorted(passes.start, start), np.searchsorted(passes.end, end, side="right")
     for mark in np.flatnonzero(last > first).tolist():
         inside = Intervals(passes.start[first[mark] : last[mark]], passes.end[first[mark] : last[mark]])
@@ -365,7 +365,7 @@ def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int,
 
 
 def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
-    """When ops and ranges begin inside the mark that have the name of the first one in it."""
+    """Says when ops and ranges begin inside the mark that have the name of the first one in it."""
     events = trace.events
     rows = np.arange(*np.searchsorted(events.start_ns, (start, end)))
     rows = rows[(events.thread[rows] == thread) & is_in(events.kind[rows], (Kind.CPU_OP, Kind.USER))]

@@ -124,8 +124,8 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
 
 
 def _recomputed(trace: Trace, ops: Int64) -> Bool:
-    """Which ops are recomputed; an op that is known only from a label counts as computed once, because it cannot be
-    decided."""
+    """Says which ops are recomputed; an op that is known only from a label counts as computed once, because it cannot
+    be decided."""
     recomputed = np.zeros(len(ops), bool)
     recorded = ops < len(trace.events)
     recomputed[recorded] = recomputed_ops(trace, ops[recorded])
@@ -244,7 +244,7 @@ _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
+    """Says which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
     nodes = backward_nodes(trace).event.astype(np.int64)
     node = innermost(trace, nodes, ops)
     inside = node >= 0
@@ -292,7 +292,8 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that op."""
+    """Says which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that
+    op."""
     labels = kernel_labels(trace)
     moves = names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
     return moves if labels is None else moves & ((labels.op < 0) | labels.is_same)

@@ -123,9 +123,9 @@ def _judged(
 
 
 def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_step: int) -> Bool:
-    """Which segments are code that no later step runs, if all of it takes far longer than any later step: candidates
-    that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded steps may be
-    such code, too; what it costs is no cost of the other steps either."""
+    """Says which segments are code that no later step runs, if all of it takes far longer than any later step:
+    candidates that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded
+    steps may be such code, too; what it costs is no cost of the other steps either."""
     steps = find_steps(trace)
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:

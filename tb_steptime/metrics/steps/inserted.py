@@ -246,7 +246,7 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
 
 
 def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWork | None:
-    """Where the lengths of the steps show nothing, what they do at one place may."""
+    """Returns what steps do more at one place; it may show what the lengths of the steps do not."""
     own = inserted(trace, lengths, has_device)
     if own is None:
         return None

@@ -162,7 +162,7 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
 
 
 def _collective_calls(trace: Trace) -> Intervals:
-    """When the host is inside a collective."""
+    """Says when the host is inside a collective."""
     return union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
 
 
@@ -262,8 +262,8 @@ def _works(trace: Trace, device: int) -> Int64:
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """When the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over the
-    whole recording."""
+    """Says when the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over
+    the whole recording."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels

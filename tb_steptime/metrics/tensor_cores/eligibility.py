@@ -169,7 +169,7 @@ def _is_convolution(op: str) -> bool:
 
 
 def _converted(trace: Trace) -> Bool:
-    """Which kernels' product op also runs a layout conversion in the same call."""
+    """Says which kernels' product op also runs a layout conversion in the same call."""
     products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
     calls = distinct_in(products.op[layout & (products.op >= 0)])
     converted: Bool = is_in(products.op, calls)

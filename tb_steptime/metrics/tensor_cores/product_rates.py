@@ -149,8 +149,8 @@ def _chosen(trace: Trace, device: int) -> Int64:
 
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
-    """By type, the best TFLOP/s of products that nothing slows down. A rate beyond the peak means that work is skipped,
-    and is ignored."""
+    """Returns by type the best TFLOP/s of products that nothing slows down. A rate beyond the peak means that work is
+    skipped, and is ignored."""
     best: dict[str, float] = {}
     for group in groups:
         chip = chips.get(group.work.dtype)

@@ -133,7 +133,7 @@ def rates(trace: Trace, named: KernelAnswers) -> Float64:
 
 
 def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
-    """Which kernels belong to calls whose kernels all have one name."""
+    """Says which kernels belong to calls whose kernels all have one name."""
     count = np.bincount(call[Groups.of(call, place).first])
     has_one: Bool = count[call] == 1
     return has_one

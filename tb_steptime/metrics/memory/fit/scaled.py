@@ -130,7 +130,7 @@ def _types(trace: Trace) -> set[str]:
 
 
 def _of_states(trace: Trace) -> Bool:
-    """Which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
+    """Says which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
     states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
     states |= births(trace).phase == PHASE["optimizer"]
     return states
