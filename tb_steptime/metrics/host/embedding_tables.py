@@ -77,8 +77,9 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
 
 
 def _freed_ns(trace: Trace, rows: Int64, share: float) -> int:
-    """The tables' share of the time in which `zero_grad` sets gradients to None, and so frees them: apart from the ops
-    that run meanwhile. It goes by bytes, as the optimizer's pass does. share: that of the tables in this pass."""
+    """Returns the tables' share of the time in which `zero_grad` sets gradients to None, and so frees them, apart from
+    the ops that run meanwhile. It goes by bytes, as the optimizer's pass does. share: that of the tables in this pass.
+    """
     marks = rows_named(trace, (Kind.USER,), ZERO_GRAD.match)
     marks = marks[find_steps(trace).holding(trace.events.start_ns[marks]) >= 0]
     start, end = trace.events.start_ns[marks], trace.events.ends(marks)
