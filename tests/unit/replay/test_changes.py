@@ -14,7 +14,7 @@ from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
-from tests.drawn.cards import judged, sure
+from tests.drawn.cards import judged, plain, sure
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Section, Training
 from tests.truth.simulate.demo import simulate
@@ -301,3 +301,12 @@ def test_waits_expose_what_launches_take_to_reach_the_device(lags, queued, unexp
     (change,) = found.changes
     host = 30_000 * len(lags)  # without waits, it launches and computes for three cells in each turn
     assert (change.gain_ns is not None and found.steady_step_ns - change.gain_ns <= host + 250_000) == gains
+
+
+@pytest.mark.parametrize(
+    ("lags", "counted"), [([18] * 12, True), ([18, 30, 60, 95] * 3, False)], ids=["alike", "unlike"]
+)
+def test_a_card_says_that_it_does_not_count_the_delays_that_its_waits_expose(lags, counted):
+    (found,) = [each for each in judged(launching(lags)).insights if each.id == "sync_bubble"]
+    assert (found.gain_fraction is not None and found.gain_fraction > 0.5) == counted
+    assert ("exposes that delay" in plain(found.gain_formula)) != counted
