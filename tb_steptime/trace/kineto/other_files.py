@@ -81,8 +81,8 @@ def other_file(name: str, head: bytes) -> tuple[str, str] | None:
     'The file holds lists of numbers, as export_memory_timeline writes them, and no events'
     >>> other_file("trace.json", b'{"traceEvents": []}')
     """
-    for ending, told in _BY_ENDING.items():
+    for ending, kind in _BY_ENDING.items():
         if name.endswith(ending):
-            return told
+            return kind
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return next(((fact, hint) for opening, fact, hint in _BY_OPENING if re.match(opening, text)), None)
