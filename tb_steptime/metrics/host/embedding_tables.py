@@ -19,7 +19,7 @@ from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, is_in
 
 #: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
 #: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
@@ -87,11 +87,11 @@ def _table_nodes(trace: Trace, rows: Int64) -> Int64:
 
 def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
     """For each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for none."""
-    ops, distinct = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), np.unique(nodes)
-    around = innermost(trace, distinct, ops)
-    found = np.full(len(distinct), -1, np.int64)
-    found[np.searchsorted(distinct, around[around >= 0])] = shapes[ops[around >= 0]]
-    return found[np.searchsorted(distinct, nodes)]
+    ops, each = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), distinct(nodes)
+    around = innermost(trace, each, ops)
+    found = np.full(len(each), -1, np.int64)
+    found[np.searchsorted(each, around[around >= 0])] = shapes[ops[around >= 0]]
+    return found[np.searchsorted(each, nodes)]
 
 
 def _table(trace: Trace, filled: int, backward: int) -> tuple[Shape, float]:
