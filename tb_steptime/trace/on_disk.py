@@ -5,7 +5,8 @@ use.
                                      | a measurement reads it: its pages come into memory
                                      v
                                    let_go(): they leave it; whoever reads the column again finds it as it was
-                                   bounded(): they leave it within a measurement, too, where they are many
+                                   bounded(): they leave it within a measurement, too, where they are many, and
+                                   while a trace is read
 
 Apart from the columns being read, only the working data of a measurement then grows with the trace. The files never
 have a name, so nothing is left behind; if the disk is full, a column stays in memory.

@@ -73,7 +73,7 @@ def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
     excess, kind = _of_ops(trace, segments, own, site, found, first_step)
     kind = _explained(trace, segments, excess, kind)
     kind[_noise(trace, segments, excess, kind, steps)] = ExcessKind.INTERRUPTED
-    late = np.flatnonzero((excess > 0) & (kind == ExcessKind.INTERRUPTED))
+    late = np.flatnonzero((excess > 0) & (kind == ExcessKind.INTERRUPTED))  # the kind of others means nothing
     kind[late[_in_first_call(trace, host, segments, site, late)]] = ExcessKind.ONCE
     kind[_begun_again(trace, segments, excess, kind, steps, first_step)] = ExcessKind.ONCE
     short = is_in(host.row, allocation_retries(trace).rows)  # memory may run short in any op and any step
@@ -255,8 +255,8 @@ def _segments_within(trace: Trace, segments: HostSegments, rows: Int32) -> tuple
 
 def _range_of(ascending: Int32, value: int) -> tuple[int, int]:
     """Returns where this value begins and ends in the column."""
-    first, past = np.searchsorted(ascending, np.array((value, value + 1), ascending.dtype)).tolist()
-    return first, past
+    number = np.array(value, ascending.dtype)  # of the same type, so that the column is not copied
+    return int(np.searchsorted(ascending, number)), int(np.searchsorted(ascending, number, side="right"))
 
 
 def _noise(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:
@@ -294,6 +294,8 @@ def _begun_again(
 def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64, late: Int64) -> Bool:
     """Says which of these segments are in the first launch of a kernel or, if no other call of the op has similar ones,
     in the first call of an op, in which a library initialises itself."""
+    if not len(late):
+        return np.zeros(0, bool)
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind.take(host.row), events.name.take(host.row).astype(np.int64)
     first = np.zeros(len(host), bool)
