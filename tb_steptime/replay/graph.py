@@ -16,6 +16,8 @@ edge. A delay that no edge explains is kept, and counted as unexplained, or as c
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import numpy as np
 from msgspec.structs import replace
@@ -25,7 +27,7 @@ from tb_steptime.metrics.idle.unrecorded import ENOUGH_LAUNCHES, REACHED_AT_MOST
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.model import Trace, find_launches
-from tb_steptime.trace.table import Bool, Float64, Int64, UInt8, is_in, median, values_at
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8, is_in, median, values_at
 
 #: Maximum delay of the hardware between two activities of a stream, or from a launch to its start.
 LAG_NS = 10_000
@@ -59,13 +61,13 @@ class Activities(msgspec.Struct, frozen=True, eq=False):
 
 
 class Starts(msgspec.Struct, frozen=True, eq=False):
-    """Edges into activities, and the unexplained parts of delays; int64 in ns, one for each activity.
+    """Edges into activities, in any order, and the unexplained parts of delays; int64 in ns, one for each activity.
 
     unexplained_ns   delay without an explanation
     contended_ns     delay while another stream's work was running, which may have left no room
     """
 
-    edges: Edges
+    edges: list[Edges]
     unexplained_ns: Int64
     contended_ns: Int64
 
@@ -116,14 +118,14 @@ def start_edges(trace: Trace, host: Host, work: Activities) -> Starts:
     caller = work.item + np.where(early, 0, len(host))
     number, base = np.arange(len(work)), 2 * len(host)
     sure = _how_sure(work, other, crossing, delay > stream_lag)
-    parts = [
+    edges = [
         edges_of(EdgeKind.LAUNCH, caller[has_call], number[has_call] + base, launch[has_call]),
         edges_of(EdgeKind.STREAM, work.previous[follows] + base, number[follows] + base, order_lag[follows]),
         edges_of(EdgeKind.DEPENDENCY, recorded.before + base, recorded.after + base, recorded.lag_ns),
         edges_of(EdgeKind.CROSSING, other[crossing] + base, number[crossing] + base, lag, sure),
     ]
     unexplained = np.where(orphan, np.maximum(gap - stream_lag, 0), left)
-    return Starts(joined(parts), np.where(shared, 0, unexplained), np.where(shared, left, 0))
+    return Starts(edges, np.where(shared, 0, unexplained), np.where(shared, left, 0))
 
 
 def _during_call(host: Host, work: Activities, returned: Int64) -> Bool:
@@ -234,7 +236,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
     release_ns         earliest start: the recorded one, for nodes whose start nothing in the recording explains
     unexplained_ns     the delay that no edge explains, part of the lags of edges into the node
     contended_ns       likewise, while other work was running
-    event              row of the event table; -1 for the host's own time between items
+    event              int32, row of the event table; -1 for the host's own time between items
     role               uint8, a `Role`
     track              row of `Trace.threads`: the host's lane, or the stream
     """
@@ -245,7 +247,7 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
     release_ns: Int64
     unexplained_ns: Int64
     contended_ns: Int64
-    event: Int64
+    event: Int32
     role: UInt8
     track: Int64
     edges: Edges
@@ -268,7 +270,8 @@ class Graph(msgspec.Struct, frozen=True, eq=False):
 
     def subgraph(self, nodes: Int64, edges: Edges) -> Graph:
         """Some nodes, ascending, and some edges between them, numbered anew."""
-        edges = replace(edges, before=np.searchsorted(nodes, edges.before), after=np.searchsorted(nodes, edges.after))
+        before, after = (np.searchsorted(nodes, each).astype(np.int32) for each in (edges.before, edges.after))
+        edges = replace(edges, before=before, after=after)
         return replace(self, **{name: getattr(self, name).take(nodes) for name in COLUMNS}, edges=edges)
 
 
@@ -277,12 +280,25 @@ COLUMNS = tuple(name for name in Graph.__struct_fields__ if name != "edges")
 
 
 def build_graph(trace: Trace) -> Graph:
-    """The graph of the whole recording."""
-    return _numbered(_graph_by_kind(trace))
+    """The graph of the whole recording. Nodes are numbered by recorded start, and edges that inaccurate clocks reverse
+    are left out."""
+    columns, edges = _by_kind(trace)
+    # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
+    hosts, size = np.count_nonzero(columns["role"] != Role.ACTIVITY) // 2, len(columns["role"])
+    sequence = np.concatenate((2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(size - 2 * hosts, 2 * hosts)))
+    order = np.lexsort((sequence, columns["start_ns"]))
+    del sequence
+    number = np.empty(size, np.int32)
+    number[order] = np.arange(size, dtype=np.int32)
+    edges = _with_numbers(edges, number)
+    for name in COLUMNS:  # one after the other, so that only one of them is in memory twice
+        columns[name] = columns[name].take(order)
+    return Graph(**columns, edges=edges)
 
 
-def _graph_by_kind(trace: Trace) -> Graph:
-    """The graph with the stretches first, then the calls and ranges that end them, then the activities."""
+def _by_kind(trace: Trace) -> tuple[dict[str, Any], Edges]:
+    """The columns of the nodes, and the edges between them, with the stretches first, then the calls and ranges that
+    end them, then the activities."""
     host = find_host(trace)
     work = find_activities(trace, host)
     count, size = len(host), len(work)
@@ -310,14 +326,18 @@ def _graph_by_kind(trace: Trace) -> Graph:
     own[idle] -= unexplained[idle]
     start[idle] += unexplained[idle]
     unexplained[2 * count :] = start_times.unexplained_ns
+    contended = np.append(np.zeros(2 * count, np.int64), start_times.contended_ns)
     lanes = host_edges(host)
     lanes.lag_ns[lanes.after >= count] += unexplained[lanes.after[lanes.after >= count]]
-    edges = joined([lanes, start_times.edges, returns, batches, _room(host, work), _would_wait(host, work, waits)])
-    role = np.concatenate((np.full(count, Role.STRETCH), host.role, np.full(size, Role.ACTIVITY))).astype(np.uint8)
-    contended = np.append(np.zeros(2 * count, np.int64), start_times.contended_ns)
-    event = np.concatenate((np.full(count, -1), host.row, work.row))
+    parts = [lanes, *start_times.edges, returns, batches, _room(host, work), _would_wait(host, work, waits)]
+    del lanes, start_times, returns, batches
+    edges = joined(parts)
+    del parts
+    role = np.concatenate((np.full(count, Role.STRETCH, np.uint8), host.role, np.full(size, Role.ACTIVITY, np.uint8)))
+    event = np.concatenate((np.full(count, -1, np.int32), host.row.astype(np.int32), work.row.astype(np.int32)))
     track = np.concatenate((host.lane, host.lane, work.track))
-    return Graph(start, end, own, release, unexplained, contended, event, role, track, edges)
+    columns = (start, end, own, release, unexplained, contended, event, role, track)
+    return dict(zip(COLUMNS, columns, strict=True)), edges
 
 
 def _returns(host: Host, work: Activities) -> tuple[Bool, Edges, Int64]:
@@ -408,21 +428,8 @@ def _room(host: Host, work: Activities) -> Edges:
     return edges_of(EdgeKind.QUEUE, work_row[near] + 2 * len(host), calls[near] + len(host), lag[near])
 
 
-def _numbered(graph: Graph) -> Graph:
-    """Number the nodes by recorded start, and leave out edges that inaccurate clocks reverse."""
-    # host nodes at one instant keep the order of their lane: a stretch, its item, the next stretch
-    hosts = np.count_nonzero(~graph.on_device) // 2
-    sequence = np.concatenate(
-        (2 * np.arange(hosts), 2 * np.arange(hosts) + 1, np.full(len(graph) - 2 * hosts, 2 * hosts))
-    )
-    order = np.lexsort((sequence, graph.start_ns))
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    edges = _with_numbers(graph.edges, number)
-    return replace(graph, **{name: getattr(graph, name).take(order) for name in COLUMNS}, edges=edges)
-
-
-def _with_numbers(edges: Edges, number: Int64) -> Edges:
+def _with_numbers(edges: Edges, number: Int32) -> Edges:
+    """The edges that lead forward, with these numbers of their nodes."""
     before, after = number[edges.before], number[edges.after]
     forward = np.flatnonzero(before < after)
     forward = forward[np.argsort(after[forward], kind="stable")]

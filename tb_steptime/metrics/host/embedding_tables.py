@@ -21,7 +21,7 @@ from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.steps.calls import ZERO_GRAD
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, is_in
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, is_in
 
 #: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
 #: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
@@ -104,11 +104,11 @@ def _table_nodes(trace: Trace, rows: Int64) -> Int64:
 
 def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
     """For each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for none."""
-    ops, distinct = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), np.unique(nodes)
-    around = innermost(trace, distinct, ops)
-    index_shape = np.full(len(distinct), -1, np.int64)
-    index_shape[np.searchsorted(distinct, around[around >= 0])] = shapes[ops[around >= 0]]
-    return index_shape[np.searchsorted(distinct, nodes)]
+    ops, each_node = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), distinct(nodes)
+    around = innermost(trace, each_node, ops)
+    index_shape = np.full(len(each_node), -1, np.int64)
+    index_shape[np.searchsorted(each_node, around[around >= 0])] = shapes[ops[around >= 0]]
+    return index_shape[np.searchsorted(each_node, nodes)]
 
 
 def _table(trace: Trace, filled: int, backward: int) -> tuple[Shape, float]:

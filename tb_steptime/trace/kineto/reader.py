@@ -122,6 +122,13 @@ class TraceBuilder(msgspec.Struct):
 
     def trace(self) -> Trace:
         self._refuse_what_is_no_trace()
+        if len(self.events.columns) < LARGE_ROWS:
+            return self._trace(None)
+        on_disk = ColumnsOnDisk()
+        with on_disk.bounded():
+            return replace(on_disk.keep(self._trace(on_disk)), on_disk=on_disk)
+
+    def _trace(self, on_disk: ColumnsOnDisk | None) -> Trace:
         columns, metadata = self.events.columns, self.events.metadata
         strings, threads = columns.strings(), columns.threads()
         inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
@@ -129,7 +136,6 @@ class TraceBuilder(msgspec.Struct):
         collective_texts = columns.exchange_texts.table()
         annotation_texts = columns.annotation_texts.table()
         accelerator = accelerator_of(columns.labels.categories)
-        on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
         several = tables.processes
@@ -172,8 +178,7 @@ class TraceBuilder(msgspec.Struct):
             json_bytes=self.extent.text_bytes,
             event_count=self.events.event_count,
         )
-        trace = repaired(trace) if self.every_event else trace
-        return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
+        return repaired(trace) if self.every_event else trace
 
     def _first_of(self, several: Processes) -> Bool:
         if several.first is None:
