@@ -484,6 +484,20 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
     assert plain(found.verdict.text) == verdict
 
 
+@pytest.mark.parametrize(("copies", "said"), [("3", False), ("23", True)])
+def test_a_step_that_writes_a_checkpoint_does_not_say_what_the_others_do(copies: str, said: bool):
+    """One or two of three steps copy for forty cells, after four in which a kernel runs."""
+    lengths = {number: 45 if number in copies else 6 for number in "123"}
+    rows = {"step": lambda number, n: number * n, "runtime": lambda number, n: ("kc" if n > 6 else "k.") + "." * (n - 2),
+            "kernel 7": lambda number, n: ".kkkk" + "." * (n - 5),
+            "memcpy 9": lambda number, n: "." * 5 + ("c" * 40 if n > 6 else ".")}  # fmt: skip
+    drawing = "\n".join(
+        f"{name:8} | {''.join(row(number, n) for number, n in lengths.items())} |" for name, row in rows.items()
+    )
+    trace = with_bytes(timeline(drawing, names={"c": "Memcpy DtoH (Device -> Pageable)"}), LARGE_BYTES)
+    assert ("does nothing but copy" in plain(judged(trace).verdict.text)) is said
+
+
 @pytest.mark.parametrize(("nbytes", "gain_ns"), [(126_000, 11_000), (220_500, 9_000), (346_500, 5_000), (504_000, 0)])
 def test_what_pinned_memory_gains_is_bounded_by_the_link_and_by_the_rest_of_the_step(nbytes: int, gain_ns: int):
     """Copies of 11 us beside a rest of 5 us; over PCIe 4.0 they would take 4, 7, 11 and 16 us."""
