@@ -862,6 +862,13 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
         ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
+        ("aten::_local_scalar_dense", "aten::linalg_cholesky", "cudaMemcpyAsync", "factor"),
+        ("aten::_local_scalar_dense", "aten::inverse", "cudaMemcpyAsync", "factor"),
+        ("aten::_local_scalar_dense", "aten::one_hot", "cudaMemcpyAsync", "one_hot"),
+        ("aten::_local_scalar_dense", "aten::normal", "cudaMemcpyAsync", "normal"),
+        ("aten::cudnn_convolution", "aten::conv2d", "cudaEventSynchronize", "search"),
+        ("aten::_local_scalar_dense", "aten::istft", "cudaMemcpyAsync", "within"),
+        ("aten::_linalg_eigh", "aten::linalg_eigh", "cudaMemcpyAsync + cudaStreamSynchronize", "within"),
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
         (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
@@ -906,6 +913,48 @@ def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: st
 def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
     row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
     assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize(("direction", "waiting"), [("HtoD", "index"), ("DtoH", "mask"), (None, "mask")])
+@pytest.mark.parametrize("op", ["aten::index", "aten::index_put_"])
+def test_an_index_that_is_copied_to_the_gpu_is_no_mask(op: str, direction: str | None, waiting: str):
+    rows = [blocking(50 * US, op="aten::copy_", outer_op=op, direction=direction, kind="pageable_copy", source=None)]
+    assert (waiting_op(rows[0]).id, fired(host_result(blocking=rows))) == (waiting, ["sync_bubble"])
+
+
+@pytest.mark.parametrize(
+    ("outer_op", "why"),
+    [
+        ("aten::istft", "aten::istft leaves the GPU idle for 100 µs a step."),
+        ("aten::item", "aten::item leaves the GPU idle for 100 µs a step."),
+        ("Solve", "aten::item in Solve leaves the GPU idle for 100 µs a step."),
+    ],
+)
+def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: str):
+    insight = card(
+        host_result(blocking=[blocking(100 * US, outer_op=outer_op, reads="aten::item", source=None)]), "sync_bubble"
+    )
+    assert insight is not None
+    assert (plain(insight.why), insight.how is None) == (why, outer_op == "aten::istft")
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "said"),
+    [
+        ({"count": 1.0}, JobKind(), {"print(loss.item())"}),
+        ({"count": 8.0}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
+        ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"capturable=True"}),
+    ],
+)
+def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
+    changes: dict[str, Any], job: JobKind, said: set[str]
+):
+    (insight,) = judged(host_result(blocking=[blocking(100 * US, **changes)]), job).insights
+    known = ("print(loss.item())", "torch.stack(values)", "graph_breaks", "x.tolist()", "capturable=True")
+    assert {code for code in known if code in (insight.how or "")} == said
 
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
