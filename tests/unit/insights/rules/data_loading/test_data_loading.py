@@ -487,13 +487,12 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
 @pytest.mark.parametrize(("copies", "said"), [("3", False), ("23", True)])
 def test_a_step_that_writes_a_checkpoint_does_not_say_what_the_others_do(copies: str, said: bool):
     """One or two of three steps copy for forty cells, after four in which a kernel runs."""
-    lengths = {number: 45 if number in copies else 6 for number in "123"}
-    rows = {"step": lambda number, n: number * n, "runtime": lambda number, n: ("kc" if n > 6 else "k.") + "." * (n - 2),
-            "kernel 7": lambda number, n: ".kkkk" + "." * (n - 5),
-            "memcpy 9": lambda number, n: "." * 5 + ("c" * 40 if n > 6 else ".")}  # fmt: skip
-    drawing = "\n".join(
-        f"{name:8} | {''.join(row(number, n) for number, n in lengths.items())} |" for name, row in rows.items()
-    )
+    copied = {number: 40 if number in copies else 0 for number in "123"}
+    drawing = f"""
+        step     | {"".join(number * (6 + cells) for number, cells in copied.items())} |
+        runtime  | {"".join(f"k{'c' if cells else '.'}....{'.' * cells}" for cells in copied.values())} |
+        kernel 7 | {"".join(f".kkkk.{'.' * cells}" for cells in copied.values())} |
+        memcpy 9 | {"".join(f".....{'c' * cells}." for cells in copied.values())} |"""
     trace = with_bytes(timeline(drawing, names={"c": "Memcpy DtoH (Device -> Pageable)"}), LARGE_BYTES)
     assert ("does nothing but copy" in plain(judged(trace).verdict.text)) is said
 
