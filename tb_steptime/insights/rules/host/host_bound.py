@@ -134,8 +134,9 @@ _NOW_AND_THEN = "if step % 100 == 0:\n    log(metrics)"
 _BESIDE_OPTIMIZER = _Between(
     "Launch less outside forward, backward and optimizer",
     "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
-    "metrics, logging or an average of the weights, for example.",
-    _NOW_AND_THEN + "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
+    "clipping, metrics, logging or an average of the weights, for example.",
+    _NOW_AND_THEN + "\n# clipping: clip_grad_norm_(model.parameters(), max_norm, foreach=True)"
+    "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
 _UNNAMED = _Between(
     "Find out what is launched after the backward pass",

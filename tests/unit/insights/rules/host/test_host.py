@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
@@ -604,6 +604,14 @@ def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
     )  # fmt: skip
     with_stacks = said(msgspec.structs.replace(unknown, with_stack=True), "long_stretches")
     assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
+
+
+@pytest.mark.parametrize(("ranks", "moves"), [("one", True), ("many", False), ("unknown", False)])
+def test_weights_whose_optimizer_runs_on_the_cpu_may_fit_on_the_gpu(ranks: Ranks, moves: bool):
+    updates = msgspec.structs.replace(long_gap("Optimizer.step#AdamW.step", 0.2), doing="update")
+    insight = card(waited(updates), "long_stretches", JobKind(purpose="training", ranks=ranks))
+    assert insight is not None and insight.how is not None
+    assert ('model.to("cuda")' in insight.how, "offload_optimizer" in insight.how) == (moves, True)
 
 
 def test_what_reads_a_value_is_named_and_not_the_model_s_op_around_it():
