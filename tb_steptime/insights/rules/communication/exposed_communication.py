@@ -168,19 +168,33 @@ def _why(facts: Facts, found: _Exposed) -> Phrase:
     )
 
 
+_ON_STREAM = (
+    "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel can overlap "
+    "them."
+)
+_REPLICATES = (
+    "One process copies the model to all GPUs in each step and adds up their gradients: for {exposed} a step only that "
+    "runs."
+)
 _ASYNC = """work = dist.all_reduce(x, async_op=True)  # on NCCL's own stream
 ...  # compute what does not need x
 work.wait()"""
+
+
+#: Advice for a process that copies its model to several GPUs in each step.
+_ONE_PROCESS_EACH = """torchrun --nproc_per_node=gpu train.py  # a process for each GPU
+model = DistributedDataParallel(model, device_ids=[local_rank])"""
 
 
 def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     """Fires when collectives run on a stream of the model's own kernels.
 
     Similar pattern: tensor-parallel layers, which need the result at once: in inference that is `between_layers`.
+    `nn.DataParallel`, which copies the model to all GPUs of its process: then the card is about it.
 
     Needs: streams of kernels, as every trace of a GPU has them.
 
-    Jobs: training in many ranks.
+    Jobs: training in many ranks, or on several GPUs of one process.
 
     Gain: min(exposed time of these collectives, computing time that no collective overlaps), at most the step less the
     host floor.
@@ -192,17 +206,15 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
+    title, why, how = "Move collectives off the compute stream", _ON_STREAM, _ASYNC
+    if facts.job.ranks == "one" and facts.host.several_devices is not None:
+        title, why, how = "Use DistributedDataParallel in place of DataParallel", _REPLICATES, _ONE_PROCESS_EACH
     return exchange_card(
         facts,
         id="collectives_on_compute_stream",
-        title=phrase("Move collectives off the compute stream"),
-        why=phrase(
-            "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
-            "can overlap them.",
-            kind=text(leading.label),
-            exposed=ns(exposed_ns),
-        ),
-        how=_ASYNC,
+        title=phrase(title),
+        why=filled(why, {"kind": text(leading.label), "exposed": ns(exposed_ns)}),
+        how=how,
         gain_ns=min(exposed_ns, found.free_compute_ns),
         formula=phrase(
             "Exposed time of these collectives, at most the computing time of the step that no collective "

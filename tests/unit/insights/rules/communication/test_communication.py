@@ -282,6 +282,18 @@ def test_collectives_on_the_stream_of_the_model():
     )
 
 
+@pytest.mark.parametrize(("op", "replaced"), [("Broadcast", True), ("aten::mul", False)])
+def test_a_model_that_is_copied_to_all_gpus_in_each_step_is_told_of_processes(op: str, replaced: bool):
+    device = """
+        op            | ...d......d......d......d............... |
+        kernel 7      | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 7        | ......cc........cc........cc........cc.. |
+        kernel 7 gpu1 | .jj........jj........jj........jj....... |"""
+    insight = sure(drawn(device, names={"b": NODE, "d": op}), "collectives_on_compute_stream")
+    assert insight.gain_ns == 2 * MS
+    assert ("DistributedDataParallel" in (insight.how or "")) is replaced
+
+
 def test_in_inference_the_next_layer_needs_the_result():
     """Ten layers without a backward pass; an exchange on the model's own stream follows each of them."""
     layers = timeline(
