@@ -291,8 +291,8 @@ def _complete_steps(launched: _Launched) -> int:
     with_work = np.flatnonzero(number)
     if len(number) == 1 or not len(with_work):
         return len(number)
-    *before, last = with_work.tolist()
-    cut = len(before) and number[last] < CUT_STEP_FRACTION * number[before].min()
+    before, last = with_work[:-1], int(with_work[-1])
+    cut = len(before) > 0 and number[last] < CUT_STEP_FRACTION * number[before].min()
     return last if cut else last + 1
 
 
