@@ -123,7 +123,7 @@ WAITING_OPS = (
     _op("normal", r"aten::normal$", "Draw samples without waiting for the GPU",
         "mean + std * torch.randn_like(std)  # as Normal.rsample() does"),
     # nothing in a convolution waits but cuDNN's comparison of its algorithms
-    _op("search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$|ConvolutionBackward",
+    _op("search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$",
         "Stop searching for convolution algorithms in each step",
         "torch.backends.cudnn.benchmark = False  # or batches of one shape"),
     _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",

@@ -875,6 +875,8 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
         ("aten::_local_scalar_dense", "aten::one_hot", "cudaMemcpyAsync", "one_hot"),
         ("aten::_local_scalar_dense", "aten::normal", "cudaMemcpyAsync", "normal"),
         ("aten::cudnn_convolution", "aten::conv2d", "cudaEventSynchronize", "search"),
+        ("aten::cudnn_convolution_backward", "ConvolutionBackward0", "cudaEventSynchronize", "search"),
+        ("aten::item", "autograd::engine::evaluate_function: ConvolutionBackward0", "cudaMemcpyAsync", "item"),
         ("aten::_local_scalar_dense", "aten::istft", "cudaMemcpyAsync", "within"),
         ("aten::_linalg_eigh", "aten::linalg_eigh", "cudaMemcpyAsync + cudaStreamSynchronize", "within"),
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
