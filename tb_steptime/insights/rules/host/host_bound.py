@@ -119,7 +119,9 @@ def between_passes(facts: Facts) -> Insight | None:
     if not sites_of(facts.host, OPTIMIZER):
         advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
     why, title = _of_launches(facts.host, BETWEEN, advice.why), phrase(advice.title)
-    return late_card(facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
+    return late_card(
+        facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guess=_WHOSE if advice is _UNNAMED else None
+    )
 
 
 class _Between(msgspec.Struct, frozen=True):
@@ -144,6 +146,7 @@ _UNNAMED = _Between(
     "belong to: the optimizer or metrics.",
     'with torch.profiler.record_function("optimizer"):\n    optimizer.step()',
 )
+_WHOSE = phrase("The wait is measured; whose launches these are is not recorded.")
 _OUTSIDE_STEPS = _Between(
     "Launch less between the steps",
     "The GPU waits for {launches} (launch|launches) a step between the marks of steps: metrics or logging, for "

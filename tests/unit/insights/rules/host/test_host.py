@@ -231,6 +231,29 @@ def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
 
 
 @pytest.mark.parametrize(
+    ("compiled", "split_us", "waits_us", "gain_us", "in_one_piece"),
+    [
+        (0.1, 200, 100, 150, True),
+        (0.09, 200, 100, 50, False),
+        (0.1, 200, 200, 50, False),
+        (0.1, 120, 50, 130, False),
+    ],
+    ids=["broken up", "eager", "the waits alone", "mostly unbroken"],
+)
+def test_compiled_code_that_waits_break_up_is_to_be_one_piece(
+    compiled: float, split_us: int, waits_us: int, gain_us: int, in_one_piece: bool
+):
+    """Of 250 us of late launches some lie in small groups between two waits. These leave the GPU idle for 50 us; what a
+    replay without them gains beyond that is theirs."""
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=50 * US), split_ns=split_us * US)
+    host = host_result([late_site], blocking=[blocking(50 * US)], whatif=replayed(sync_bubble=waits_us * US))
+    insight = card(host, "launch_graphs", JobKind(compiled_share=compiled))
+    assert insight is not None
+    assert (insight.gain_ns // US, "one piece" in plain(insight.title)) == (gain_us, in_one_piece)
+    assert (insight.confidence is Confidence.LOW) is in_one_piece
+
+
+@pytest.mark.parametrize(
     ("gains", "low_us", "refill_us", "waits_us", "graphs_us"),
     [
         ({"sync_bubble": (180, 180), "launch_graphs": (100, 0)}, 180, 200, 180, None),
