@@ -196,7 +196,8 @@ def _of_this_wait(op: WaitingOp, row: BlockingRow) -> WaitingOp:
 
 
 def _is_within_op(row: BlockingRow) -> bool:
-    """Whether another op of PyTorch waits, such as aten::istft, and not one that the script calls to read a value."""
+    """Returns whether another op of PyTorch waits, such as aten::istft, and not one that the script calls to read a
+    value."""
     outer = row.outer_op or ""
     read = any(op.id in _INNER and op.names.search(outer) for op in WAITING_OPS)
     return outer.startswith("aten::") and not read
