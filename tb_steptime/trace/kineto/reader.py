@@ -15,10 +15,11 @@ from tb_steptime.trace.kineto.categories import accelerator_of, are_foreign, lea
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals, several_processes
+from tb_steptime.trace.kineto.other_files import other_file
 from tb_steptime.trace.kineto.parts.sink import Damaged, EventSink, ReadEvents
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.processes import Processes
-from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
+from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, head_of, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace, no_counters
@@ -204,6 +205,10 @@ class TraceBuilder(msgspec.Struct):
             return "The file is empty", _RECORD_AGAIN
         if not source.text_bytes:
             return "The compressed file is damaged at its beginning", _RECORD_AGAIN
+        if not outline.is_json or (self.every_event and not len(self.events.columns)):
+            known = other_file(source.path.name, head_of(source.path))
+            if known is not None:
+                return known
         if not outline.is_json:
             is_named_so = ".pftrace" in source.path.name
             return "The file is no Perfetto trace" if is_named_so else "The file is not JSON", _EXPORT

@@ -43,7 +43,7 @@ from tb_steptime.trace.ops import GRAPH_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
-_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
+ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
 #: The call of `prof.step()`, which call stacks show where a profiler without a schedule writes no mark.
 _PROFILER_STEP = expression(r"(?:.*/)?torch/profiler/profiler\.py\(\d+\): step$")
 #: Ranges that are not written by the author of the loop: they do not mark steps.
@@ -105,7 +105,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     called = rows_named(trace, (Kind.PYTHON,), _PROFILER_STEP.match)
     yield from _calls(trace, called, at_end=True, mean_steps=True)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
-    yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
+    yield from _calls(trace, rows_named(trace, marks, ZERO_GRAD.match), mean_steps=True)
     yield from _calls(trace, marked_waits(trace), mean_steps=True)
     yield from _longest(trace, module_frames(trace))
     yield from _calls(trace, of_passes, mean_steps=True)
