@@ -21,7 +21,7 @@ import {
   useAnswer,
 } from "../server/use_answer";
 import { type Rounds, type Watched, watchIndex } from "../server/watch";
-import { Empty, Failed, Gone, Opening } from "../states/states";
+import { Boundary, Empty, Failed, Gone, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
 import { later } from "../views/lazy";
 import { comparisonMarkdown, summaryMarkdown } from "../views/markdown";
@@ -112,7 +112,9 @@ function Inside({ tab: initial, source, entitle }: { tab: Tab; source: Source; e
       />
       <Finished index={tab.index} />
       {all ? (
-        <AllRuns lines={lines} tab={tab} source={source} />
+        <Boundary name="" about="">
+          <AllRuns lines={lines} tab={tab} source={source} />
+        </Boundary>
       ) : snapshot ? (
         <SnapshotContent key={snapshot.id} entry={snapshot} tab={tab} source={source} />
       ) : selection ? (
