@@ -37,7 +37,7 @@ interface NotYetProps {
 
 /** In place of what comes apart from its page: what is being read for it, or why it is not there. */
 export const NotYet = ({ problem, reads, height_px }: NotYetProps) => (
-  <p class="quiet" role="status" style={{ minHeight: `${height_px ?? 0}px` }}>
+  <p class="quiet" role="status" style={{ minHeight: height_px }}>
     {problem ? textOf(problem) : <Late>{reads}</Late>}
   </p>
 );

@@ -12,6 +12,7 @@ import {
 } from "../address/selection";
 import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
+import { Note } from "../components/note";
 import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
 import { failureOf, pageName, type Requested, type Source, useAnswer } from "../server/use_answer";
@@ -41,6 +42,7 @@ interface ContentProps {
 
 export function Content({ view, selection: chosen, tab, source, opened }: ContentProps) {
   const selection = tab.state.steps === WHOLE_RECORDING ? asOneStep(chosen) : chosen;
+  const { run: named } = tab.state; // it may have been deleted, or the link is of another log directory
   const { of } = VIEWS[view];
   const ofSpan = of === "span" ? view : "overview";
   const [tries, setTries] = useState(0);
@@ -85,6 +87,9 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
       <ViewList current={view} meanings={meanings} head={head} tab={tab} />
       <main id={CONTENT} data-state={stateOf(request)} tabIndex={-1}>
         {stateOf(request) !== "failed" && <Gone source={source} />}
+        {named !== undefined && named !== chosen.run.name && (
+          <Note cause={`There is no run ${named} here.`}>This is {chosen.run.name}.</Note>
+        )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {of === "span" && (
             <SpanContent

@@ -294,5 +294,5 @@ const fault = (response: Response): Problem => ({
 const foreign = (response: Response): Problem => ({
   problem: `The server sent status ${response.status} instead of figures`,
   file: "",
-  hint: "Is a login needed, or was TensorBoard started again without this plugin? Reload the page.",
+  hint: "Is a login needed, or does TensorBoard run without this plugin? Reload the page.",
 });

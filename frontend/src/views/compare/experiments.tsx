@@ -6,7 +6,7 @@ import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
 import { Note } from "../../components/note";
 import { type Column, Table } from "../../components/table";
-import { Countdown, NotYet, textOf } from "../../components/waiting";
+import { NotYet, textOf } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
 import { failureOf, type Requested } from "../../server/use_answer";
@@ -24,16 +24,12 @@ interface ExperimentsProps {
 }
 
 export function Experiments({ chosen, base, request, tab }: ExperimentsProps) {
-  const { answer, trouble } = request;
+  const { answer } = request;
   const order = useOrder(tab);
   if (answer?.kind !== "ready") {
     const failed = failureOf(request);
     if (failed === null) return <NotYet problem={null} reads="Reading the summaries of all runs." />;
-    return (
-      <Note cause="The experiments could not be loaded.">
-        {textOf(failed.problem)} {trouble && <Countdown retry_ms={trouble.retry_ms} />}
-      </Note>
-    );
+    return <Note cause="The experiments could not be loaded.">{textOf(failed.problem)}</Note>;
   }
   const all = experimentsOf(answer.value, chosen, base, tab);
   if (all.length < 2) return base === null ? <TooFew found={all.length} /> : null;

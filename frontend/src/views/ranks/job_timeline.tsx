@@ -30,7 +30,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankP
       <NoPicture title={titleOf(page, "lanes")}>
         <NotYet
           problem={problem}
-          reads={`Reading a step of ${counted(rows.length, "rank")}.`}
+          reads="Reading a step of each rank."
           height_px={laneLayout(rows.length, deciding).height}
         />
       </NoPicture>

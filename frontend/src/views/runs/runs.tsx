@@ -234,7 +234,7 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
   );
 }
 
-const OF_JOB = "The step and the fix are those of the job. The parts are those of one rank.";
+const OF_JOB = "Step and fix are of the job, parts of one rank.";
 
 /** Two trainings that wrote into one folder are one run in the list of files. */
 const OTHERS = "The figures of this row are those of its first process.";
