@@ -418,11 +418,11 @@ export interface CardMeaning {
  * Every label, unit and definition that the tab shows; the only source of tooltips and table heads.
  * metrics can be measured of any span and step; figures are what else a view shows; more_is_better: metrics of which
  * the least is the worst. reasons: code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in
- * the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in
- * their order; kernel_bins: of kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of
- * memory; limits: what limits a worker; roles: what process groups exchange for; amd_labels: by id of a view, metric
- * or bin what it is called on an AMD GPU; cards: what each card rests on in any trace; terms: what is explained where
- * it stands in a sentence.
+ * the order of IdleNs. bounds: a verdict (Bound) as an adjective; paces: what sets the pace then, in the words of the
+ * Overview; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of kernel time, by tensor
+ * cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits a worker; roles: what
+ * process groups exchange for; amd_labels: by id of a view, metric or bin what it is called on an AMD GPU; cards: what
+ * each card rests on in any trace; terms: what is explained where it stands in a sentence.
  */
 export interface Catalogue {
   version: string;
@@ -433,6 +433,7 @@ export interface Catalogue {
   reasons: Record<string, string>;
   idle_reasons: PartMeaning[];
   bounds: Record<string, string>;
+  paces: Record<string, string>;
   causes: Record<string, string>;
   phases: Record<string, string>;
   kernel_bins: BinMeaning[];
@@ -4105,11 +4106,12 @@ export interface RunEntry {
  * A run, by one span that is read of its first worker: the one whose card it has, else the newest.
  * work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
  * (`comparison.fairness`); None where that cannot be told. others: how many processes of the run do other work and
- * are no ranks of its job; the line says nothing of them. step_ns: mean step of the span; with a card of its job, the
- * job's step. trend_ns: mean step of each span that is read, of a single span each step. parts_ns: of the span. fix:
- * title of the first card that saves time, with what it gains per step, at most: that on which the newest spans
- * agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does. agreement: how far spans
- * agree; None where they say the same.
+ * are no ranks of its job; the line says nothing of them. ranks: how many ranks the job has whose step and first card
+ * the line has; 1 where both are of the span. step_ns: mean step of the span, or the job's step. trend_ns: mean step
+ * of each span that is read, of a single span each step. parts_ns: of the span. fix: title of the first card that
+ * saves time, with what it gains per step, at most: that on which the newest spans agree, or that of the job whose
+ * ranks they are (`insights.run_advice`); None: none does. agreement: how far spans agree; None where they say the
+ * same.
  */
 export interface RunLine {
   run: string;
@@ -4118,6 +4120,7 @@ export interface RunLine {
   span: string;
   work: number | null;
   others: number;
+  ranks: number;
   step_ns: number;
   trend_ns: number[];
   parts_ns: Parts;

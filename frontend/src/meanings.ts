@@ -21,6 +21,8 @@ export interface Meanings {
   idle_reasons: readonly PartMeaning[];
   /** A verdict as an adjective: "host-bound". */
   bounds: Readonly<Record<string, string>>;
+  /** The same as a noun: "CPU". */
+  paces: Readonly<Record<string, string>>;
   causes: Readonly<Record<string, string>>;
   /** The phases of a step, in their order. */
   phases: Readonly<Record<string, string>>;

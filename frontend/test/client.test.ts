@@ -57,10 +57,7 @@ test("a status says what came of it", async () => {
 
 test("a page that is not the plugin's is given as such, a proxy without a server behind it as gone", async () => {
   const login = await answering(200, "<html>Log in</html>", "text/html").client.index();
-  expect(login).toMatchObject({
-    kind: "problem",
-    value: { problem: "The server answered 200 instead of with figures" },
-  });
+  expect(login).toMatchObject({ kind: "problem", value: { problem: expect.stringContaining("200") } });
   expect(await answering(502, "Bad gateway", "text/html").client.index()).toMatchObject({
     kind: "gone",
     value: { problem: "The server answered with error 502" },

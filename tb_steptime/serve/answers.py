@@ -25,11 +25,12 @@ class RunLine(msgspec.Struct, frozen=True):
 
     work: the number of its group: runs whose steps do the same on the same machine, as far as the recordings show
     (`comparison.fairness`); None where that cannot be told. others: how many processes of the run do other work and
-    are no ranks of its job; the line says nothing of them. step_ns: mean step of the span; with a card of its job, the
-    job's step. trend_ns: mean step of each span that is read, of a single span each step. parts_ns: of the span. fix:
-    title of the first card that saves time, with what it gains per step, at most: that on which the newest spans
-    agree, or that of the job whose ranks they are (`insights.run_advice`); None: none does. agreement: how far spans
-    agree; None where they say the same.
+    are no ranks of its job; the line says nothing of them. ranks: how many ranks the job has whose step and first card
+    the line has; 1 where both are of the span. step_ns: mean step of the span, or the job's step. trend_ns: mean step
+    of each span that is read, of a single span each step. parts_ns: of the span. fix: title of the first card that
+    saves time, with what it gains per step, at most: that on which the newest spans agree, or that of the job whose
+    ranks they are (`insights.run_advice`); None: none does. agreement: how far spans agree; None where they say the
+    same.
     """
 
     run: str
@@ -38,6 +39,7 @@ class RunLine(msgspec.Struct, frozen=True):
     span: str
     work: int | None
     others: int
+    ranks: int
     step_ns: int
     trend_ns: list[int]
     parts_ns: Parts

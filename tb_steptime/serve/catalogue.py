@@ -17,7 +17,7 @@ from tb_steptime.insights.wording.vendors import AMD_LABELS
 from tb_steptime.metrics.base import Metric, PartMeaning
 from tb_steptime.metrics.catalogue import DATA_LOADING_TILES, HOST_TILES, METRICS, MORE_IS_BETTER, TILES
 from tb_steptime.metrics.data_loading.recorded_workers import LIMIT_WORDS, PRODUCTION_PARTS
-from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS
+from tb_steptime.metrics.idle.bottleneck import BOUND_WORDS, Bound
 from tb_steptime.metrics.idle.host_stalls import CAUSE_WORDS, PauseCause
 from tb_steptime.metrics.idle.reasons import IDLE_MEANINGS
 from tb_steptime.metrics.kernels.time_bins import TIME_BIN_METRICS
@@ -48,11 +48,11 @@ class Catalogue(msgspec.Struct, frozen=True):
 
     metrics can be measured of any span and step; figures are what else a view shows; more_is_better: metrics of which
     the least is the worst. reasons: code -> template, the words of every Reason; idle_reasons: why a GPU is idle, in
-    the order of IdleNs. bounds: a verdict (Bound) as an adjective; causes: why the host pauses; phases: of a step, in
-    their order; kernel_bins: of kernel time, by tensor cores; production_parts: of a batch; memory_parts: kinds of
-    memory; limits: what limits a worker; roles: what process groups exchange for; amd_labels: by id of a view, metric
-    or bin what it is called on an AMD GPU; cards: what each card rests on in any trace; terms: what is explained where
-    it stands in a sentence.
+    the order of IdleNs. bounds: a verdict (Bound) as an adjective; paces: what sets the pace then, in the words of the
+    Overview; causes: why the host pauses; phases: of a step, in their order; kernel_bins: of kernel time, by tensor
+    cores; production_parts: of a batch; memory_parts: kinds of memory; limits: what limits a worker; roles: what
+    process groups exchange for; amd_labels: by id of a view, metric or bin what it is called on an AMD GPU; cards: what
+    each card rests on in any trace; terms: what is explained where it stands in a sentence.
     """
 
     version: str
@@ -63,6 +63,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     reasons: dict[str, str]
     idle_reasons: list[PartMeaning]
     bounds: dict[str, str]
+    paces: dict[str, str]
     causes: dict[PauseCause, str]
     phases: dict[PhaseId, str]
     kernel_bins: list[BinMeaning]
@@ -79,6 +80,20 @@ class Catalogue(msgspec.Struct, frozen=True):
 _TILES: dict[str, tuple[str, ...]] = {"overview": TILES, "data_loading": DATA_LOADING_TILES, "host": HOST_TILES}
 
 
+#: What limits a step, as a noun for a list.
+_PACES = {
+    Bound.HOST: "CPU",
+    Bound.GPU: "GPU",
+    Bound.CPU: "CPU",
+    Bound.INPUT: "loader",
+    Bound.SYNC: "blocking calls",
+    Bound.DEPENDENCY: "dependencies",
+    Bound.COMMUNICATION: "communication",
+    Bound.MIXED: "several",
+    Bound.UNKNOWN: "unknown",
+}
+
+
 def catalogue() -> Catalogue:
     """Returns all meanings of this release."""
     return Catalogue(
@@ -90,6 +105,7 @@ def catalogue() -> Catalogue:
         reasons=REASONS,
         idle_reasons=list(IDLE_MEANINGS),
         bounds={bound.value: words for bound, words in BOUND_WORDS.items()},
+        paces={bound.value: words for bound, words in _PACES.items()},
         causes=CAUSE_WORDS,
         phases=PHASE_LABELS,
         kernel_bins=list(KERNEL_BINS),

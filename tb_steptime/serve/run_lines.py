@@ -22,6 +22,7 @@ from tb_steptime.insights.run_advice import RunAdvice, SpanAdvice, job_advice, r
 from tb_steptime.insights.wording.ranks import step_ns
 from tb_steptime.insights.wording.run_advice import agreement
 from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.ranks.result import JobRanks
 from tb_steptime.serve.answers import RunLine, RunsPage
 from tb_steptime.serve.jobs import Jobs, find_job
 from tb_steptime.serve.pages import CachedResults
@@ -79,7 +80,7 @@ class RunLines:
         work = self._work(newest)
         try:
             job = self._of_job(newest, all_spans)
-            shown, advice, job_step_ns = (newest, *job) if job else (*self._of_spans(spans[-MOST_JUDGED:]), None)
+            shown, advice, ranks = (newest, *job) if job else (*self._of_spans(spans[-MOST_JUDGED:]), None)
             judged = self._cached.judgement(shown)
             overview = shown.at_hand().result("overview", OverviewResult)
             trend_ns = _trend(spans, newest.at_hand().result("overview", OverviewResult))
@@ -93,7 +94,8 @@ class RunLines:
             span=shown.found.id,
             work=work,
             others=self._others(shown.found.worker, work, all_spans),
-            step_ns=overview.mean_duration_ns if job_step_ns is None else job_step_ns,
+            ranks=len(ranks.ranks) if ranks else 1,
+            step_ns=round(step_ns(ranks)) if ranks else overview.mean_duration_ns,
             trend_ns=trend_ns,
             parts_ns=overview.mean_parts_ns,
             bound=judged.verdict.bound,
@@ -119,15 +121,15 @@ class RunLines:
         cards = self._cached.judgement(span).insights
         return span_advice(next((card for card in cards if card.gain_ns > 0), None), measured.results)
 
-    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> tuple[RunAdvice, int] | None:
-        """Returns the advice of the job and the job's step in ns, if the span is of one rank of a job that has a card
-        that saves time."""
+    def _of_job(self, newest: ServedSpan, all_spans: Sequence[ServedSpan]) -> tuple[RunAdvice, JobRanks] | None:
+        """Returns the advice of the job and its ranks, if the span is of one rank of a job that has a card that saves
+        time."""
         job = find_job(newest, all_spans)
         if len(job.recorded) < 2 or len(job.recorded) > MOST_RANKS:
             return None
         ranks = self._jobs.get(job).ranks
         first = next((card for card in judge_job(ranks) if card.gain_ns > 0), None)
-        return (job_advice(first, len(job.recorded)), round(step_ns(ranks))) if first else None
+        return (job_advice(first, len(job.recorded)), ranks) if first else None
 
     def _work(self, span: ServedSpan) -> int | None:
         """Returns the number of its work; None where that cannot be told."""

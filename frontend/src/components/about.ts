@@ -2,6 +2,7 @@
 
 import { createContext } from "preact";
 import type { SpanHead } from "../api.gen";
+import { fileName } from "../dom/save";
 import { recordedOn } from "../format";
 
 interface About {
@@ -55,8 +56,5 @@ export const footOf = ({ words, version }: About): string =>
 /** Run, view and picture as a file name that is valid on any system. */
 export function fileStem({ recording, view }: About, name: string): string {
   const picture = recording === "" ? name : name.replace(recording, "");
-  return [recording, view.replaceAll("_", " "), picture]
-    .join(" ")
-    .replace(/[\\/:*?"<>|\s]+/g, " ")
-    .trim();
+  return fileName([recording, view.replaceAll("_", " "), picture].join(" "));
 }

@@ -33,14 +33,22 @@ export interface PictureProps {
   children: ComponentChildren;
 }
 
-/** The place of a picture that cannot be drawn: its question in one line, and in a hint why there is no answer. */
-export const NoPicture = ({ title, why }: { title: Phrase | string; why: Phrase | string }) => (
-  <section class="picture no-picture">
+interface NoPictureProps {
+  title: Phrase | string;
+  /** Why there is no answer; absent: it is on its way, and the children say so. */
+  why?: Phrase | string;
+  children?: ComponentChildren;
+}
+
+/** The place of a picture that is not drawn: its question in one line, and in a hint why there is no answer. */
+export const NoPicture = ({ title, why, children }: NoPictureProps) => (
+  <section class={why ? "picture no-picture" : "picture"}>
     <div class="head">
       <h2>{typeof title === "string" ? title : <Sentence phrase={title} />}</h2>
-      <span class="sub">not known</span>
+      {why && <span class="sub">not known</span>}
       <Details text={why} />
     </div>
+    {children}
   </section>
 );
 

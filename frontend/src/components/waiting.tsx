@@ -27,6 +27,23 @@ export function Late({ after_ms = LATE_MS, meanwhile = null, children }: LatePro
   return <>{late ? children : meanwhile}</>;
 }
 
+interface NotYetProps {
+  problem: Problem | null;
+  /** What is being read, as a sentence. */
+  reads: string;
+  /** The height of what will be in its place, so that nothing below moves. */
+  height_px?: number;
+}
+
+/** In place of what comes apart from its page: what is being read for it, or why it is not there. */
+export const NotYet = ({ problem, reads, height_px }: NotYetProps) => (
+  <p class="quiet" role="status" style={{ minHeight: height_px }}>
+    {problem ? textOf(problem) : <Late>{reads}</Late>}
+  </p>
+);
+
+export const textOf = ({ problem, hint }: Problem): string => `${problem}. ${hint}`;
+
 /** Something is in progress, and how far it is cannot be known. */
 export function Busy({ label }: { label: string }) {
   return (

@@ -41,6 +41,9 @@ function drawn(figure: HTMLElement, caption: Caption, fonts = ""): Drawing {
   return drawingOf({ ...caption, legend, font: token("--font"), fonts, ...colours }, { ...body, defs });
 }
 
+/** Text as a file name that is valid on any system. */
+export const fileName = (text: string): string => text.replace(/[\\/:*?"<>|\s\p{C}]+/gu, " ").trim();
+
 export function saveBlob(name: string, blob: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

@@ -12,9 +12,16 @@ import { adoptFonts } from "../dom/fonts";
 import { counted } from "../format";
 import { type Meanings, meaningsOf } from "../meanings";
 import type { Answer, Client } from "../server/client";
-import { type AnswerCache, type Requested, type Source, useAnswer } from "../server/use_answer";
-import { type Rounds, type Trouble, type Watched, watchIndex } from "../server/watch";
-import { Empty, Failed, Opening } from "../states/states";
+import {
+  type AnswerCache,
+  type Failure,
+  failureOf,
+  type Requested,
+  type Source,
+  useAnswer,
+} from "../server/use_answer";
+import { type Rounds, type Watched, watchIndex } from "../server/watch";
+import { Boundary, Empty, Failed, Gone, Opening } from "../states/states";
 import { isViewId, VIEWS } from "../views/index";
 import { later } from "../views/lazy";
 import { comparisonMarkdown, summaryMarkdown } from "../views/markdown";
@@ -47,7 +54,8 @@ export function App({ client, url, answers }: AppProps) {
     watch?.now();
     catalogue.again();
   };
-  if (index === null || meanings === null) return <Outside trouble={troubleOf(watched, catalogue)} again={again} />;
+  if (index === null || meanings === null)
+    return <Outside failed={watched?.trouble ?? failureOf(catalogue)} again={again} />;
   const { update, address } = url;
   const { written_ms } = client;
   const tab: Tab = { meanings, index, state, steps: 1, works: null, source: client, written_ms, update, address };
@@ -59,11 +67,11 @@ export function App({ client, url, answers }: AppProps) {
 }
 
 /** Before the first answer: nothing for a moment, then what is in progress, then why it fails. */
-function Outside({ trouble, again }: { trouble: Untimed | null; again(): void }) {
+function Outside({ failed, again }: { failed: Failure | null; again(): void }) {
   return (
-    <main class="alone" data-state={trouble ? "failed" : "reading"} aria-busy={!trouble}>
-      {trouble ? (
-        <Failed title="Step Insights cannot be shown." {...trouble} about="" again={again} />
+    <main class="alone" data-state={failed ? "failed" : "reading"} aria-busy={!failed}>
+      {failed ? (
+        <Failed title="Step Insights cannot be shown." {...failed} about="" again={again} />
       ) : (
         <Late meanwhile={<h1 class="visually-hidden">Looking for traces.</h1>}>
           <Opening title="Looking for traces" reads="TensorBoard lists the runs of its log directory." />
@@ -104,13 +112,16 @@ function Inside({ tab: initial, source, entitle }: { tab: Tab; source: Source; e
       />
       <Finished index={tab.index} />
       {all ? (
-        <AllRuns lines={lines} tab={tab} source={source} />
+        <Boundary name="" about="">
+          <AllRuns lines={lines} tab={tab} source={source} />
+        </Boundary>
       ) : snapshot ? (
         <SnapshotContent key={snapshot.id} entry={snapshot} tab={tab} source={source} />
       ) : selection ? (
         <Content view={view} selection={selection} tab={tab} source={source} opened={() => setOpened(true)} />
       ) : (
         <main id={CONTENT} class="wide" data-state="empty" tabIndex={-1}>
+          <Gone source={source} />
           <Empty index={tab.index} />
         </main>
       )}
@@ -183,14 +194,6 @@ function useSelection(index: Index, state: Address): Selection | null {
   return found;
 }
 
-/** A trouble, or a problem for which there is no new attempt until the reader asks for one. */
-type Untimed = Pick<Trouble, "problem"> & { retry_ms: number | null };
-
-function troubleOf(watched: Watched | null, { answer, trouble }: Requested<Catalogue>): Untimed | null {
-  if (watched?.trouble) return watched.trouble;
-  return answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : trouble;
-}
-
 /** Announces to screen readers which span was read last. */
 function Finished({ index }: { index: Index }) {
   const ready = useRef<ReadonlySet<string> | null>(null);
@@ -212,16 +215,19 @@ const ALL_RUNS = later(async () => (await import("../views/runs/runs")).Runs);
 function AllRuns({ lines, tab, source }: { lines: Requested<RunsPage>; tab: Tab; source: Source }) {
   const { index } = tab;
   const request = withPart<RunsPage>(lines, usePartOf("runs", ALL_RUNS, source.cache));
-  const { answer, trouble, again } = request;
+  const { answer, again } = request;
   const Runs = ALL_RUNS.now();
-  if (answer?.kind === "ready" && Runs) return <Runs page={answer.value} tab={tab} />;
-  const problem = answer?.kind === "problem" ? answer.value : null;
+  if (answer?.kind === "ready" && Runs)
+    return (
+      <Runs page={answer.value} tab={tab}>
+        <Gone source={source} />
+      </Runs>
+    );
+  const failed = failureOf(request);
   return (
-    <main id={CONTENT} class="wide" data-state={trouble || problem ? "failed" : "reading"} tabIndex={-1}>
-      {trouble ? (
-        <Failed title="The runs could not be loaded." {...trouble} about="" again={again} />
-      ) : problem ? (
-        <Failed title="The runs cannot be listed." problem={problem} retry_ms={null} about="" again={again} />
+    <main id={CONTENT} class="wide" data-state={failed ? "failed" : "reading"} tabIndex={-1}>
+      {failed ? (
+        <Failed title="The runs could not be loaded." {...failed} about="" again={again} />
       ) : (
         <Opening title="Opening all runs" reads={`Reading the summaries of ${counted(index.runs.length, "run")}.`} />
       )}
@@ -263,12 +269,12 @@ const UNKNOWN: Works = new Map();
  * Null until it is known for the open run. It then stays the same until all rows are complete, so that what is drawn of
  * runs of the same work does not change with each of them. Where no answer arrives, nothing is known.
  */
-function useWorks({ answer, trouble }: Requested<RunsPage>, run: string | undefined, can: boolean): Works | null {
-  const page = answer?.kind === "ready" ? answer.value : null;
+function useWorks(request: Requested<RunsPage>, run: string | undefined, can: boolean): Works | null {
+  const page = request.answer?.kind === "ready" ? request.answer.value : null;
   const now = useMemo(() => page && worksOf(page.lines), [page]);
   const last = useRef<Works | null>(null);
   if (page && now && (page.left === 0 || (last.current === null && now.has(run ?? "")))) last.current = now;
-  return last.current ?? (!can || trouble || answer?.kind === "problem" ? UNKNOWN : null);
+  return last.current ?? (!can || failureOf(request) ? UNKNOWN : null);
 }
 
 /** Makes Compare open with a pair of the same work, as if the address named it. */

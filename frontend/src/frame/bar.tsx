@@ -19,7 +19,7 @@ import { Hints } from "../components/hints";
 import { Menu } from "../components/popup";
 import { hint } from "../dom/hint";
 import { followed } from "../dom/keys";
-import { copy, saveBlob } from "../dom/save";
+import { copy, fileName, saveBlob } from "../dom/save";
 import { bytesOf, count, counted } from "../format";
 import type { Place } from "../server/client";
 import type { Source } from "../server/use_answer";
@@ -46,6 +46,7 @@ export function Bar(props: BarProps) {
   const { view, selection, all, spansAtFirst, tab, source, summary } = props;
   const { index } = tab;
   const one = all ? null : selection;
+  const other = selection && comparedWith(index, tab.state, selection);
   const simulated = selection?.run.simulated ?? false;
   const [opened, setOpened] = useState(false);
   return (
@@ -76,10 +77,16 @@ export function Bar(props: BarProps) {
       </div>
       {selection && <PaletteButton {...{ tab, selection, source }} />}
       <Share
+        name={[one?.run.name ?? "All runs", ...(one && other ? [other.run.name] : [])].join(" vs ")}
         link={() => tab.address(tab.state.with === undefined ? {} : { with: tab.state.with })}
         summary={summary}
         report={
-          source.client.report && (() => source.client.report!(placeIn(view, selection, tab), pairIn(selection, tab)))
+          source.client.report &&
+          (() =>
+            source.client.report!(
+              placeIn(view, selection, tab),
+              other && { base: other.span.id, candidate: selection!.span.id },
+            ))
         }
       />
       <Hints />
@@ -93,11 +100,6 @@ function placeIn(view: ViewId, selection: Selection | null, { state }: Tab): Pla
   const chosen = selection && { run: selection.run.name, worker: selection.worker.name, span: selection.span.number };
   const written = encode({ ...state, ...chosen, ...(view === "timeline" && { view: null }) });
   return Object.fromEntries(written.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
-}
-
-function pairIn(selection: Selection | null, { index, state }: Tab): { base: string; candidate: string } | null {
-  const other = selection && comparedWith(index, state, selection);
-  return other && { base: other.span.id, candidate: selection.span.id };
 }
 
 /** Links to all runs of the log directory, and back to the run that was open. */
@@ -258,6 +260,8 @@ const readingNow = (index: Index): SpanEntry[] =>
 
 /** What can be shared: the address of what is shown, its summary as text, everything as one page. */
 interface ShareProps {
+  /** What is shown, by which its report is called. */
+  name: string;
   link(): string;
   /** The summary of the chosen span; null: it is not known. */
   summary(): Promise<string | null>;
@@ -270,13 +274,16 @@ const WITHOUT_EVENTS =
 
 const SAVING = "Saving…";
 
-function Share({ link, summary, report }: ShareProps) {
+/** Three bytes for each, the longest that most letters take, fit into a file name of 255 bytes. */
+const MOST_LETTERS = 80;
+
+function Share({ name, link, summary, report }: ShareProps) {
   const [message, say] = useReport(SAVING);
   const copied = async (text: string | null) => say(text !== null && (await copy(text)) ? "Copied" : "Not copied");
   const saved = async (page: Promise<Blob | null>) => {
     say(SAVING);
     const blob = await page;
-    if (blob) saveBlob("report.html", blob);
+    if (blob) saveBlob(`${fileName(name.slice(0, MOST_LETTERS))} report.html`, blob);
     say(blob ? "Saved" : "Not saved");
   };
   const entries = [

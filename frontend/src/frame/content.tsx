@@ -12,9 +12,10 @@ import {
 } from "../address/selection";
 import type { Headline, Index, PageOf, RanksPage, SpanHead, TrendsPage, ViewId } from "../api.gen";
 import { AboutContext, aboutRuns, aboutSpan } from "../components/about";
+import { Note } from "../components/note";
 import { useLatest } from "../dom/hooks";
 import type { Answer } from "../server/client";
-import { pageName, type Requested, type Source, useAnswer } from "../server/use_answer";
+import { failureOf, pageName, type Requested, type Source, useAnswer } from "../server/use_answer";
 import { isReading } from "../server/watch";
 import { Boundary, Gone } from "../states/states";
 import { VIEWS } from "../views";
@@ -41,6 +42,7 @@ interface ContentProps {
 
 export function Content({ view, selection: chosen, tab, source, opened }: ContentProps) {
   const selection = tab.state.steps === WHOLE_RECORDING ? asOneStep(chosen) : chosen;
+  const { run: named } = tab.state; // it may have been deleted, or the link is of another log directory
   const { of } = VIEWS[view];
   const ofSpan = of === "span" ? view : "overview";
   const [tries, setTries] = useState(0);
@@ -48,10 +50,12 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
   const page = usePage(ofSpan, selection, tries, source);
   const { runs, focus, part: trendsPart } = trendsAsked(tab);
   const trendsName = of === "spans" && runs !== null ? ["trends", focus, ...runs].join("\n") : null;
-  const trends = useLast(
-    useAnswer(source.cache, trendsName, trendsVersion(tab.index), (signal) =>
-      source.client.trends(runs!, focus, signal, trendsPart),
-    ),
+  const trends = useAnswer(
+    source.cache,
+    trendsName,
+    trendsVersion(tab.index),
+    (signal) => source.client.trends(runs!, focus, signal, trendsPart),
+    "trends", // for other runs or another focus, the previous picture stays
   );
   const pair = usePair(of === "pair", chosen, tab, source);
   const withJob = view === "overview" && chosen.run.workers.length > 1;
@@ -78,13 +82,13 @@ export function Content({ view, selection: chosen, tab, source, opened }: Conten
     source.watch.now();
     setTries(tries + 1);
   };
-  const { trouble, received_ms } = source.watched;
   return (
     <>
       <ViewList current={view} meanings={meanings} head={head} tab={tab} />
       <main id={CONTENT} data-state={stateOf(request)} tabIndex={-1}>
-        {trouble && stateOf(request) !== "failed" && (
-          <Gone received_ms={received_ms} trouble={trouble} now={source.watch.now} />
+        {stateOf(request) !== "failed" && <Gone source={source} />}
+        {named !== undefined && named !== chosen.run.name && (
+          <Note cause={`There is no run ${named} here.`}>This is {chosen.run.name}.</Note>
         )}
         <Boundary name={`${view} ${id}`} about={aboutOf(selection, tab)}>
           {of === "span" && (
@@ -223,9 +227,9 @@ function TrendsContent({ view, request, selection, tab, again }: AnsweredProps<T
   );
 }
 
-function stateOf({ answer, trouble }: Requested<unknown>): "ready" | "reading" | "failed" {
-  if (answer?.kind === "ready") return "ready";
-  return answer?.kind === "problem" || trouble ? "failed" : "reading";
+function stateOf(request: Requested<unknown>): "ready" | "reading" | "failed" {
+  if (request.answer?.kind === "ready") return "ready";
+  return failureOf(request) ? "failed" : "reading";
 }
 
 /** The header of the chosen span, from whichever of its views arrived last. */
@@ -237,13 +241,6 @@ function useHead(id: string, page: Answer<PageOf<ViewId>> | null): SpanHead | nu
 
 /** While many spans are being read, Trends is requested once per so many spans: its answer grows with all of them. */
 const TRENDS_EVERY = 8;
-
-/** For other runs or another focus, the previous picture stays until the new one has arrived. */
-function useLast(request: Requested<TrendsPage>): Requested<TrendsPage> {
-  const last = useRef<Answer<TrendsPage> | null>(null);
-  if (request.answer?.kind === "ready") last.current = request.answer;
-  return { ...request, answer: request.answer ?? last.current };
-}
 
 /** runs: none named means all; null: not yet known which. */
 function trendsAsked(tab: Tab) {

@@ -31,7 +31,7 @@ async function answerOf(part: Part<Content>): Promise<Answer<Content>> {
 export const MISSING: Problem = {
   problem: "The part of the tab that draws this view could not be loaded",
   file: "",
-  hint: "Does TensorBoard still run? Where another release of this plugin was installed, reload the page.",
+  hint: "Does TensorBoard still run? After an update of this plugin, reload the page.",
 };
 
 /** What a view waits for: its answer and the part that draws it. A problem needs no part. */

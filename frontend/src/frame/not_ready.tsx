@@ -5,7 +5,7 @@ import type { Problem, ViewId, Waiting } from "../api.gen";
 import { Late } from "../components/waiting";
 import { bytes, counted } from "../format";
 import { isFinal } from "../server/recorded";
-import type { Requested } from "../server/use_answer";
+import { failureOf, type Requested } from "../server/use_answer";
 import { Failed, Opening, Reading } from "../states/states";
 import { VIEWS } from "../views";
 import type { Tab } from "../views/props";
@@ -19,22 +19,13 @@ export interface AnsweredProps<T> {
 }
 
 /** Shows trouble and problems at once; a delay only after a while. */
-export function NotReady({ view, request: { answer, trouble }, selection, tab, again }: AnsweredProps<unknown>) {
-  if (trouble) {
-    return (
-      <Failed title="The figures could not be loaded." {...trouble} about={aboutOf(selection, tab)} again={again} />
-    );
-  }
-  if (answer?.kind === "problem") {
-    if (isFinal(answer.value)) return <NotHeld problem={answer.value} />;
-    return (
-      <Failed
-        title="This trace could not be analysed."
-        problem={answer.value}
-        about={aboutOf(selection, tab)}
-        again={again}
-      />
-    );
+export function NotReady({ view, request, selection, tab, again }: AnsweredProps<unknown>) {
+  const { answer } = request;
+  const failed = failureOf(request);
+  if (failed) {
+    if (isFinal(failed.problem)) return <NotHeld problem={failed.problem} />;
+    const title = `${failed.problem.file ? "This trace could not be analysed" : "The figures could not be loaded"}.`;
+    return <Failed title={title} {...failed} about={aboutOf(selection, tab)} again={again} />;
   }
   return (
     <Late meanwhile={<h1 class="visually-hidden">Opening.</h1>}>
@@ -59,15 +50,17 @@ function NotHeld({ problem: { problem, hint } }: { problem: Problem }) {
 
 /** Everything has been read, and only its summaries have to be opened. */
 function openingOf(view: ViewId, { run, worker, span }: Selection, { meanings, index, state }: Tab) {
-  const title = meanings.viewTitle(view);
-  if (VIEWS[view].of === "spans") {
-    const shown = state.runs?.length || index.runs.length;
-    return { title: `Opening ${title}`, reads: `Reading the summaries of ${counted(shown, "run")}.` };
-  }
-  return {
-    title: `Opening ${title} of ${placeOf(worker)} of ${run.name}`,
-    reads: `Reading the summary of a trace of ${bytes(span.file_bytes)}.`,
-  };
+  const title = `Opening ${meanings.viewTitle(view)}`;
+  const { of } = VIEWS[view];
+  if (of === "job") return { title: `${title} of ${run.name}`, reads: "Reading the summary of each rank." };
+  if (of === "pair" && state.with !== undefined) return { title, reads: "Reading the summaries of both runs." };
+  if (of === "span")
+    return {
+      title: `${title} of ${placeOf(worker)} of ${run.name}`,
+      reads: `Reading the summary of a trace of ${bytes(span.file_bytes)}.`,
+    };
+  const shown = (of === "spans" && state.runs?.length) || index.runs.length;
+  return { title, reads: `Reading the summaries of ${counted(shown, "run")}.` };
 }
 
 const placeOf = ({ rank, name }: Selection["worker"]): string => (rank === null ? name : `rank ${rank}`);

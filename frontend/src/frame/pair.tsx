@@ -33,7 +33,7 @@ export function usePair(on: boolean, chosen: Selection, tab: Tab, { client, cach
     client.compare(...ids!, signal),
   );
   const below = useRef(false); // the comparison is requested first, then what is below it, which stays from then on
-  below.current ||= on && (ids === null || request.answer !== null);
+  below.current ||= on && (ids === null || request.answer !== null || request.trouble !== null);
   const { runs } = chainRuns(tab);
   const order = tab.state.order ?? [];
   const chain = useAnswer(
@@ -194,9 +194,12 @@ function shortened(phrase: Phrase, { comparison: { base, candidate } }: CompareP
   return { ...phrase, values: { ...phrase.values, run: { ...run, value: name } } };
 }
 
-/** Says why Compare chose no other run itself; null where the reader ended the comparison, or there is no other. */
-const whyAlone = ({ run }: Selection, { index, state, written_ms }: Tab): Phrase | null =>
-  index.runs.length > 1 && state.with === undefined && written_ms === undefined
+/**
+ * Says why Compare chose no other run itself; null where the reader ended the comparison, there is no other run, or the
+ * list that says what runs compute could not be loaded.
+ */
+const whyAlone = ({ run }: Selection, { index, state, works }: Tab): Phrase | null =>
+  index.runs.length > 1 && state.with === undefined && works?.size
     ? {
         template: "No other run is known to do the same work as {run}.",
         values: { run: { value: run.name, unit: "text" } },

@@ -1,14 +1,13 @@
 /** A memory snapshot, in place of the Memory view of a recording. */
 
-import { useRef } from "preact/hooks";
 import type { Address } from "../address/keys";
 import type { Index, SnapshotEntry, SnapshotPage } from "../api.gen";
 import { AboutContext } from "../components/about";
 import { Late } from "../components/waiting";
 import { bytes } from "../format";
 import type { Client } from "../server/client";
-import { type Requested, type Source, useAnswer } from "../server/use_answer";
-import { Boundary, Failed, Opening } from "../states/states";
+import { failureOf, type Requested, type Source, useAnswer } from "../server/use_answer";
+import { Boundary, Failed, Gone, Opening } from "../states/states";
 import { later } from "../views/lazy";
 import { nameOf } from "../views/memory/snapshot/choice";
 import type { Tab } from "../views/props";
@@ -31,11 +30,11 @@ export function shownSnapshot(index: Index, state: Address, client: Client): Sna
 
 export function SnapshotContent({ entry, tab, source }: { entry: SnapshotEntry; tab: Tab; source: Source }) {
   const request = withPart<SnapshotPage>(useSnapshot(entry, tab, source), usePartOf("snapshot", PART, source.cache));
-  const { answer, trouble, again } = request;
+  const { answer, again } = request;
   const View = PART.now();
   const listed = tab.index.spans_total > 0;
   const name = nameOf(entry);
-  const failed = trouble ?? (answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : null);
+  const failed = failureOf(request);
   const ready = answer?.kind === "ready" && View !== null;
   return (
     <>
@@ -46,6 +45,7 @@ export function SnapshotContent({ entry, tab, source }: { entry: SnapshotEntry; 
         data-state={ready ? "ready" : failed ? "failed" : "reading"}
         tabIndex={-1}
       >
+        {!failed && <Gone source={source} />}
         {ready ? (
           <Boundary name={entry.id} about={entry.file}>
             <AboutContext.Provider value={about(entry, tab)}>
@@ -81,13 +81,13 @@ function useSnapshot(
     ...(instant !== undefined && { at: String(instant) }),
     ...(since !== undefined && { since }),
   };
-  const request = useAnswer(cache, ["snapshot", id, ...Object.values(query)].join(" "), String(written_ns), (signal) =>
-    client.snapshot!(id, query, signal),
+  return useAnswer(
+    cache,
+    ["snapshot", id, ...Object.values(query)].join(" "),
+    String(written_ns),
+    (signal) => client.snapshot!(id, query, signal),
+    `${id} ${memory}`,
   );
-  const last = useRef<{ of: string; answer: Requested<SnapshotPage>["answer"] } | null>(null);
-  const of = `${id} ${memory}`;
-  if (request.answer?.kind === "ready") last.current = { of, answer: request.answer };
-  return { ...request, answer: request.answer ?? (last.current?.of === of ? last.current.answer : null) };
 }
 
 const about = ({ run, name, file }: SnapshotEntry, { meanings: { version }, address }: Tab) => ({

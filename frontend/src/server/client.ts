@@ -275,7 +275,7 @@ export const SILENT: Problem = {
 const SLOW: Problem = {
   problem: `TensorBoard did not answer within ${PATIENCE_MS / 1000} s`,
   file: "",
-  hint: "It may be busy: with large traces, or with another plugin that reads them.",
+  hint: "It may be busy with large traces, or with another plugin.",
 };
 
 const BROKEN: Problem = {
@@ -292,7 +292,7 @@ const fault = (response: Response): Problem => ({
 
 /** An answer that is not the plugin's: a proxy's login page, a TensorBoard without the plugin. */
 const foreign = (response: Response): Problem => ({
-  problem: `The server answered ${response.status} instead of with figures`,
+  problem: `The server sent status ${response.status} instead of figures`,
   file: "",
-  hint: "Is a login needed, or was TensorBoard started again without this plugin? Reload the page.",
+  hint: "Is a login needed, or does TensorBoard run without this plugin? Reload the page.",
 });

@@ -41,53 +41,47 @@ export function untilReady<T>(
   };
 }
 
-/** The answer to a request that is sent once; `nothing` until it arrives, and where there is none. */
-export function useAskedOnce<T>(
-  source: object,
-  name: string,
-  ask: (signal: AbortSignal) => Promise<Answer<T>>,
-  nothing: T,
-): T {
-  const [found, setFound] = useState<{ name: string; value: T } | null>(null);
-  const latest = useLatest({ ask, nothing });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another source is asked anew
-  useEffect(() => {
-    const abandoned = new AbortController();
-    void latest.current.ask(abandoned.signal).then((answer) => {
-      if (!abandoned.signal.aborted)
-        setFound({ name, value: answer.kind === "ready" ? answer.value : latest.current.nothing });
-    });
-    return () => abandoned.abort();
-  }, [source, name, latest]);
-  return found?.name === name ? found.value : nothing;
-}
-
 export interface Requested<T> {
   page: T | null;
-  /** Why there is no page: the trace itself is gone, or this is a report. */
+  /**
+   * Why there is no page: the trace itself is gone, this is a report, or the server did not answer. In the last case
+   * it is asked again, and the problem goes once it answers.
+   */
   problem: Problem | null;
   /** Whether it is requested and neither of both has arrived. */
   waiting: boolean;
 }
 
+/** Why an answer is none; null where it is one, or is on its way. */
+export const problemOf = <T>({ kind, value }: Answer<T>): Problem | null =>
+  kind === "problem" || kind === "gone" ? value : null;
+
 /**
  * What belongs to a page and is requested apart from it, from `source`; null: nothing is requested. The answer is that
- * to the request of this name, never that to a previous one.
+ * to the request of this name. `stays`: until it arrives, the page is that of the previous name; else there is none.
  */
 export function useRequested<T>(
   source: object,
   name: string | null,
   ask: (signal: AbortSignal) => Promise<Answer<T>>,
+  stays = false,
 ): Requested<T> {
-  const [answered, setAnswered] = useState<{ name: string; answer: Answer<T> } | null>(null);
+  const [found, setFound] = useState<{ name: string; page: T | null; problem: Problem | null } | null>(null);
   const latest = useLatest(ask);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another source is asked anew
   useEffect(() => {
     if (name === null) return;
-    return untilReady(latest.current, (answer) => answer.kind !== "gone" && setAnswered({ name, answer }));
+    return untilReady(latest.current, (answer) =>
+      setFound((before) => ({
+        name,
+        page:
+          answer.kind === "ready" ? answer.value : stays && answer.kind !== "problem" ? (before?.page ?? null) : null,
+        problem: problemOf(answer),
+      })),
+    );
   }, [source, name, latest]);
-  const answer = answered?.name === name ? answered.answer : null;
-  const page = answer?.kind === "ready" ? answer.value : null;
-  const problem = answer?.kind === "problem" ? answer.value : null;
+  const own = found?.name === name ? found : null;
+  const page = (stays ? found : own)?.page ?? null;
+  const problem = own?.problem ?? null;
   return { page, problem, waiting: name !== null && page === null && problem === null };
 }

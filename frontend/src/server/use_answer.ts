@@ -1,6 +1,7 @@
 /** An answer of the server within a component: requested when its name changes, kept while it is requested again. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { Problem } from "../api.gen";
 import { useLatest } from "../dom/hooks";
 import type { Answer, Client } from "./client";
 import { inRounds, type Rounds, retryPause, type Trouble, type Watched } from "./watch";
@@ -26,10 +27,22 @@ export interface Requested<T> {
   again(): void;
 }
 
+/** Why a request has no answer, and when the next attempt is (null: only when the reader asks for one). */
+export interface Failure {
+  problem: Problem;
+  retry_ms: number | null;
+}
+
+/** Null while an answer is on its way, and where it is there. */
+export const failureOf = ({ answer, trouble }: Omit<Requested<unknown>, "again">): Failure | null =>
+  trouble ?? (answer?.kind === "problem" ? { problem: answer.value, retry_ms: null } : null);
+
 /**
  * `name` identifies what is requested (null: nothing); another name aborts the pending request. `version` changes when
  * the answer may have changed. A new version is requested while the old answer stays, and after the pending request:
  * if that were aborted, a server that is slower than the versions change would never answer.
+ *
+ * `of`: the answer to another name of the same stays until that to the new one arrives; without it none does.
  *
  * An answer equal to the last one causes no rendering. What is shown stays, even when the cache has dropped it to keep
  * newer pages.
@@ -39,6 +52,7 @@ export function useAnswer<T>(
   name: string | null,
   version: string,
   ask: (signal: AbortSignal) => Promise<Answer<T>>,
+  of = name,
 ): Requested<T> {
   const [, drawAgain] = useState(0);
   const [trouble, setTrouble] = useState<(Trouble & { name: string }) | null>(null);
@@ -68,11 +82,11 @@ export function useAnswer<T>(
   }, [name, cache, latest]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
   useEffect(() => rounds.current?.now(), [version]);
-  const shown = useRef<{ name: string; answer: Answer<T> } | null>(null);
+  const shown = useRef<{ of: string | null; answer: Answer<T> } | null>(null);
   const answer = name === null ? undefined : (cache.get(name) as Answer<T> | undefined);
-  if (name !== null && answer) shown.current = { name, answer };
+  if (name !== null && answer) shown.current = { of, answer };
   return {
-    answer: name !== null && shown.current?.name === name ? shown.current.answer : null,
+    answer: name !== null && shown.current?.of === of ? shown.current.answer : null,
     trouble: trouble?.name === name ? trouble : null,
     again: useCallback(() => rounds.current?.now(), []),
   };

@@ -7,7 +7,7 @@ import { Note } from "../components/note";
 import { TilePlace, Tiles } from "../components/tile";
 import { Busy, BytesRead, Countdown, FileOf, Late, percentOf, WayOut } from "../components/waiting";
 import { bytes, bytesOf, clock, count, counted, rate, roughCount, wait } from "../format";
-import type { Trouble } from "../server/watch";
+import type { Source } from "../server/use_answer";
 
 interface FailedProps {
   title: string;
@@ -88,18 +88,16 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 }
 
-interface GoneProps {
-  received_ms: number;
-  trouble: Trouble;
-  now(): void;
-}
-
-/** The server is gone; the figures stay. */
-export function Gone({ received_ms, trouble: { problem, retry_ms }, now }: GoneProps) {
+/** The server is gone; what is shown stays. Nothing while it answers. */
+export function Gone({ source: { watched, watch } }: { source: Pick<Source, "watched" | "watch"> }) {
+  const { trouble, received_ms } = watched;
   return (
-    <Note cause={`${problem.problem}.`} live>
-      These figures are from {clock(received_ms)}. <Countdown retry_ms={retry_ms} /> <button onClick={now}>Now</button>
-    </Note>
+    trouble && (
+      <Note cause={`${trouble.problem.problem}.`} live>
+        This page is from {clock(received_ms)}. <Countdown retry_ms={trouble.retry_ms} />{" "}
+        <button onClick={watch.now}>Now</button>
+      </Note>
+    )
   );
 }
 

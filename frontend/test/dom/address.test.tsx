@@ -152,13 +152,23 @@ test("the summary is that of the chosen span, whichever other view is shown", as
   expect(copied[1]).toContain("p.tb_steptime.view=gpu");
 });
 
-test("the report is saved, and one that did not come is said", async () => {
+const DIFFICULT = `a: "x"/b? ${"长".repeat(90)}`;
+
+test.each([
+  ["", "a report.html"],
+  ["run=b&with=a/worker0/1", "b vs a report.html"],
+  ["all=runs", "All runs report.html"],
+  [`run=${encodeURIComponent(DIFFICULT)}`, `a x b ${"长".repeat(70)} report.html`],
+])("the report of %s is called %s, and one that did not come is said", async (address, name) => {
   const saved: string[] = [];
   vi.spyOn(HTMLAnchorElement.prototype, "click").mockImplementation(function (this: HTMLAnchorElement) {
     saved.push(this.download);
   });
   let page: Blob | null = null;
-  await openTab("", says(), { report: async () => page });
+  const server = says();
+  if (address.includes("%")) server.index = { kind: "ready", value: index([run(DIFFICULT, [span(1)])]) };
+  const runs = async () => ({ kind: "ready" as const, value: { headline: null, lines: [], left: 0 } });
+  await openTab(address, server, { report: async () => page, runs });
   await open();
   expect(screen.getByRole("menuitem", { name: "Save as report" }).dataset.hint).toMatch(/no single events/);
   await open();
@@ -166,7 +176,8 @@ test("the report is saved, and one that did not come is said", async () => {
   expect(button().textContent).toContain("Not saved");
   page = new Blob(["<!DOCTYPE html>"]);
   await choose("Save as report");
-  expect(saved).toEqual(["report.html"]);
+  expect(saved).toEqual([name]);
+  expect(new TextEncoder().encode(name).length).toBeLessThanOrEqual(255);
 });
 
 test.each([

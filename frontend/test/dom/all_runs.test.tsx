@@ -2,12 +2,12 @@ import { fireEvent, screen, waitFor, within } from "@testing-library/preact";
 import { expect, test } from "vitest";
 import type { RunLine } from "../../src/api.gen";
 import { index, parts, plain, run, span } from "../fixtures/pages";
-import { keys, openTab, says } from "./fake_server";
+import { GONE, keys, openTab, says } from "./fake_server";
 
 const MS = 1_000_000;
 
 const line = (name: string, id: number, work: number, step_ms: number, more: Partial<RunLine> = {}): RunLine => ({
-  ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, others: 0, step_ns: step_ms * MS },
+  ...{ run: name, worker: "worker0", number: id, span: `id-${id}`, work, others: 0, ranks: 1, step_ns: step_ms * MS },
   ...{ trend_ns: [step_ms * MS, step_ms * MS], parts_ns: parts({ kernel: step_ms * MS }), bound: "gpu" as const },
   ...{ fix: null, agreement: null, gain_ns: 0, gain_fraction: 0 },
   ...{ job: plain("training · eager"), machine: plain("T4"), ...more },
@@ -31,6 +31,7 @@ async function openRuns(address = "all=runs", lines = LINES) {
   const runs = async () => ({ kind: "ready" as const, value: { headline, lines, left: 0 } });
   await openTab(address, server, { runs });
   if (address === "all=runs") await screen.findByRole("table", { name: "Runs" });
+  return server;
 }
 
 const rows = () =>
@@ -105,3 +106,26 @@ test("a row opens its run, and the bar leads back", async () => {
   await waitFor(() => expect(keys()).toMatchObject({ run: "graphed", span: 3 }));
   expect(keys().all).toBeUndefined();
 });
+
+test("what sets the pace is called as in the Overview, and one entry stands for all that are called so", async () => {
+  await openRuns("all=runs", [...LINES.slice(0, 3), line("amp_eager", 4, 1, 8, { bound: "cpu" })]);
+  const which = within(screen.getByRole("navigation", { name: "Which runs" }));
+  expect(which.getAllByRole("button").map((each) => each.textContent)).toEqual(["GPU 2", "CPU 2", "T4 4"]);
+  fireEvent.click(which.getByRole("button", { name: "CPU 2" }));
+  expect(rows()).toEqual(["Training · eager", "eager", "amp_eager"]);
+  expect(keys().limit).toBe("CPU");
+});
+
+test("the row of a job says that its step is that of so many ranks", async () => {
+  await openRuns("all=runs", [line("alone", 1, 0, 50, { ranks: 8 }), ...LINES.slice(1)]);
+  const row = (name: string) => screen.getByRole("link", { name }).closest("[role=row]")!;
+  expect([row("alone"), row("eager")].map((each) => each.textContent!.includes("ranks"))).toEqual([true, false]);
+  expect(row("alone").textContent).toContain("8 ranks");
+});
+
+test("a server that is gone is said above the table, which stays", async () => {
+  const server = await openRuns();
+  server.index = GONE;
+  await screen.findByText("TensorBoard does not answer.", {}, { timeout: 20_000 });
+  expect(rows()).toHaveLength(8);
+}, 30_000);

@@ -84,3 +84,26 @@ test("what is shown is the answer to the current request, never that to a previo
   rerender(<Requested name={null} />);
   await shows("nothing");
 });
+
+test("where the server did not answer it says so and asks again; a page of the previous name may stay", async () => {
+  vi.useFakeTimers({ shouldAdvanceTime: true });
+  const source = {};
+  const answers = [GONE, READY, GONE, { ...READY, value: "there" }, READY] as Answer<string>[];
+  function Requested({ name, stays }: { name: string; stays: boolean }) {
+    const { page, problem } = useRequested(source, name, async () => answers.shift()!, stays);
+    return <p>{`${page} ${problem?.problem}`}</p>;
+  }
+  const shows = (text: string) => waitFor(() => expect(screen.getByText(text)).toBeDefined());
+  const { rerender } = render(<Requested name="first" stays />);
+  await shows("null No answer");
+  await vi.advanceTimersByTimeAsync(1_000);
+  await shows("here undefined");
+  rerender(<Requested name="second" stays />);
+  await shows("here No answer");
+  await vi.advanceTimersByTimeAsync(1_000);
+  await shows("there undefined");
+  rerender(<Requested name="third" stays={false} />);
+  await shows("null undefined");
+  await shows("here undefined");
+  vi.useRealTimers();
+});

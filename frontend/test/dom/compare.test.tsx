@@ -386,3 +386,29 @@ test("40 ms of one step are 30 ms more than 20 ms of two", () => {
     expect(table.getByText("+30.0 ms")).toBeTruthy();
   }
 });
+
+describe("the table of experiments", () => {
+  const names = async () => rowsOf(await screen.findByRole("grid", { name: "Experiments" })).map(([name]) => name);
+
+  test("says of a run with several ranks whose figures it has", async () => {
+    const ranks = [0, 1].map((rank) => ({ ...run("a", [span(rank + 1)]).workers[0]!, name: `host_${rank}`, rank }));
+    const runs = index([{ ...run("a", []), workers: ranks }, run("b", [span(3)]), run("c", [span(5)])]);
+    const links = CHAIN.links.slice(0, 3).map((each) => ({ ...each, of: { ...each.of, worker: "host_0" } }));
+    await openTab(
+      "view=compare",
+      server({ index: { kind: "ready", value: runs }, chain: { kind: "ready", value: { links } } }),
+    );
+    expect(await names()).toEqual(["b", "a, rank 0", "c"]);
+  });
+
+  test("is there where the comparison itself did not come, and stays where the next answer does not", async () => {
+    const says = server({ compare: GONE });
+    const requests = await openTab(PAIR, says);
+    expect(await names()).toEqual(["b", "a", "c", "s (simulated)"]);
+    says.chain = GONE;
+    says.index = { kind: "ready", value: { ...RUNS, version: "2", spans_ready: RUNS.spans_ready - 1 } };
+    const chains = () => requests.log.filter((route) => route.startsWith("chain")).length;
+    await waitFor(() => expect(chains()).toBeGreaterThan(1), { timeout: 20_000 });
+    expect(await names()).toEqual(["b", "a", "c", "s (simulated)"]);
+  }, 30_000);
+});

@@ -112,7 +112,7 @@ test("zoomed in, the curve is exact", async () => {
 test("without the trace it says that the curve is coarse, and why nothing is known of an instant", async () => {
   show({ instant: 3_000, zoom: { from: 2_000, to: 4_000 } }, memoryPage(), true);
   await screen.findByText("Only the summary of this trace is here. Put the trace back.");
-  expect(screen.getByText(/coarse: only the summary is here/)).toBeTruthy();
+  expect(screen.getByText(/coarse/)).toBeTruthy();
 });
 
 test("a device of a file without totals says what is not known", () => {

@@ -7,7 +7,7 @@ import type { Client } from "../../src/server/client";
 import { COMPARED } from "../fixtures/compared";
 import { trendSpan, trendsPage } from "../fixtures/figures";
 import { HEAD, index, PAGE, parts, plain, run, span } from "../fixtures/pages";
-import { keys, openTab, press, says } from "./fake_server";
+import { GONE, keys, openTab, press, says } from "./fake_server";
 
 const MS = 1_000_000;
 const DAY_NS = 86_400e9;
@@ -28,6 +28,7 @@ const line = (name: string, work: number, id: number): RunLine => ({
     span: `id-${id}`,
     work,
     others: 0,
+    ranks: 1,
     step_ns: 10 * MS,
     trend_ns: [10 * MS],
   },
@@ -72,6 +73,12 @@ test("of a run that is alone in its work nothing is compared, and it says so", a
   await openTab("view=compare&run=alone", server(), client());
   expect(await screen.findByRole("heading", { name: "Choose two experiments to compare." })).toBeTruthy();
   expect(screen.getByText("No other run is known to do the same work as alone.")).toBeTruthy();
+});
+
+test("where the list of runs did not come Compare does not say that no run does the same work", async () => {
+  await openTab("view=compare&run=graphed", server(), client({ runs: async () => GONE }));
+  expect(await screen.findByRole("heading", { name: "Choose two experiments to compare." })).toBeTruthy();
+  expect(screen.queryByText(/No other run is known/)).toBeNull();
 });
 
 test("a comparison that is ended in Compare does not begin again by itself", async () => {

@@ -95,3 +95,14 @@ test("a view that throws leaves the frame usable", async () => {
   expect(await screen.findByText("A step takes long.")).toBeTruthy();
   quiet.mockRestore();
 });
+
+test("where the run that the address names is gone, the page says which other one it shows", async () => {
+  const server = says();
+  await openTab("run=b", server);
+  await screen.findByText("A step takes long.");
+  expect(main().textContent).not.toContain("There is no run b");
+  const kept = server.index.kind === "ready" ? server.index.value : null;
+  server.index = { kind: "ready", value: { ...kept!, version: "2", runs: kept!.runs.slice(0, 1) } };
+  await seconds(6);
+  expect(main().textContent).toContain("There is no run b here. This is a.");
+});

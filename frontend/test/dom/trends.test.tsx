@@ -182,6 +182,13 @@ describe("trends of many runs", () => {
     expect(requests.log.filter((route) => route.startsWith("series"))).toEqual(["series est_sm_efficiency"]);
   });
 
+  test("a metric whose series do not come is named, with the reason, and the previous one stays", async () => {
+    await openTab("view=trends&metric=est_sm_efficiency", many(30)); // the server has no answer
+    const note = (await screen.findByText(/^Est. SM efficiency /)).parentElement!;
+    expect(note.textContent).toContain("TensorBoard does not answer.");
+    expect((await screen.findByText(/^Highest/)).parentElement!.textContent).toContain("Highest Step time");
+  });
+
   test("the strips of the run in focus come first", async () => {
     await openTab("view=trends&run=jobs/run_20_v100", many(30));
     await legend();

@@ -96,9 +96,12 @@ def test_the_line_of_a_job_has_the_first_card_of_the_job():
         spans[place] = ServedSpan(span.found, measured=measure_file(span.found.trace))
         (line,) = lines.page(spans, budget_seconds=600).lines
         fixes.append((line.fix, line.gain_ns))
+        if line.ranks == 1:  # what it says is of the first rank
+            assert line.step_ns == spans[0].measured.facts.mean_step_ns
     cards = judge_job(Jobs().get(find_job(spans[0], spans)).ranks)
     assert fixes[-1] == (cards[0].title, cards[0].gain_ns) != fixes[0]
-    # the step is the one of which the gain is a share
+    # the step is the one of which the gain is a share, and the line says whose it is
+    assert line.ranks == len(spans)
     assert line.gain_fraction == cards[0].gain_fraction == pytest.approx(line.gain_ns / line.step_ns)
     assert line.agreement is None
 

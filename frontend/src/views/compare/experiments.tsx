@@ -1,15 +1,15 @@
 /** The chain of experiments: how each changed against the previous one and the first. A click compares one. */
 
 import { useState } from "preact/hooks";
-import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
+import { compareKey, keysOf, type Selection, selections, workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
 import type { ChainPage, LinkOfChain, StepChange } from "../../api.gen";
 import { Note } from "../../components/note";
 import { type Column, Table } from "../../components/table";
-import { Late } from "../../components/waiting";
+import { NotYet, textOf } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { DASH, type Scale } from "../../format";
-import type { Requested } from "../../server/use_answer";
+import { failureOf, type Requested } from "../../server/use_answer";
 import { readingOf, sorting } from "../choices";
 import type { Tab } from "../props";
 import { ChainPicture } from "./chain_picture";
@@ -24,18 +24,13 @@ interface ExperimentsProps {
 }
 
 export function Experiments({ chosen, base, request, tab }: ExperimentsProps) {
-  const { answer, trouble } = request;
+  const { answer } = request;
   const order = useOrder(tab);
-  if (answer?.kind === "problem" || trouble) {
-    const { problem, hint } = answer?.kind === "problem" ? answer.value : trouble!.problem;
-    return <Note cause="The experiments could not be loaded.">{`${problem}. ${hint}`}</Note>;
+  if (answer?.kind !== "ready") {
+    const failed = failureOf(request);
+    if (failed === null) return <NotYet problem={null} reads="Reading the summaries of all runs." />;
+    return <Note cause="The experiments could not be loaded.">{textOf(failed.problem)}</Note>;
   }
-  if (answer?.kind !== "ready")
-    return (
-      <Late meanwhile={null}>
-        <p class="quiet">Reading the summaries of all runs.</p>
-      </Late>
-    );
   const all = experimentsOf(answer.value, chosen, base, tab);
   if (all.length < 2) return base === null ? <TooFew found={all.length} /> : null;
   const { said } = chainRuns(tab);
@@ -133,19 +128,27 @@ function TooFew({ found }: { found: number }) {
   );
 }
 
-/** Names are the shortest within recorded and within simulated experiments. */
+/**
+ * Names are the shortest within recorded and within simulated experiments. Where a run has several workers, the name
+ * says of which the figures are.
+ */
 function experimentsOf({ links }: ChainPage, chosen: Selection, base: Selection | null, { index }: Tab): Experiment[] {
   const bySpan = new Map(selections(index).map((each) => [each.span.id, each]));
   const holds = ({ of }: LinkOfChain, side: Selection | null) => side !== null && of.spans.includes(side.span.id);
   return [false, true].flatMap((simulated) => {
     const kind = links.filter(({ link }) => link.simulated === simulated);
     const names = shortNames(kind.map(({ of }) => of.run));
-    return kind.map((each) => ({
-      ...each,
-      name: names.get(each.of.run)!,
-      at: bySpan.get(each.of.spans[0]!) ?? null,
-      role: base !== null && holds(each, chosen) ? "candidate" : holds(each, base) ? "base" : "",
-    }));
+    return kind.map((each) => {
+      const at = bySpan.get(each.of.spans[0]!) ?? null;
+      const workers = at?.run.workers ?? [];
+      const worker = workers.length > 1 ? [workerLabels(workers).get(each.of.worker)] : [];
+      return {
+        ...each,
+        name: [names.get(each.of.run), ...worker].join(", "),
+        at,
+        role: base !== null && holds(each, chosen) ? "candidate" : holds(each, base) ? "base" : "",
+      };
+    });
   });
 }
 

@@ -5,6 +5,7 @@ import { tableData } from "../../components/data_table";
 import { NoPicture, Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
 import { type Column, fileColumns, fileFields, Table } from "../../components/table";
+import { NotYet } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { bytes, count, counted, DASH, fine, percent } from "../../format";
 import { columnHead, type Meanings } from "../../meanings";
@@ -53,9 +54,7 @@ export function Alive(part: MemoryPart) {
           {device.whole && <Largest {...part} shown={shown} />}
         </>
       ) : (
-        <p class="quiet">
-          {answer.problem ? `${answer.problem.problem}. ${answer.problem.hint}` : "The trace is being read …"}
-        </p>
+        <NotYet problem={answer.problem} reads="The trace is being read." />
       )}
     </Picture>
   );

@@ -61,7 +61,7 @@ export function MemoryCurve({ result, device, place, titles, tab, name, zoom, in
 }
 
 const coarse = ({ problem, waiting }: MemoryAnswer): string =>
-  problem ? "coarse: only the summary is here" : waiting ? "reading the trace" : "coarse";
+  problem ? `coarse: ${problem.problem}` : waiting ? "reading the trace" : "coarse";
 
 interface CurveKeysProps {
   /** The label of the area. */

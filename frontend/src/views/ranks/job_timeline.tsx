@@ -1,15 +1,16 @@
 /** A step of the job on one clock: requested by step and window, with as many bins as a wide screen has columns. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { stepInTimeline } from "../../address/selection";
 import type { JobRanks, JobTimeline } from "../../api.gen";
 import { tableData } from "../../components/data_table";
-import { Picture } from "../../components/picture";
+import { NoPicture, Picture } from "../../components/picture";
+import { NotYet } from "../../components/waiting";
 import { counted, ns } from "../../format";
-import { untilReady } from "../../server/requested";
+import { useRequested } from "../../server/requested";
 import { outward, type TimeRange } from "../../time_range";
 import { type Tab, titleOf } from "../props";
-import { seenAround, WholeStep } from "./charts/lane_plot";
+import { laneLayout, seenAround, WholeStep } from "./charts/lane_plot";
 import { Lanes, RankLegend } from "./charts/lanes";
 import { bytesOf, type RankPart } from "./rows";
 
@@ -20,11 +21,20 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankP
   const step = tab.state.step ?? "";
   const [zoom, setZoom] = useState<{ step: string; range: TimeRange } | null>(null);
   const range = zoom?.step === step ? zoom.range : null;
-  const found = useLanes(tab, page.spans[0]!, step, range, `${page.read}`);
+  const { page: found, problem } = useLanes(tab, page.spans[0]!, step, range, `${page.read}`);
   // The first byte is not a cell.
   const lanes = useMemo(() => found && { ...found, cells: bytesOf(found.cells).subarray(1) }, [found]);
   const deciding = useMemo(() => decidingRows(job), [job]);
-  if (found === null || lanes === null) return null;
+  if (found === null || lanes === null)
+    return tab.source.jobTimeline ? (
+      <NoPicture title={titleOf(page, "lanes")}>
+        <NotYet
+          problem={problem}
+          reads="Reading a step of each rank."
+          height_px={laneLayout(rows.length, deciding).height}
+        />
+      </NoPicture>
+    ) : null;
   const open = (row: number, at: number) => {
     const rank = rows.find(({ span }) => span === found.spans[row]);
     if (rank === undefined) return;
@@ -40,6 +50,7 @@ export function JobTimelinePicture({ page, job, rows, keysOf, name, tab }: RankP
       table={() => tableOf(found)}
       tools={found.steps.length > 1 && <Steps found={found} choose={(each) => tab.update({ step: each })} />}
     >
+      {problem && <NotYet problem={problem} reads="" />}
       <RankLegend comm="transfers">
         <span>
           <svg width="22" height="10" aria-hidden="true">
@@ -83,21 +94,8 @@ function Steps({ found, choose }: { found: JobTimeline; choose(step: string): vo
 
 /** The last answer stays until the next one arrives. */
 function useLanes({ source }: Tab, span: string, step: string, visible: TimeRange | null, version: string) {
-  const [found, setFound] = useState<JobTimeline | null>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
-  useEffect(
-    () =>
-      source.jobTimeline &&
-      untilReady(
-        (signal) => source.jobTimeline!(span, { step, visible, bins: BINS }, signal),
-        (answer) => {
-          if (answer.kind === "ready") setFound(answer.value);
-          if (answer.kind === "problem") setFound(null);
-        },
-      ),
-    [source, span, step, visible, version],
-  );
-  return found;
+  const name = source.jobTimeline ? [span, step, visible?.from, visible?.to, version].join("\n") : null;
+  return useRequested(source, name, (signal) => source.jobTimeline!(span, { step, visible, bins: BINS }, signal), true);
 }
 
 const tableOf = ({ path, ranks }: JobTimeline) =>

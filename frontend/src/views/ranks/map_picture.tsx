@@ -9,7 +9,7 @@ import { Chips } from "../../components/chips";
 import type { TableData } from "../../components/data_table";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
-import { Late } from "../../components/waiting";
+import { NotYet } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { count, counted, type Scale } from "../../format";
 import { sentence } from "../../phrase";
@@ -71,19 +71,14 @@ export function MapPicture(props: MapPictureProps) {
           />
         )}
       </div>
-      {answer.problem && (
-        <p class="quiet">
-          {answer.problem.problem}. {answer.problem.hint}
-        </p>
+      {(answer.problem || !answer.found) && (
+        <NotYet
+          problem={answer.problem}
+          reads={`Reading ${metric.label} of ${counted(rows.length, "rank")}.`}
+          height_px={answer.found ? 0 : mapHeight(rows.length)}
+        />
       )}
       {answer.found && <Grid {...props} by={by} found={answer.found} />}
-      {!answer.found && !answer.problem && (
-        <div class="quiet" role="status" style={{ height: `${mapHeight(rows.length)}px` }}>
-          <Late>
-            Reading {metric.label} of {counted(rows.length, "rank")}.
-          </Late>
-        </div>
-      )}
     </Picture>
   );
 }

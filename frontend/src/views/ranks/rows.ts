@@ -3,10 +3,10 @@
  * requested when it is chosen, and unpacked into a matrix.
  */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { JobRanks, Problem, RankMap, RanksPage } from "../../api.gen";
 import type { ViewSource } from "../../server/client";
-import { untilReady } from "../../server/requested";
+import { useRequested } from "../../server/requested";
 import type { ViewPart } from "../props";
 import { type Matrix, meanOf, type Worst } from "./charts/cells";
 
@@ -101,24 +101,14 @@ export interface MapAnswer {
 
 /** span: any one of the job; version: changes with each rank that is read. The previous metric stays meanwhile. */
 export function useRankMap(source: ViewSource, span: string, metric: string, version: string): MapAnswer {
-  const [answered, setAnswered] = useState<{ map: RankMap | null; problem: Problem | null }>(NOTHING);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new version is asked for, whatever it is
-  useEffect(
-    () =>
-      untilReady(
-        (signal) => source.rankMap(span, metric, signal),
-        (answer) => {
-          if (answer.kind === "ready") setAnswered({ map: answer.value, problem: null });
-          if (answer.kind === "problem") setAnswered({ map: null, problem: answer.value });
-        },
-      ),
-    [source, span, metric, version],
+  const { page: map, problem } = useRequested(
+    source,
+    [span, metric, version].join("\n"),
+    (signal) => source.rankMap(span, metric, signal),
+    true,
   );
-  const { map, problem } = answered;
   return { found: useMemo(() => map && matrixOf(map), [map]), problem };
 }
-
-const NOTHING = { map: null, problem: null };
 
 function matrixOf(map: RankMap): UnpackedMap {
   return { map, rows: map.spans.length, columns: map.steps.length, values: unpacked(map.values) };

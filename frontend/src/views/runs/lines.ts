@@ -37,18 +37,18 @@ export const machineOf = ({ line }: Run): string => (line ? sentence(line.machin
 /** "NVIDIA GeForce RTX 4090" as "RTX 4090": a column of GPUs has no room for their makers. */
 export const shortMachine = (name: string): string => name.replace(/(NVIDIA|GeForce|Tesla|AMD|Instinct) /g, "");
 
-/** "communication" for "communication-bound". */
-export const limitOf = (bound: string, { bounds }: Meanings): string => (bounds[bound] ?? bound).replace("-bound", "");
+/** "loader" */
+export const limitOf = ({ bound }: RunLine, { paces }: Meanings): string => paces[bound] ?? bound;
 
 /** The words may be anywhere in a row: name, kind of job, machine, what limits it, first fix. */
-export function shownRuns(runs: readonly Run[], { having, limit, machine }: Wanted, { bounds }: Meanings): Run[] {
+export function shownRuns(runs: readonly Run[], { having, limit, machine }: Wanted, meanings: Meanings): Run[] {
   const searched = wordsOf(having);
   return runs.filter((run) => {
-    if (limit !== undefined && run.line?.bound !== limit) return false;
+    if (limit !== undefined && (run.line === null || limitOf(run.line, meanings) !== limit)) return false;
     if (machine !== undefined && machineOf(run) !== machine) return false;
     if (searched.length === 0) return true;
     const { line, name } = run;
-    const texts = line ? [sentence(line.job), bounds[line.bound] ?? "", line.fix ? sentence(line.fix) : ""] : [];
+    const texts = line ? [sentence(line.job), limitOf(line, meanings), line.fix ? sentence(line.fix) : ""] : [];
     return holds([name, machineOf(run), ...texts].join(" "), searched);
   });
 }

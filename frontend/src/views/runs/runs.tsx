@@ -1,11 +1,13 @@
 /** The table of all runs of the log directory; those that compute the same are grouped. */
 
+import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { compareKey, keysOf, type Selection, selections } from "../../address/selection";
 import type { Index, Parts, RunLine, RunsPage } from "../../api.gen";
 import { InlineBar } from "../../charts/bars/split_bar";
 import { Spark } from "../../charts/lines/spark";
 import { Sentence } from "../../components/sentence";
+import { textOf } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { followed } from "../../dom/keys";
 import { useRowWindow } from "../../dom/rows";
@@ -30,7 +32,14 @@ import {
 
 const ROW_PX = 28;
 
-export function Runs({ page, tab }: { page: RunsPage; tab: Tab }) {
+interface RunsProps {
+  page: RunsPage;
+  tab: Tab;
+  /** Shown above the headline. */
+  children?: ComponentChildren;
+}
+
+export function Runs({ page, tab, children }: RunsProps) {
   const { index, state, meanings, update } = tab;
   const all = useMemo(() => runsOf(index, page.lines), [index, page]);
   const filters = { having: state.having ?? "", limit: state.limit, machine: state.machine };
@@ -49,6 +58,7 @@ export function Runs({ page, tab }: { page: RunsPage; tab: Tab }) {
     <>
       <Narrow all={all} tab={tab} />
       <main id="content" class="all-runs" data-state="ready" tabIndex={-1}>
+        {children}
         <h1>{page.headline ? <Sentence phrase={page.headline} /> : "No run is read yet."}</h1>
         <div class="tools">
           <input
@@ -116,8 +126,8 @@ function Narrow({ all, tab: { state, meanings, update } }: { all: readonly Run[]
     <nav class="views narrow" aria-label="Which runs">
       <h2>What limits</h2>
       <ul>
-        {tally(read.map(({ line }) => line!.bound)).map(([bound, amount]) =>
-          entry("limit", bound, limitOf(bound, meanings), amount),
+        {tally(read.map(({ line }) => limitOf(line!, meanings))).map(([limit, amount]) =>
+          entry("limit", limit, limit, amount),
         )}
       </ul>
       <h2>Machine</h2>
@@ -224,6 +234,8 @@ function Lines({ groups, tab, marked, toggle, compareGroup, compareMarked }: Lin
   );
 }
 
+const OF_JOB = "Step and fix are of the job, parts of one rank.";
+
 /** Two trainings that wrote into one folder are one run in the list of files. */
 const OTHERS = "The figures of this row are those of its first process.";
 
@@ -246,6 +258,12 @@ function Line({ run, machine, tab, marked, typed }: LineProps) {
         <a href={tab.address(to)} {...hint(run.name)}>
           <Middle name={run.name} />
         </a>
+        {line && line.ranks > 1 && (
+          <span class="quiet" {...hint(OF_JOB)}>
+            {" "}
+            ({count(line.ranks)} ranks)
+          </span>
+        )}
         {line && line.others > 0 && (
           <span class="quiet" {...hint(OTHERS)}>
             {" "}
@@ -278,7 +296,7 @@ function Read({ line, tab: { meanings }, machine }: { line: RunLine; tab: Tab; m
         <InlineBar segments={segments} />
       </span>
       <span role="cell" class="clip">
-        {limitOf(line.bound, meanings)}
+        {limitOf(line, meanings)}
       </span>
       <span role="cell" class="clip" data-hint={fixText(line)}>
         {line.fix ? <Sentence phrase={line.fix} /> : <span class="quiet">Nothing that saves time</span>}
@@ -314,7 +332,7 @@ function Unread({ run: { entry } }: { run: Run }) {
   return (
     <span role="cell" class="unread clip quiet">
       {failed
-        ? `${failed.problem}. ${failed.hint}`
+        ? textOf(failed)
         : progress
           ? `Reading ${bytesOf(progress.read_bytes, progress.total_bytes)}`
           : "Waits to be read"}

@@ -5,6 +5,7 @@ import { useRef } from "preact/hooks";
 import type { EventDetail, EventLink, Quantity, TimelineStep } from "../../api.gen";
 import { CopyButton } from "../../components/copy";
 import { Details, Remark } from "../../components/sentence";
+import { textOf } from "../../components/waiting";
 import { hint } from "../../dom/hint";
 import { useFocusBack } from "../../dom/hooks";
 import { count, fine, text } from "../../format";
@@ -56,7 +57,7 @@ function notThere({ answer }: NonNullable<AnsweredDetail>): string {
     case "waiting":
       return "The trace file is read again, to show its single events.";
     case "problem":
-      return `${answer.value.problem}. ${answer.value.hint}`;
+      return textOf(answer.value);
     case "gone":
       return `${answer.value.problem}. The tab goes on asking.`;
     case "ready":

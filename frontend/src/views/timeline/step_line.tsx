@@ -5,6 +5,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { MenuEntry } from "../../components/popup";
+import { textOf } from "../../components/waiting";
 import { saveBlob } from "../../dom/save";
 import { bytes, bytesOf } from "../../format";
 import type { Answer, SavedFile, ViewSource } from "../../server/client";
@@ -53,7 +54,7 @@ export function StepLine({ events, span, wanted: { step, saved }, recording, clo
 }
 
 function notYet(answer: Answer<SavedFile> | null, step: string): string {
-  if (answer?.kind === "problem" || answer?.kind === "gone") return `${answer.value.problem}. ${answer.value.hint}`;
+  if (answer?.kind === "problem" || answer?.kind === "gone") return textOf(answer.value);
   const progress = answer?.kind === "waiting" ? answer.value.progress : null;
   const progressText =
     progress && progress.total_bytes > 0 ? `: ${bytesOf(progress.read_bytes, progress.total_bytes)}` : "";

@@ -10,7 +10,7 @@ import { Picture } from "../../components/picture";
 import type { FileColumn } from "../../components/table";
 import { fileFields } from "../../components/table";
 import { bytes, count, counted, ns, type Scale, scaleFor } from "../../format";
-import { useAskedOnce } from "../../server/requested";
+import { useRequested } from "../../server/requested";
 import type { Tab } from "../props";
 
 const NOTHING: JobSteps = { workers: [], more: 0 };
@@ -24,7 +24,8 @@ interface EveryStepProps {
 
 /** Renders nothing where the recorder timed no steps. */
 export function EveryStep({ run, worker, tab }: EveryStepProps) {
-  const { workers } = useAskedOnce(tab.source, run, (signal) => tab.source.jobSteps(run, signal), NOTHING);
+  const { page } = useRequested(tab.source, run, (signal) => tab.source.jobSteps(run, signal));
+  const { workers } = page ?? NOTHING;
   const timed = workers.find((each) => each.worker === worker) ?? workers[0];
   return timed ? <StepsOf timed={timed} others={workers.length - 1} /> : null;
 }

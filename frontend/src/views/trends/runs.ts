@@ -8,9 +8,10 @@ import { median } from "d3-array";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { workerLabels } from "../../address/selection";
 import { shortNames } from "../../address/short_names";
-import type { Metric, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
+import type { Metric, Problem, Series, TrendSeries, TrendSpan, TrendsPage, TrendsResult } from "../../api.gen";
 import { cached } from "../../cached";
-import { untilReady } from "../../server/requested";
+import type { Answer } from "../../server/client";
+import { problemOf, untilReady } from "../../server/requested";
 import { byName } from "../../words";
 import type { Tab } from "../props";
 
@@ -211,14 +212,21 @@ function learn(spans: readonly TrendSpan[], { metric, spans: ids, values, steps,
   }
 }
 
+interface MetricAnswer {
+  /** The metric that is shown. */
+  metric: Metric;
+  /** Why it is not the chosen one. */
+  failed: { label: string; problem: Problem } | null;
+}
+
 /**
  * The chosen metric once its series have arrived, until then the previous one; they are requested where the page does
  * not have them. runs: those of the page, none named means all.
  */
-export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): Metric {
+export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): MetricAnswer {
   const { metrics } = tab.meanings;
   const chosen = metrics.find(({ id }) => id === tab.state.metric) ?? metrics[0]!;
-  const [, drawAgain] = useState(0);
+  const [answered, setAnswered] = useState<{ id: string; answer: Answer<TrendSeries> } | null>(null);
   const { spans } = page;
   const there = has(spans, chosen.id);
   const named = runs.join("\n");
@@ -227,15 +235,18 @@ export function useMetric(page: TrendsPage, runs: readonly string[], tab: Tab): 
     return untilReady(
       (signal) => tab.source.series(named === "" ? [] : named.split("\n"), chosen.id, signal),
       (answer) => {
-        if (answer.kind !== "ready") return;
-        learn(spans, answer.value);
-        drawAgain((drawn) => drawn + 1);
+        if (answer.kind === "ready") learn(spans, answer.value);
+        setAnswered({ id: chosen.id, answer });
       },
     );
   }, [there, spans, named, chosen.id, tab.source]);
   const shown = useRef(metrics[0]!);
   if (there) shown.current = chosen;
-  return has(spans, shown.current.id) ? shown.current : metrics[0]!;
+  const problem = !there && answered?.id === chosen.id ? problemOf(answered.answer) : null;
+  return {
+    metric: has(spans, shown.current.id) ? shown.current : metrics[0]!,
+    failed: problem && { label: chosen.label, problem },
+  };
 }
 
 /** Whether the series have arrived; where no span has been read, none is requested. */

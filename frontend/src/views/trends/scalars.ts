@@ -3,18 +3,17 @@
 import type { ScalarSeries, Scalars } from "../../api.gen";
 import type { OverlayPoint } from "../../charts/lines/line_layout";
 import type { ViewSource } from "../../server/client";
-import { useAskedOnce } from "../../server/requested";
+import { useRequested } from "../../server/requested";
 import type { Over, TrendAxis } from "./axis";
 import type { Run } from "./runs";
 
 const NOTHING: Scalars = { tags: [], series: [] };
 
 /**
- * The scalars of a run: its tags, and the series of one tag; empty until they arrive, and where there are none. They
- * are requested once.
+ * The scalars of a run: its tags, and the series of one tag; empty until they arrive, and where there are none.
  */
 export const useScalars = (source: ViewSource, run: string, tag: string | null): Scalars =>
-  useAskedOnce(source, JSON.stringify([run, tag]), (signal) => source.scalars(run, tag, signal), NOTHING);
+  useRequested(source, JSON.stringify([run, tag]), (signal) => source.scalars(run, tag, signal)).page ?? NOTHING;
 
 /** The position of each value on the axis; values for which the axis has no place are left out. */
 export function placed(series: ScalarSeries, over: Over, axis: TrendAxis, run: Run): OverlayPoint[] {

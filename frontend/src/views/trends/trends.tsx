@@ -6,8 +6,10 @@ import type { Overlay } from "../../charts/lines/line_layout";
 import { RUN_COLOURS } from "../../colour";
 import type { TableData } from "../../components/data_table";
 import { useHidden } from "../../components/keys";
+import { Note } from "../../components/note";
 import { Picture } from "../../components/picture";
 import { Sentence } from "../../components/sentence";
+import { textOf } from "../../components/waiting";
 import { count, counted } from "../../format";
 import { sentence } from "../../phrase";
 import { comparedRun, focusRun, trendRuns } from "../choices";
@@ -36,7 +38,7 @@ export function Trends({ page, tab }: TrendsViewProps) {
   const [typed, search] = useState("");
   const chosen = useMemo(() => all.filter((run) => shown.has(run.name)), [all, shown]);
   const over = isOver(tab.state.over) ? tab.state.over : naturalOver(chosen);
-  const metric = useMetric(page, chosenNames.length === names.length ? [] : chosenNames, tab);
+  const { metric, failed } = useMetric(page, chosenNames.length === names.length ? [] : chosenNames, tab);
   const workers = useMemo(() => manyWorkers(chosen), [chosen]);
   const { worker } = tab.state;
   const { more_is_better: moreIsBetter } = tab.meanings;
@@ -47,6 +49,7 @@ export function Trends({ page, tab }: TrendsViewProps) {
   return (
     <div class="view" data-view="trends">
       <Controls metric={metric} over={over} runs={names} shown={shown} tab={tab} />
+      {failed && <Note cause={`${failed.label} could not be loaded.`}>{textOf(failed.problem)}</Note>}
       {cast.lines.length > 0 && (
         <Pictures
           {...{ page, cast, compared, over, metric, tab, typed }}

@@ -3,6 +3,7 @@ import { AboutContext, fileStem } from "../../../components/about";
 import { Chips } from "../../../components/chips";
 import type { TableData } from "../../../components/data_table";
 import { Picture } from "../../../components/picture";
+import { NotYet } from "../../../components/waiting";
 import { saveText } from "../../../dom/save";
 import { bytes, counted, ns, share } from "../../../format";
 import { knowsWhere, type OperatorPart } from "../tables";
@@ -106,7 +107,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
   return (
     <Picture
       title={TITLES[measure]}
-      sub={tree ? summed(text(whole), result.steps.length) : problem ? "" : "reading the trace"}
+      sub={tree ? summed(text(whole), result.steps.length) : undefined}
       details={page && howToRead(page)}
       name={name}
       table={() => flameTable(tree, measure)}
@@ -151,9 +152,11 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
           zoomTo={(frame, line) => tab.update({ frame, ...(line !== null && { line }) })}
         />
       ) : (
-        <p class="quiet flame-none">
-          {problem ? `${problem.problem}. ${problem.hint}` : page ? "No op begins in the steps." : "\u00a0"}
-        </p>
+        <NotYet
+          problem={problem}
+          reads={page ? "No op begins in the steps." : "The trace is being read."}
+          height_px={38}
+        />
       )}
     </Picture>
   );

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { FlamePage } from "../../../api.gen";
 import { Swatch } from "../../../colour";
 import { Keys } from "../../../components/keys";
+import { NotYet } from "../../../components/waiting";
 import { CallTree } from "./call_tree";
 import { aTask } from "./data";
 import { Graph } from "./graph";
@@ -37,7 +38,7 @@ export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, lin
   const laid = useLaid(tree);
   const zoomed = useMemo(() => (laid ? frameNamed(laid.marks, laid.tree, frame) : 0), [laid, frame]);
   const kinds = useMemo(() => shownKinds(whole), [whole]);
-  if (laid === null) return <p class="quiet flame-none">{"\u00a0"}</p>;
+  if (laid === null) return <NotYet problem={null} reads="" height_px={38} />;
   const zoom = (at: number) => zoomTo(frameName(laid.marks, at), lineOf(laid.tree, at));
   return (
     <>

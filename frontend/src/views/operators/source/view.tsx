@@ -9,6 +9,7 @@ import type { CodeLine, SourceText } from "../../../api.gen";
 import { InlineBar } from "../../../charts/bars/split_bar";
 import { factorOf } from "../../../components/figures";
 import { Details } from "../../../components/sentence";
+import { textOf } from "../../../components/waiting";
 import { hint } from "../../../dom/hint";
 import { isPlain } from "../../../dom/keys";
 import { counted, type Scale } from "../../../format";
@@ -67,7 +68,7 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
           <Text key={file} {...{ part, text, chosen, measures, moved }} />
         ) : (
           <p class="quiet small source-none">
-            {text ? "This file is not here." : whyNot(problem?.problem, tab.source.source)}
+            {!source ? "A report holds no source text." : text ? "This file is not here." : problem && textOf(problem)}
             {text && <Details text={HOW_TO_ADD} />}
           </p>
         )}
@@ -79,11 +80,6 @@ export function SourceView({ part, span, chosen, measures, moved }: SourceViewPr
 const HOW_TO_ADD =
   "Record with profile_steps(…, sources=True), or start TensorBoard with the folder of your code in its environment: " +
   "TB_STEPTIME_SOURCES=/path/to/code.";
-
-function whyNot(problem: string | undefined, ask: unknown): string {
-  if (!ask) return "A report holds no source text.";
-  return problem === undefined ? "\u00a0" : `${problem}.`;
-}
 
 interface HeadProps {
   part: OperatorPart;

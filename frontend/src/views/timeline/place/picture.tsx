@@ -48,7 +48,8 @@ export function PlacePicture({ span, place, tab }: { span: string; place: Eviden
     () => withWhatFollows(opens.zoom!, { from: start_ns, to: end_ns }),
     [opens, start_ns, end_ns],
   );
-  const { pages, problem } = usePages(tab.source, span, visible, width, visible, true);
+  const { pages, gone, ...found } = usePages(tab.source, span, visible, width, visible, true);
+  const problem = found.problem ?? gone?.problem;
   const { scene, boxes, stream } = useScene(span, place, visible, width, pages, tab);
   const line = scene.chosen && sourceOf(scene.chosen);
   const text = problem
