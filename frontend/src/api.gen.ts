@@ -602,6 +602,7 @@ export interface CodeLineSums {
  * compute_stream_ns      on a stream that the model computes on
  * forward_ns             launched by the model's forward pass, as by layers that are split over ranks
  * early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
+ * norms_ns               launched by SyncBatchNorm, for the statistics of a batch
  * last                   None unless every step ends with one of these collectives, and has others of them; None where
  * FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
  * kernel of a layer behind the last one shows, too
@@ -624,6 +625,7 @@ export interface CollectiveRow {
   in_a_row: InARow | null;
   early_ns: number;
   last: LastCall | null;
+  norms_ns: number;
 }
 
 /** A step in ns after several changes; None where too much is unexplained. */
@@ -885,8 +887,8 @@ export interface CpuOptimizer {
  * recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
  * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
  * lower median time; without tables that get a dense gradient from elsewhere, too
- * table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients;
- * None if shapes were not recorded
+ * table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients and
+ * of freeing them in `zero_grad`; None if shapes were not recorded
  * slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
  * short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
  * waits for batches and the optimizer
@@ -1655,9 +1657,9 @@ export interface Hits {
  * of gradients out of the buckets of DistributedDataParallel; bucket_late_ns: idle time per step until these are
  * launched. before_graphs_ns: idle time per step, not in long gaps, until work of graphs is launched; None in
  * summaries of before it was measured. host_functions_ns: idle time per step before work that is launched behind a
- * function of the CPU in its stream. long_gaps: by place, gaps before which the host does one thing for a long
- * time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether the recording has nothing of the CPU
- * but launch calls.
+ * function of the CPU in its stream, or waits within a graph in each launch of it. long_gaps: by place, gaps before
+ * which the host does one thing for a long time. with_stack: whether call stacks are recorded. cpu_unrecorded: whether
+ * the recording has nothing of the CPU but launch calls.
  * judged: None where no step is left out, and without a device.
  * Measured if nothing ran on a GPU: cpu: what ops compute; between_ops_ns: time of the mean step in a named range
  * outside any op; python_function: the function that takes the time outside ops; python_work: functions that compute

@@ -64,7 +64,15 @@ describe("the Overview", () => {
     const row = { kind: "all_reduce", label: "all-reduce", group: "0", ranks: 8, dtype: "Float", count: 5 };
     const known = { ...row, bytes: 102e6, best_rate: 13e9, running_ns: 15e6, exposed_ns: 13e6, wait_ns: 2e6 };
     const unknown = { ...known, label: "broadcast", group: null, ranks: null, dtype: null, bytes: null, wait_ns: 0 };
-    const rest = { longest_ns: 15e6, compute_stream_ns: 0, forward_ns: 0, in_a_row: null, early_ns: 0, last: null };
+    const rest = {
+      longest_ns: 15e6,
+      compute_stream_ns: 0,
+      forward_ns: 0,
+      in_a_row: null,
+      early_ns: 0,
+      norms_ns: 0,
+      last: null,
+    };
     const lengths = { running_ns: 0, exposed_ns: 0, left_out_ns: 0, computing_ns: 0, free_compute_ns: 0 };
     const waits = { wait_ns: 0, steady_wait_ns: null, reducer: null, passes: 0, examples: [], waits: [] };
     const communication = { ...lengths, ...waits, rows: [known, unknown].map((each) => ({ ...each, ...rest })) };
