@@ -403,7 +403,7 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
     return phrase("Speed up {op} first" if first else "Speed up {op}", op=code(group.op))
 
 
-def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
+def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
     values or their number between them, and gradients, which are not differentiated through compiled code, are not.
     Recurrent layers stay as they are, and a loop is unrolled, so that compiling takes long."""
@@ -411,7 +411,7 @@ def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     reads += max(0.0, sum(by_op.get(op, 0.0) for op in _SIZED) - by_op.get(_WRITES_BY_MASK, 0.0))
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
-    left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
+    left = facts.job.double_backward or work.recurrent_share >= RECURRENT_FRACTION
     calls, usual_ns = _all_ops(work)
     loops = calls >= LOOP_OPS and usual_ns <= SMALL_OP_NS * calls
     return not alone and not left and not loops and reads * OPS_BETWEEN_READS <= group.calls
@@ -420,7 +420,7 @@ def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
 def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
     """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
-        gains = facts.job.execution != "compiled" and _gains_by_compiling(work, group)
+        gains = facts.job.execution != "compiled" and _gains_by_compiling(facts, work, group)
         return _COMPILE if gains else None
     if group.id not in _KINDS:
         return None

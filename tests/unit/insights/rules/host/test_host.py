@@ -55,12 +55,22 @@ def test_late_launches_of_the_model_are_worth_their_idle_time():
     assert insight.evidence == [Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US)]
 
 
-@pytest.mark.parametrize("compiles", [True, False])
-def test_a_graph_is_captured_by_torch_alone_where_nothing_is_compiled(compiles: bool):
-    job = JobKind(purpose="training", vendor="nvidia", compiles=compiles)
+@pytest.mark.parametrize(
+    ("compiles", "twice", "how"),
+    [
+        (True, False, "torch.compile"),
+        (False, False, "make_graphed_callables"),
+        (True, True, "cuda.graph("),  # the others refuse gradients of gradients
+        (False, True, "cuda.graph("),
+    ],
+)
+def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice: bool, how: str):
+    job = JobKind(purpose="training", vendor="nvidia", compiles=compiles, double_backward=twice)
     insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", job)
     assert insight is not None and insight.how is not None
-    assert [word in insight.how for word in ("torch.compile", "make_graphed_callables")] == [compiles, not compiles]
+    code = [line.split("#")[0] for line in insight.how.splitlines()]
+    known = ("torch.compile", "make_graphed_callables", "cuda.graph(")
+    assert [each for each in known if any(each in line for line in code)] == [how]
 
 
 def test_late_launches_need_a_hundredth_of_the_step():
