@@ -22,11 +22,13 @@ _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with 
 _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
 _IF_IMAGES, _UNLESS_SET = ", where they have 4 dimensions", "; unless this is set already"
 _IMAGE_DIMENSIONS = 2
-#: Part of the name of torch's own convolution. For FP32, torch uses oneDNN only from a batch of 16 or two threads on,
-#: or for larger filters; for FP64 never.
+#: Part of the name of torch's own convolution (`use_mkldnn`, aten/src/ATen/native/Convolution.cpp). For FP32, torch
+#: uses oneDNN for two images or more, for groups and filters wider than 3, and for one image of more than 20480 values;
+#: for 1x1 filters without a stride also only from a batch of 16 or two threads on; for FP64 never.
 _WITHOUT_ONEDNN = "_slow_conv"
 _SHAPES = "profile(..., record_shapes=True)  # tells whether the inputs are FP64, which oneDNN does not take"
-_ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
+_ONEDNN = """model(torch.stack(images))  # FP32: oneDNN takes two images or more, or one of more than 20480 values
+torch.set_num_threads(2)  # 1x1 filters: from two threads, or 16 images, on"""
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
 _FLOAT = "model = model.float()  # and its inputs"
 #: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
