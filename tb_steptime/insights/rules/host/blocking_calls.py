@@ -16,7 +16,15 @@ from typing import Literal
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, leading_op, name_of, place_of, waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import (
+    WaitingOp,
+    bubble_ns,
+    calls_of,
+    leading_op,
+    name_of,
+    place_of,
+    waiting_op,
+)
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.insights.rules.host.model_launches import behind_waits
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -104,7 +112,8 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
     Similar pattern: a gradient scaler that searches for infinities once a step is one of these waits, and wanted; its
-    gain is what it costs.
+    gain is what it costs. LBFGS needs the values that it reads: its code asks for fewer. The code of optimizers from
+    outside torch is not known: no advice.
 
     Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
 
@@ -118,6 +127,26 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     return _hidden_sync(facts, "optimizer")
 
 
+#: Optimizers of torch that read their counters of steps if these are on the GPU, as after loading a checkpoint there,
+#: unless they are told that a graph is to capture them.
+_COUNTING = ("ASGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam")
+_COUNTERS = "torch.optim.{optimizer}(model.parameters(), capturable=True)  # reads no counters of steps from the GPU"
+#: LBFGS multiplies with each kept direction twice, by a factor that it reads (`add_(..., alpha=...)`).
+_HISTORY = "torch.optim.LBFGS(params, history_size=10)  # reads two values in each iteration for each kept direction"
+
+
+def _how_to_update(facts: Facts, op: WaitingOp) -> str | None:
+    """Returns what an optimizer does that reads fewer values; None where its code is not known: a script's reads are
+    not in it."""
+    if op.id not in ("item", "truth"):
+        return op.how
+    if facts.job.optimizer == "LBFGS":
+        return _HISTORY
+    if facts.job.optimizer in _COUNTING:
+        return _COUNTERS.format(optimizer=facts.job.optimizer)
+    return None if op.id == "item" else op.how
+
+
 def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insight | None:
     rows = calls_of(facts, where)
     if not rows:
@@ -125,7 +154,9 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
     # the place is the line, module or op of the forward pass that the op belongs to
     why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
     title = "Remove the hidden wait from the " + ("backward pass" if where == "backward" else where)
-    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, waiting_op(rows[0]).how)
+    op = waiting_op(rows[0])
+    how = _how_to_update(facts, op) if where == "optimizer" else op.how
+    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, how)
 
 
 _READ = """if step % 100 == 0:  # on all ranks alike

@@ -756,6 +756,24 @@ def test_the_optimizer_has_hidden_waits_too():
     assert card(host_result(blocking=rows), "hidden_sync_optimizer") is None
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "op", "how"),
+    [
+        ("LBFGS", "aten::item", "history_size"),
+        ("LBFGS", "aten::is_nonzero", "history_size"),
+        ("AdamW", "aten::item", "torch.optim.AdamW(model.parameters(), capturable=True)"),
+        ("Lion", "aten::item", None),  # its code is not known, and prints no loss
+        ("Lion", "aten::is_nonzero", "torch.where"),
+        ("AdamW", "aten::nonzero", "torch.where(mask"),
+    ],
+)
+def test_an_optimizer_that_reads_values_is_told_what_it_can_do(optimizer: str, op: str, how: str | None):
+    row = blocking(100 * US, op=op, outer_op=op, phase="optimizer", site="optimizer", source=None)
+    insight = card(host_result(blocking=[row]), "hidden_sync_optimizer", JobKind("training", optimizer=optimizer))
+    assert insight is not None
+    assert insight.how is None if how is None else how in (insight.how or "")
+
+
 def batch(bubble: int, **changes: Any) -> BlockingRow:
     moved = {"op": "aten::copy_", "outer_op": "aten::to", "kind": "pageable_copy", "direction": "HtoD",
              "bytes": 38_535_168, "phase": "forward", "site": FORWARD, "source": None}  # fmt: skip
