@@ -484,6 +484,15 @@ def test_gradients_of_gradients_are_not_compiled():
         assert ("cpu_ops" in cards(judged(trace))) is fires
 
 
+@pytest.mark.parametrize(("dtype", "fires"), [("float", True), ("c10::complex<float>", False)])
+def test_ops_on_complex_numbers_are_not_compiled(dtype: str, fires: bool):
+    steps = "".join(str(number) * 10 for number in range(4))
+    inputs = dict.fromkeys("eat", ("[[8]]", f'["{dtype}"]'))
+    names = NAMES | {"a": "aten::tanh", "t": "aten::sigmoid"}
+    trace = timeline(f"step | {steps} |\nop | {'mmeeaatt..' * 4} |", names=names, inputs=inputs)
+    assert ("cpu_ops" in cards(judged(trace))) is fires
+
+
 @pytest.mark.parametrize(("layer", "fires"), [("llllll..", False), ("ll......", True)])
 def test_ops_of_recurrent_layers_are_not_compiled(layer: str, fires: bool):
     names = NAMES | {"l": "aten::gru", "s": "aten::sigmoid_", "t": "aten::tanh_"}
