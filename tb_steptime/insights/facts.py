@@ -92,6 +92,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         return self.overview.job
 
     @property
+    def compiles_model(self) -> bool:
+        """Whether torch.compile has code for the model on these devices, and for its gradients."""
+        return self.job.compiles and not self.job.double_backward
+
+    @property
     def trends(self) -> TrendsResult:
         return self.result("trends", TrendsResult)
 

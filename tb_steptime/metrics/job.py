@@ -33,7 +33,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     is_collective_call,
 )
 from tb_steptime.metrics.phases.assignment import optimizer_class
-from tb_steptime.metrics.phases.marks import engine_nodes
+from tb_steptime.metrics.phases.marks import differentiates_gradients, engine_nodes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
 from tb_steptime.trace.intervals import Intervals
@@ -271,6 +271,7 @@ class JobKind(msgspec.Struct, frozen=True):
     server          the server that runs an inference; None for a script
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
     compiles        whether torch.compile has code for the GPUs; True if these are not known
+    double_backward   whether gradients are differentiated, too, for which torch.compile has no code
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -291,6 +292,7 @@ class JobKind(msgspec.Struct, frozen=True):
     schedules_ahead: bool = False
     idle_gpu: str | None = None
     compiles: bool = True
+    double_backward: bool = False
 
 
 @shared
@@ -315,6 +317,7 @@ def job_kind(trace: Trace) -> JobKind:
         idle_gpu=idle_gpu(trace),
         compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
+        double_backward=differentiates_gradients(trace),
     )
 
 
@@ -367,7 +370,6 @@ _CODE: dict[Server, re.Pattern[str]] = {
     "vllm": expression(r"(?:.*/)?vllm/\S+\.py\(|vllm::|execute_(?:\d+_)?context_\d|gpu_model_runner: "),
 }
 
-
 #: Code that runs only where the next batch is scheduled while the device works: SGLang's overlap schedule, and vLLM's
 #: asynchronous scheduling.
 _AHEAD = expression(r"(?:.*/)?sglang/\S+\.py\(\d+\): event_loop_overlap|(?:.*/)?vllm/\S+/async_scheduler\.py\(")
@@ -384,8 +386,7 @@ def schedules_ahead(trace: Trace) -> bool:
 
 
 def _has(trace: Trace, names: re.Pattern[str]) -> bool:
-    kinds = (Kind.PYTHON, Kind.CPU_OP, Kind.USER)
-    return len(rows_named(trace, kinds, names.match)) > 0
+    return len(rows_named(trace, (Kind.PYTHON, Kind.CPU_OP, Kind.USER), names.match)) > 0
 
 
 #: Number of products whose inputs are listed. The first products of a step show the batch size; copies of a loader in
@@ -439,8 +440,7 @@ def _half_share(trace: Trace) -> float | None:
     dtypes = trace.events.dtypes
     if dtypes is None:
         return None
-    ops = trace.events.rows(Kind.CPU_OP)
-    ops = ops[are_named(trace, ops, _PRODUCT.search)]
+    ops = rows_named(trace, (Kind.CPU_OP,), _PRODUCT.search)
     numbers, calls = np.unique(dtypes[ops[dtypes[ops] >= 0]], return_counts=True)
     half = [bool(_HALF.match(trace.inputs[int(number)])) for number in numbers]
     return float(calls[half].sum() / calls.sum()) if len(numbers) else None

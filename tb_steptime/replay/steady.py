@@ -80,8 +80,9 @@ def step_of_nodes(trace: Trace, graph: Graph) -> Int64:
 
 
 def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> SteadyStep | None:
-    """The step of median length among those with the usual number of nodes, or the chosen one; None if no step has any
-    nodes. A step of about the same length is more typical where as much of it is unexplained as of all these steps."""
+    """The step of median length among those with the usual number of nodes, of all where no number comes twice, or the
+    chosen one; None if no step has any nodes. A step of about the same length is more typical where as much of it is
+    unexplained as of all these steps."""
     step = step_of_nodes(trace, graph)
     size = np.bincount(step[step >= 0], minlength=1)
     if not size.any():
@@ -90,7 +91,7 @@ def steady_step(trace: Trace, graph: Graph, chosen: int | None = None) -> Steady
     lasts = np.array([one.duration_ns for one in steps.steps], np.int64)[: len(size)]
     sizes = distinct_in(size[size > 0]).tolist()
     usual = max(sizes, key=lambda each: (np.count_nonzero(size == each), lasts[size == each].sum()))
-    candidates = np.flatnonzero(size == usual)
+    candidates = np.flatnonzero(size == usual if np.count_nonzero(size == usual) > 1 else size > 0)
     if steps.by != "recording" and len(candidates) > 1:
         candidates = candidates[candidates > 0]
     candidates = candidates[:: -(-len(candidates) // MOST_CANDIDATES)] if chosen is None else np.array([chosen])

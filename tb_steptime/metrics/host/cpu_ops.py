@@ -65,8 +65,6 @@ _GROUPS: dict[CpuGroupId, re.Pattern[str]] = {
     "random": expression(r"::(normal_?|uniform_?|random_?|randn?|randint|randperm|exponential_)$"),
     "reading": expression(r"::(item|_local_scalar_dense|is_nonzero)$"),
 }
-#: Nodes that differentiate a gradient, as after autograd.grad(..., create_graph=True).
-_OF_GRADIENTS = expression(r"(?:Backward|Double)Backward\d*$")
 #: The op with which Adam and Adagrad, not fused, write each parameter.
 _WRITES = "aten::addcdiv_"
 _FUSED = expression(r"_fused_\w+_")
@@ -161,7 +159,6 @@ class CpuWork(msgspec.Struct, frozen=True):
     busy_ns           the part of step_ns in which any op runs
     threads           number of threads that run ops
     cores             number of cores of the machine; None if no recorder states it
-    double_backward   gradients are differentiated, too
     recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
@@ -183,7 +180,6 @@ class CpuWork(msgspec.Struct, frozen=True):
     step_ns: int
     threads: int
     cores: int | None
-    double_backward: bool = False
     recurrent_share: float = 0.0
     table_fill_ns: int = 0
     table_saved_ns: int | None = None
@@ -239,7 +235,6 @@ def cpu_work(trace: Trace, left_out: Intervals, waiting: Int64) -> CpuWork:
         step_ns=_judged_ns(trace, left_out) // steps,
         threads=threads,
         cores=records.cores if records else None,
-        double_backward=any(_OF_GRADIENTS.search(trace.strings[name]) for name in distinct_in(names).tolist()),
         recurrent_share=_recurrent_share(trace, rows, own_ns),
         table_fill_ns=tables.fill_ns,
         table_saved_ns=tables.saved_ns,

@@ -319,6 +319,8 @@ STAYS_FRACTION = 0.25
 #: Maximum number of ops of a chain that are named.
 NAMED_OPS = 4
 
+#: Kernels on complex numbers: inductor leaves their ops as they are (`unsupported_input_tensor` in its lowering.py).
+_COMPLEX = expression(r"\bcomplex<|7complexI[fd]")
 _FUSIBLE = (KernelKind.ELEMENTWISE, KernelKind.REDUCTION, KernelKind.CONCATENATION, KernelKind.COPY)
 
 
@@ -388,6 +390,7 @@ def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
 
 def _chains(trace: Trace, kernels: StreamKernels, excluded: Bool) -> _Chains:
     """Returns the chains of two or more kernels."""
+    excluded = excluded | are_named(trace, trace.kernels.event[kernels.row], _COMPLEX.search)
     fusible = is_in(kernels.kind, _FUSIBLE) & kernels.of_layer & ~excluded
     begins = fusible & (kernels.broken | ~np.concatenate(([False], fusible))[:-1])
     number = np.cumsum(begins) - 1

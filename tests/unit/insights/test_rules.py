@@ -65,6 +65,25 @@ def test_batches_that_take_as_long_to_receive_are_a_hint(cell_ns: int, confidenc
     assert (insight.confidence, insight.severity) == (confidence, severity)
 
 
+@pytest.mark.parametrize(
+    ("loading", "computing", "how", "confidence"),
+    [
+        (64, 3, "DataLoader(..., num_workers=16)", Confidence.HIGH),
+        (68, 3, "DataLoader(..., num_workers=min(17, os.cpu_count()))", Confidence.MEDIUM),
+    ],
+)
+def test_workers_may_be_more_than_there_are_cores(loading: int, computing: int, how: str, confidence: Confidence):
+    step = loading + 1 + computing
+    waiting = f"""
+        step          | {"".join(str(number) * step for number in range(4))} |
+        loader single | {repeated("l" * loading + "." * (step - loading))} |
+        runtime       | {repeated("." * loading + "k" + "." * computing)} |
+        kernel 7      | {repeated("." * (loading + 1) + "k" * computing)} |"""
+    insight = card(judged(waiting, cell_ns=100 * MS), "no_workers")
+    assert insight is not None
+    assert (insight.how, insight.confidence) == (how, confidence)
+
+
 def test_the_timeline_opens_with_the_step_of_the_first_cards_longest_evidence():
     waits = ["l.........", "ll........", "llllll....", "lll......."]
     kernels = [each.replace(".", "k").replace("l", ".") for each in waits]

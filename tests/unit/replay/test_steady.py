@@ -132,6 +132,15 @@ def test_of_steps_as_long_as_the_median_one_the_typical_one_is_replayed(lengths,
     assert (found.graph.unexplained_ns.sum() > 0) == (expected in late)
 
 
+def test_where_no_two_steps_launch_as_much_the_middle_one_is_replayed():
+    launches, lengths = (3, 1, 4, 2, 5), (20, 24, 40, 28, 32)
+    calls = "".join(("k." * number).rjust(length, ".") for number, length in zip(launches, lengths, strict=True))
+    marks = "".join(str(number) * length for number, length in enumerate(lengths))
+    trace = timeline(f"step | {marks} |\nruntime | {calls} |\nkernel 7 | .{calls[:-1]} |", cell_ns=10_000)
+    found = steady_step(trace, build_graph(trace))
+    assert found is not None and found.number == 3  # of all but the first
+
+
 def graph_of(own: list[int], role: list[Role], track: list[int], edges: list[tuple[EdgeKind, int, int]]) -> Graph:
     nothing = np.zeros(len(own), np.int64)
     inner = [

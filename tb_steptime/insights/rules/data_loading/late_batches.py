@@ -49,6 +49,9 @@ _RECORDED = phrase("The workers' own times are recorded, batch by batch.")
 _CPU_UNKNOWN = phrase(
     "Too few batches were sampled to tell whether the workers compute. If they do, more workers than cores do not help."
 )
+_CORES_UNKNOWN = phrase(
+    "How many cores there are is not recorded. Where batches are computed, more workers than cores do not help."
+)
 _INFERRED = phrase("How long a batch takes is inferred from the period of the waits.")
 _ITSELF = "The main process produces each batch itself, in {batch}; worker processes do so while it computes."
 _ITSELF_SHORT = (
@@ -74,7 +77,7 @@ def no_workers(facts: Facts) -> Insight | None:
 
     Similar pattern: a training loop that prepares its batch itself, outside a DataLoader: it leaves no mark, and is
     no case of this rule. A dataset in memory, whose batches take a few milliseconds: workers may gain little, so it
-    is a hint, or a less certain card.
+    is a hint, or a less certain card. More workers than most machines have cores are a less certain card, too.
 
     Needs: the loader's marks; that it has no workers shows in its ops, which run on the training thread within
     them, or by the recorder. Where nothing of the job's GPU is recorded, its work may hide the waits: a minor card.
@@ -91,8 +94,10 @@ def no_workers(facts: Facts) -> Insight | None:
         return None
     title, why = phrase("Load batches in worker processes"), phrase(_ITSELF, batch=ns(result.batch_ns))
     gain_ns = curve.gain_ns if curve else shares(facts).late_ns - HANDOVER_NS
-    how = f"DataLoader(..., num_workers={curve.recommended if curve else 'N'})"
+    how = f"DataLoader(..., {workers_setting(curve) if curve else 'num_workers=N'})"
     sure = Confidence.HIGH, MARKS_AGREE
+    if curve and beyond_usual_cores(curve):
+        sure = Confidence.MEDIUM, _CORES_UNKNOWN
     if result.batch_ns is not None and result.batch_ns < _SHORT_BATCH_NS:
         sure = Confidence.LOW if result.batch_ns < _TINY_BATCH_NS else Confidence.MEDIUM, _SHORT
     return loader_card(facts, "no_workers", title, why, gain_ns, EXPOSED, *sure, how=how)

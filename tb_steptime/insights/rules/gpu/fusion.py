@@ -122,7 +122,8 @@ def fusible_chains(facts: Facts) -> Insight | None:
     Needs: GPU kernels and the ops that launched them.
 
     Jobs: eager ones. Where a compiler generated kernels, what is left has a reason, and nothing is said; where
-    torch.compile has no code for the GPU (NVIDIA before compute capability 7.0), only what torch fuses itself is said.
+    torch.compile has no code for the GPU (NVIDIA before compute capability 7.0) or for gradients of gradients, only
+    what torch fuses itself is said.
 
     Gain: chain by chain, its time less that of its longest kernel, at most three quarters (est.); a card about one kind
     of chains counts those of that kind.
@@ -134,7 +135,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
         return None
     leading, kind, counted = chains.kinds[0], *_subject(chains)
     gain_ns = sum(each.gain_ns for each in counted)
-    if facts.share(gain_ns) < WARNING_FRACTION or not (facts.job.compiles or kind in _FUSED_BY_TORCH):
+    if facts.share(gain_ns) < WARNING_FRACTION or not (facts.compiles_model or kind in _FUSED_BY_TORCH):
         return None
     return kernel_card(
         facts,
@@ -164,7 +165,7 @@ def _subject(chains: FusibleChains) -> tuple[ChainKind, list[ChainsOfKind]]:
 
 def _how_to_fuse(facts: Facts, kind: ChainKind, leading: ChainsOfKind) -> str:
     if kind != "elementwise":
-        return f"{_HOW[kind]}\n{_COMPILE}" if facts.job.compiles else _HOW[kind]
+        return f"{_HOW[kind]}\n{_COMPILE}" if facts.compiles_model else _HOW[kind]
     folds = facts.job.purpose == "inference" and any("batch_norm" in op for op in leading.ops)
     return _COMPILE + _FOLD if folds else _COMPILE
 

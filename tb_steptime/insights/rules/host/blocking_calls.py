@@ -74,21 +74,37 @@ _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or whil
 MANY_READS = 8
 _STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
 _BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
-_IN_OPTIMIZER = """# in its step(): tensors in place of .item(), float(tensor) and alpha=tensor
-torch.optim.AdamW(..., capturable=True)  # PyTorch's, where its step counts are on the GPU"""
 
 
 def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
     """Returns the code. What reads values depends on the job and on how many are read."""
+    if rows[0].phase == "optimizer" and op.id in ("item", "truth"):
+        return _how_to_update(facts, op)
     if op.id != "item":
         return op.how
-    if rows[0].phase == "optimizer":
-        return _IN_OPTIMIZER
     if facts.job.purpose == "inference":
         return _READ_AT_ONCE
     if sum(row.count for row in rows if waiting_op(row) is op) < MANY_READS:
         return op.how
     return f"{_STACKED}\n{_BREAKS}" if facts.job.execution in ("compiled", "mixed") else _STACKED
+
+
+#: Optimizers of torch that read their counters of steps if these are on the GPU, as after loading a checkpoint there,
+#: unless they are told that a graph is to capture them.
+_COUNTING = ("ASGD", "Adam", "AdamW", "Adamax", "NAdam", "RAdam")
+_COUNTERS = "torch.optim.{optimizer}(model.parameters(), capturable=True)  # reads no counters of steps from the GPU"
+#: LBFGS multiplies with each kept direction twice, by a factor that it reads (`add_(..., alpha=...)`).
+_HISTORY = "torch.optim.LBFGS(params, history_size=10)  # reads two values in each iteration for each kept direction"
+_OWN = "# in its step(): tensors in place of .item(), float(tensor) and alpha=tensor"
+
+
+def _how_to_update(facts: Facts, op: WaitingOp) -> str | None:
+    """Returns what an optimizer does that reads fewer values: a script's reads are not in it."""
+    if facts.job.optimizer == "LBFGS":
+        return _HISTORY
+    if facts.job.optimizer in _COUNTING:
+        return _COUNTERS.format(optimizer=facts.job.optimizer)
+    return _OWN if op.id == "item" else op.how
 
 
 _FEW_BETWEEN = (
@@ -130,7 +146,7 @@ def hidden_sync_optimizer(facts: Facts) -> Insight | None:
     """Fires when blocking calls inside an optimizer step are worth a card.
 
     Similar pattern: a gradient scaler that searches for infinities once a step is one of these waits, and wanted; its
-    gain is what it costs.
+    gain is what it costs. LBFGS needs the values that it reads: its code asks for fewer.
 
     Needs: CPU and GPU activity, with the launch calls, and the range `Optimizer.step`.
 

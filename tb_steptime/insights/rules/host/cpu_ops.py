@@ -22,11 +22,13 @@ _AUTOCAST = 'with torch.autocast("cpu", dtype=torch.bfloat16):  # pays off with 
 _CHANNELS_LAST = "model = model.to(memory_format=torch.channels_last)  # the inputs too"
 _IF_IMAGES, _UNLESS_SET = ", where they have 4 dimensions", "; unless this is set already"
 _IMAGE_DIMENSIONS = 2
-#: Part of the name of torch's own convolution. For FP32, torch uses oneDNN only from a batch of 16 or two threads on,
-#: or for larger filters; for FP64 never.
+#: Part of the name of torch's own convolution (`use_mkldnn`, aten/src/ATen/native/Convolution.cpp). For FP32, torch
+#: uses oneDNN for two images or more, for groups and filters wider than 3, and for one image of more than 20480 values;
+#: for 1x1 filters without a stride also only from a batch of 16 or two threads on; for FP64 never.
 _WITHOUT_ONEDNN = "_slow_conv"
 _SHAPES = "profile(..., record_shapes=True)  # tells whether the inputs are FP64, which oneDNN does not take"
-_ONEDNN = "torch.set_num_threads(n)  # oneDNN takes FP32 convolutions from n = 2, or a batch of 16, on"
+_ONEDNN = """model(torch.stack(images))  # FP32: oneDNN takes two images or more, or one of more than 20480 values
+torch.set_num_threads(2)  # 1x1 filters: from two threads, or 16 images, on"""
 _COMPILE = "model = torch.compile(model)  # fuses chains of elementwise ops"
 _FLOAT = "model = model.float()  # and its inputs"
 #: Kinds of ops for which a setting exists. None exists for code that is compiled already, or for ops that no compiler
@@ -403,15 +405,16 @@ def _title(group: CpuGroup, *, first: bool) -> Phrase:
     return phrase("Speed up {op} first" if first else "Speed up {op}", op=code(group.op))
 
 
-def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
+def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
     """Whether a compiler finds chains of these ops: no single op takes most of their time, Python does not often read
     values or their number between them, and gradients, which are not differentiated through compiled code, are not.
-    Recurrent layers stay as they are, and a loop is unrolled, so that compiling takes long."""
+    Recurrent layers and complex numbers stay as they are, and a loop is unrolled, so that compiling takes long."""
     by_op = {row.op: row.calls for row in work.ops}
     reads = sum(each.calls for each in work.groups if each.id == "reading")
     reads += max(0.0, sum(by_op.get(op, 0.0) for op in _SIZED) - by_op.get(_WRITES_BY_MASK, 0.0))
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
-    left = work.double_backward or work.recurrent_share >= RECURRENT_FRACTION
+    left = facts.job.double_backward or work.recurrent_share >= RECURRENT_FRACTION
+    left |= "complex" in (_dtype(work, group) or "")
     calls, usual_ns = _all_ops(work)
     loops = calls >= LOOP_OPS and usual_ns <= SMALL_OP_NS * calls
     return not alone and not left and not loops and reads * OPS_BETWEEN_READS <= group.calls
@@ -420,7 +423,7 @@ def _gains_by_compiling(work: CpuWork, group: CpuGroup) -> bool:
 def _how(facts: Facts, work: CpuWork, group: CpuGroup) -> str | None:
     """Returns the code of the settings; None if nothing is left to set."""
     if group.id == "other":
-        gains = facts.job.execution != "compiled" and _gains_by_compiling(work, group)
+        gains = facts.job.execution != "compiled" and _gains_by_compiling(facts, work, group)
         return _COMPILE if gains else None
     if group.id not in _KINDS:
         return None

@@ -173,6 +173,8 @@ _WITH_FUSED_FORM = ("Adam", "AdamW", "SGD")
 _WITH_FOREACH_FORM = (
     *_WITH_FUSED_FORM, "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop",
 )  # fmt: skip
+#: Optimizers of torch whose step a compiler leaves as it is (torch/_dynamo/eval_frame.py: excluded_optimizer_classes).
+_LEFT_AS_IS = ("LBFGS", "SparseAdam")
 #: Advice for an optimizer that has neither form: a compiler fuses its updates.
 _COMPILE = "step = torch.compile(optimizer.step)  # from PyTorch 2.2 on; call step() in place of optimizer.step()"
 
@@ -180,7 +182,8 @@ _COMPILE = "step = torch.compile(optimizer.step)  # from PyTorch 2.2 on; call st
 def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     """Fires when an optimizer launches many short kernels, and the GPU's wait for them is worth a card.
 
-    Similar pattern: short kernels of another range: only those within `Optimizer.step` count.
+    Similar pattern: short kernels of another range: only those within `Optimizer.step` count. LBFGS and SparseAdam,
+    which have no other form, and whose step a compiler leaves as it is: no card.
 
     Needs: the range `Optimizer.step`, which torch writes by itself, and the launch calls.
 
@@ -204,7 +207,7 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
         ),
     )
     how = _form_for_many_tensors(facts.job.optimizer)
-    if how == _COMPILE and not facts.job.compiles:
+    if how == _COMPILE and (not facts.job.compiles or facts.job.optimizer in _LEFT_AS_IS):
         return None
     return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, wait_ns, how)
 

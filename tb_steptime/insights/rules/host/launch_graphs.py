@@ -40,6 +40,7 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
     other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
     with it: `anomaly_detection` comes first. A job that captures the same ops in this recording has its graphs.
+    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -63,7 +64,10 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return None
     advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
-    advice = advice if facts.job.compiles else replace(advice, how=_BY_HAND)
+    if not in_use and facts.job.double_backward:
+        advice = replace(advice, how=_OF_LOSS)
+    elif not facts.job.compiles:
+        advice = replace(advice, how=_BY_HAND)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
     short = less(model.short, model.short, waits.not_graphs_ns)
     return _card(facts, "launch_graphs", short, model.launches, advice)
@@ -142,6 +146,10 @@ _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=gr
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
 _BREAKS = """TORCH_LOGS=graph_breaks python ...  # names what breaks it up, such as .item()
 # then one graph: torch.compile(model, mode="reduce-overhead")"""
+#: Gradients of gradients: torch.compile refuses them, and make_graphed_callables does not support them.
+_OF_LOSS = """with torch.cuda.graph(graph):  # torch.compile refuses gradients of gradients
+    loss = loss_of(inputs); loss.backward()  # all gradients, at static shapes
+# or a larger batch"""
 #: Where torch.compile has no code for the GPU: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"

@@ -66,6 +66,18 @@ def test_what_is_no_chain(drawing: str):
 
 
 @pytest.mark.parametrize(
+    "kernel",
+    [
+        "void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<c10::complex<float>>>(int)",
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_10MulFunctorIN3c107complexIdEEEEEEviT0_T1_",
+    ],
+)
+def test_no_compiler_fuses_complex_numbers(kernel: str):
+    assert found(CHAIN, b=kernel) == []
+    assert found(CHAIN, b=ELEMENTWISE.replace("Mul", "NotComplex")) != []
+
+
+@pytest.mark.parametrize(
     ("kernel", "fuses"),
     [
         ("void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float, true, 1>(float)", True),

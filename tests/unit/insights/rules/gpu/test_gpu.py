@@ -488,6 +488,12 @@ def test_an_optimizer_of_few_kernels_takes_all_tensors_at_once():
     assert found("tiny_optimizer_kernels", optimizing(120), names={"q": many}, cell_ns=US) is None
 
 
+@pytest.mark.parametrize(("optimizer", "fires"), [("Lion", True), ("LBFGS", False), ("SparseAdam", False)])
+def test_an_optimizer_that_no_compiler_touches_has_no_other_form(optimizer: str, fires: bool):
+    drawing = optimizing(120, f"user Optimizer.step#{optimizer}.step")
+    assert (found("tiny_optimizer_kernels", drawing, names={"q": ADD}, cell_ns=US) is not None) is fires
+
+
 def test_tiny_kernels_elsewhere_or_behind_a_full_queue_are_not_the_optimizer_s():
     elsewhere = optimizing(120, "user my_range")
     assert found("tiny_optimizer_kernels", elsewhere, names={"q": ADD}, cell_ns=US) is None

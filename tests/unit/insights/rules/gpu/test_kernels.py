@@ -252,14 +252,25 @@ def test_a_norm_that_is_written_out():
     assert insight.severity is not Severity.MAJOR  # an estimate, though of two fifths of the step
 
 
-@pytest.mark.parametrize(("capability", "compiles"), [((6, 0), False), ((7, 0), True), (None, True)])
-def test_chains_for_a_compiler_need_a_gpu_that_it_has_code_for(capability: tuple[int, int] | None, compiles: bool):
+@pytest.mark.parametrize(
+    ("capability", "node", "compiles"),
+    [
+        ((6, 0), "TanhBackward0", False),
+        ((7, 0), "TanhBackward0", True),
+        (None, "TanhBackward0", True),
+        (None, "TanhBackwardBackward0", False),
+    ],
+)
+def test_chains_for_a_compiler_need_a_gpu_and_gradients_that_it_has_code_for(
+    capability: tuple[int, int] | None, node: str, compiles: bool
+):
     """A norm has a fused op of its own; a chain of other ops has none."""
     chain = {"P": "aten::mul", "Q": "aten::add", "R": "aten::mul", "x": ELEMENTWISE}
 
     def found(names: dict[str, str]) -> Insight | None:
         old = {0: Device(0, "Tesla P100-PCIE-16GB", compute_capability=capability)}
-        return card(replace(drawn(CHAINED, names=names), devices=old), "fusible_chains")
+        differentiated = f"{CHAINED}\n    op engine | {'.' * 18 + 'zz' + '.' * 18 + 'zz'} |"
+        return card(replace(drawn(differentiated, names=names | {"z": node}), devices=old), "fusible_chains")
 
     norm = found(NORM)
     assert norm is not None and norm.how is not None

@@ -123,12 +123,12 @@ def test_convolutions_that_do_not_reach_onednn_are_told_so():
     steps = "".join(str(number) * 10 for number in range(4))
     card = cards(judged(timeline(f"step | {steps} |\nop | {'cccccmmm..' * 4} |", names=names)))["cpu_ops"]
     assert plain(card.why).endswith("aten::_slow_conv2d_forward alone takes 5 µs, without oneDNN.")
-    assert settings(card) == ["record_shapes", "set_num_threads", "channels_last", "autocast"]
+    assert settings(card) == ["record_shapes", "stack", "set_num_threads", "channels_last", "autocast"]
 
 
 def settings(card: Insight) -> list[str]:
     """What the card's lines set, in order."""
-    known = ("record_shapes", "set_num_threads", "channels_last", "autocast", "float()", "compile")
+    known = ("record_shapes", "stack", "set_num_threads", "channels_last", "autocast", "float()", "compile")
     lines = (card.how or "").splitlines()
     return [next(word for word in known if word in line.split("#")[0]) for line in lines]
 
@@ -146,12 +146,12 @@ def settings(card: Insight) -> list[str]:
         (
             {"f": "aten::conv1d", "c": "aten::_slow_conv2d_forward"},
             {},
-            ["record_shapes", "set_num_threads", "autocast"],
+            ["record_shapes", "stack", "set_num_threads", "autocast"],
         ),
         (
             {"f": "aten::conv2d", "c": "aten::_slow_conv2d_forward"},
             {"c": ("[[8,3,9,9]]", '["float"]')},
-            ["set_num_threads", "channels_last", "autocast"],
+            ["stack", "set_num_threads", "channels_last", "autocast"],
         ),
         ({"c": "aten::_slow_conv2d_forward"}, {"c": ("[[8,3,9,9]]", '["double"]')}, ["float()"]),
     ],
@@ -482,6 +482,15 @@ def test_gradients_of_gradients_are_not_compiled():
     for node, fires in (("TanhBackward0", True), ("TanhBackwardBackward0", False)):
         trace = timeline(f"step | {steps} |\nop | {'mmeeaadd..' * 4} |", names=NAMES | {"d": node, "a": "aten::tanh"})
         assert ("cpu_ops" in cards(judged(trace))) is fires
+
+
+@pytest.mark.parametrize(("dtype", "fires"), [("float", True), ("c10::complex<float>", False)])
+def test_ops_on_complex_numbers_are_not_compiled(dtype: str, fires: bool):
+    steps = "".join(str(number) * 10 for number in range(4))
+    inputs = dict.fromkeys("eat", ("[[8]]", f'["{dtype}"]'))
+    names = NAMES | {"a": "aten::tanh", "t": "aten::sigmoid"}
+    trace = timeline(f"step | {steps} |\nop | {'mmeeaatt..' * 4} |", names=names, inputs=inputs)
+    assert ("cpu_ops" in cards(judged(trace))) is fires
 
 
 @pytest.mark.parametrize(("layer", "fires"), [("llllll..", False), ("ll......", True)])

@@ -55,12 +55,22 @@ def test_late_launches_of_the_model_are_worth_their_idle_time():
     assert insight.evidence == [Evidence("1", STEP, STEP + 200 * US), Evidence("1", STEP, STEP + 100 * US)]
 
 
-@pytest.mark.parametrize("compiles", [True, False])
-def test_a_graph_is_captured_by_torch_alone_where_nothing_is_compiled(compiles: bool):
-    job = JobKind(purpose="training", vendor="nvidia", compiles=compiles)
+@pytest.mark.parametrize(
+    ("compiles", "twice", "how"),
+    [
+        (True, False, "torch.compile"),
+        (False, False, "make_graphed_callables"),
+        (True, True, "cuda.graph("),  # the others refuse gradients of gradients
+        (False, True, "cuda.graph("),
+    ],
+)
+def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice: bool, how: str):
+    job = JobKind(purpose="training", vendor="nvidia", compiles=compiles, double_backward=twice)
     insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", job)
     assert insight is not None and insight.how is not None
-    assert [word in insight.how for word in ("torch.compile", "make_graphed_callables")] == [compiles, not compiles]
+    code = [line.split("#")[0] for line in insight.how.splitlines()]
+    known = ("torch.compile", "make_graphed_callables", "cuda.graph(")
+    assert [each for each in known if any(each in line for line in code)] == [how]
 
 
 def test_late_launches_need_a_hundredth_of_the_step():
@@ -777,6 +787,24 @@ def test_the_optimizer_has_hidden_waits_too():
     assert card(host_result(blocking=rows), "hidden_sync_optimizer") is None
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "op", "how"),
+    [
+        ("LBFGS", "aten::item", "history_size"),
+        ("LBFGS", "aten::is_nonzero", "history_size"),
+        ("AdamW", "aten::item", "torch.optim.AdamW(model.parameters(), capturable=True)"),
+        ("Lion", "aten::item", "in its step()"),  # it is from outside torch, and prints no loss
+        ("Lion", "aten::is_nonzero", "torch.where"),
+        ("AdamW", "aten::nonzero", "torch.where(mask"),
+    ],
+)
+def test_an_optimizer_that_reads_values_is_told_what_it_can_do(optimizer: str, op: str, how: str):
+    row = blocking(100 * US, op=op, outer_op=op, phase="optimizer", site="optimizer", source=None)
+    insight = card(host_result(blocking=[row]), "hidden_sync_optimizer", JobKind("training", optimizer=optimizer))
+    assert insight is not None
+    assert how in (insight.how or "")
+
+
 def batch(bubble: int, **changes: Any) -> BlockingRow:
     moved = {"op": "aten::copy_", "outer_op": "aten::to", "kind": "pageable_copy", "direction": "HtoD",
              "bytes": 38_535_168, "phase": "forward", "site": FORWARD, "source": None}  # fmt: skip
@@ -979,14 +1007,14 @@ def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: st
         ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
         ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
         ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
-        ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"capturable=True"}),
+        ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"in its step()"}),
     ],
 )
 def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
     changes: dict[str, Any], job: JobKind, said: set[str]
 ):
     (insight,) = judged(host_result(blocking=[blocking(100 * US, **changes)]), job).insights
-    known = ("print(loss.item())", "torch.stack(values)", "graph_breaks", "x.tolist()", "capturable=True")
+    known = ("print(loss.item())", "torch.stack(values)", "graph_breaks", "x.tolist()", "in its step()")
     assert {code for code in known if code in (insight.how or "")} == said
 
 
