@@ -111,6 +111,8 @@ def _record(facts: Facts) -> Phrase | None:
             return _RECORD_ALONE
         if "only_captures" in known:
             return _RECORD_REPLAYS
+        if "profiler_not_started" in known:
+            return _READ_THE_LOG
         if facts.unread_share is not None:
             return None
         if "work_on_mps" in known:
@@ -140,6 +142,10 @@ _RECORD_ITS_WORK = phrase(
     stop=code("prof.stop()"),
 )
 _RECORD_ALONE = phrase("Record again with no other profiler attached, and outside of WSL.")
+_READ_THE_LOG = phrase(
+    "If the job uses the GPU, its log says why this failed: see the line before {failed}.",
+    failed=code("CUPTI initialization failed"),
+)
 _RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL = phrase(
     "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")

@@ -231,10 +231,27 @@ def _name(trace: Trace, rows: Int64) -> str:
     return trace.name_of(rows[0]) if len(rows) else ""
 
 
+@shared
+def could_not_start(trace: Trace) -> bool:
+    """Whether the profiler was to record GPUs and could not, on a job that nothing shows to be one of the CPU.
+
+    Kineto labels a process after each GPU, whatever is asked for and whether any works; but none of them if CUPTI did
+    not start: then it logs "CUPTI initialization failed", and records the CPU alone (libkineto/src/init.cpp,
+    CuptiActivityProfiler.cpp). The driver's list of the GPUs is in the file nevertheless."""
+    if trace.job.labels_gpus is not False or not trace.devices or is_cut_short(trace):
+        return False
+    if len(trace.events.rows(*DEVICE_KINDS, *CALL_KINDS)) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
+        return False
+    return not len(trace.memory.bytes) or bool((~is_in(trace.memory.device_type, list(_NO_DEVICE))).any())
+
+
 def device_findings(trace: Trace) -> list[Finding]:
     if holds_no_work(trace):
         calls = len(trace.events.rows(*CALL_KINDS))
         return [Finding("no_work", "said", ("steps",), "none", calls, None, {"count": count(calls)})]
+    if could_not_start(trace):
+        values = {"name": text(next(iter(trace.devices.values())).name or "a GPU")}
+        return [Finding("profiler_not_started", "said", ("gpu_time", "launches"), "none", None, 1.0, values)]
     unseen = unseen_device(trace)
     if unseen is None:
         return []

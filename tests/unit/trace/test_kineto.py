@@ -177,16 +177,25 @@ def test_the_autograd_profiler_gives_events_no_category(
 
 
 @pytest.mark.parametrize("pure", ["0", "1"])
-@pytest.mark.parametrize(("labels", "gpus"), [(["CPU"], False), (["CPU", "GPU 0", "GPU 1"], True), ([None, 3], False)])
+@pytest.mark.parametrize(
+    ("labels", "gpus"),
+    [
+        (["CPU"], False),
+        (["CPU", "GPU 0", "GPU 1"], True),
+        (["CPU", "XPU 0"], None),
+        ([None, 3], None),
+        ([], None),
+    ],
+)
 def test_processes_are_labelled_after_the_gpus_that_the_profiler_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, labels: list[object], gpus: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, labels: list[object], gpus: bool | None
 ) -> None:
     monkeypatch.setenv(PURE, pure)
     rows = [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": of}} for pid, of in enumerate(labels)]
     op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 1.0, "dur": 2.0}
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"traceEvents": [op, *rows]}))
-    assert read_trace(path).job.labels_gpus == gpus
+    assert read_trace(path).job.labels_gpus is gpus
 
 
 @pytest.mark.parametrize("pure", ["0", "1"])
