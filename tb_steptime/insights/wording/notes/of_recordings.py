@@ -182,6 +182,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} GPU rows (runs|run) over the next one.",
         "(It ends|They end) where that starts: {excess} less GPU time, {share}.",
     ),
+    "event_waits_inferred": NoteWords("Waits for events are not recorded.", "Failed allocations show {time} of them."),
     "waits_not_recorded": NoteWords(
         "Waits for the {device} are not recorded.",
         "The profiler records only calls that submit work to it. Waits count as work of the CPU.",
