@@ -40,16 +40,16 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 # device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
 
 COPY_CALL = expression(
-    r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
+    r"(cuda|hip|musa|tops)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
 #: Copy calls with asynchronous names that still wait if the memory is pageable.
-ASYNC_COPY_CALL = expression(r"(cuda|hip)Memcpy(2D|3D)?Async")
+ASYNC_COPY_CALL = expression(r"(cuda|hip|musa|tops)Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = expression(r"Pageable")
 #: Copy calls of Intel's runtimes: those that last until their copy is done have waited for it.
 _INTEL_COPY_CALL = expression(r"(ur|pi)\w*(Memcpy|MemBuffer(Read|Write))")
 #: Calls that allocate or free memory of the device or pinned memory of the host; growing segments are mapped.
 ALLOCATOR_CALL = expression(
-    r"(cuda|hip)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
+    r"(cuda|hip|musa|tops)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
     r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
     r"|hipMem(Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree)"
 )

@@ -286,6 +286,26 @@ def test_copies_of_mtia_are_no_kernels() -> None:
 
 
 @pytest.mark.parametrize(
+    ("runtime", "category", "accelerator"),
+    [("privateuse1_runtime", "mtia_ccp_events", "GPU"), ("mlu_runtime", "mlu_notifier", "MLU")],
+)
+def test_waits_of_cambricons_queues_are_no_kernels(
+    tmp_path: Path, runtime: str, category: str, accelerator: str
+) -> None:
+    """Cambricon's own Kineto has a category for them; as PrivateUse1, they have that of MTIA's kernels."""
+    rows = [(runtime, "cnInvokeKernel"), ("kernel", "MLUUnion1Kernel"), (category, "NotifierWait")]
+    events = [
+        {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": 7, "ts": place, "dur": 1, "args": {"correlation": place}}
+        for place, (cat, name) in enumerate(rows)
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert [Kind(kind).name for kind in trace.events.kind] == ["RUNTIME", "KERNEL", "SYNC"]
+    assert trace.job.accelerator == accelerator
+
+
+@pytest.mark.parametrize(
     ("name", "names"),
     [
         ("rocm_agent_numbers.json", {2: "AMD Instinct MI300X", 9: "AMD Instinct MI300X"}),  # all listed GPUs are alike
