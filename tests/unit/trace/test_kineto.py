@@ -496,6 +496,20 @@ def test_the_job() -> None:
     assert not read("empty_call_stacks.json").job.with_stack
 
 
+@pytest.mark.parametrize("pure", ["0", "1"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_empty_object_is_no_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, place: int) -> None:
+    """Writers that end each event with a comma begin or end with one."""
+    monkeypatch.setenv(PURE, pure)
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "dur": 2.0}
+    events: list[object] = [op | {"ts": 1.0}, op | {"ts": 4.0}]
+    events.insert(place, {})
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert (len(trace.events), trace.event_count, trace.notes) == (2, 2, ())
+
+
 @pytest.mark.parametrize(("value", "recorded"), [("1", True), ("true", True), ("0", False)])
 def test_memory_profiling_is_said_in_the_head(tmp_path: Path, value: str, recorded: bool) -> None:
     path = tmp_path / "a.pt.trace.json"
