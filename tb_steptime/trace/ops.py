@@ -27,19 +27,21 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
+#: Prefixes in runtimes that have CUDA's names: of NVIDIA, AMD, MetaX, Moore Threads and Enflame.
+RUNTIME = "(?:cuda|hip|mc|musa|tops)"
 #: Calls that return only when a device, a stream or an event has finished; of these, those that wait for all work of a
-#: device. NVIDIA, AMD, and Moore Threads and Enflame, whose runtimes have CUDA's names; Cambricon; then Intel's XPU:
-#: Unified Runtime, the plugin interface before it, Level Zero. EventQuery and StreamWaitEvent do not block the host.
+#: device. Cambricon's names are other ones, and so are those of Intel's XPU: Unified Runtime, the plugin interface
+#: before it, Level Zero. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = expression(
-    r"(cuda|cu|hip|musa|tops)(Device|Ctx|Stream|Event)Synchronize|cnrt(QueueSync|SyncDevice|WaitNotifier)$"
+    rf"(cu|{RUNTIME})(Device|Ctx|Stream|Event)Synchronize|cnrt(QueueSync|SyncDevice|WaitNotifier)$"
     r"|(ur|pi)QueueFinish$|urEventWait$|piEventsWait$|ze(CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"
 )
-SYNC_DEVICE_CALL = expression(r"(cuda|cu|hip|musa|tops)(Device|Ctx)Synchronize|cnrtSyncDevice$")
+SYNC_DEVICE_CALL = expression(rf"(cu|{RUNTIME})(Device|Ctx)Synchronize|cnrtSyncDevice$")
 #: Calls that a kernel always follows; a set or copy of nothing has none. Whether each launch of an XPU has a row is
 #: not known.
 KERNEL_CALL = expression(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 #: Between these calls of a thread, what is launched is captured into a graph and does not run.
-BEGINS_CAPTURE, ENDS_CAPTURE = (expression(rf"(cuda|cu|hip)Stream{edge}Capture") for edge in ("Begin", "End"))
+BEGINS_CAPTURE, ENDS_CAPTURE = (expression(rf"(cu|{RUNTIME})Stream{edge}Capture") for edge in ("Begin", "End"))
 
 
 #: Rows of the event table.

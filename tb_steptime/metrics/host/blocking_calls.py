@@ -28,7 +28,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import op_rows, outermost, parent_places
-from tb_steptime.trace.ops import SYNC_CALL, op_at
+from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, op_at
 from tb_steptime.trace.quality.memory_calls import allocation_retries, waits_of_retries
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
@@ -40,16 +40,16 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 # device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
 
 COPY_CALL = expression(
-    r"(cuda|hip|musa|tops)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
+    rf"{RUNTIME}Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
 #: Copy calls with asynchronous names that still wait if the memory is pageable.
-ASYNC_COPY_CALL = expression(r"(cuda|hip|musa|tops)Memcpy(2D|3D)?Async")
+ASYNC_COPY_CALL = expression(rf"{RUNTIME}Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = expression(r"Pageable")
 #: Copy calls of Intel's runtimes: those that last until their copy is done have waited for it.
 _INTEL_COPY_CALL = expression(r"(ur|pi)\w*(Memcpy|MemBuffer(Read|Write))")
 #: Calls that allocate or free memory of the device or pinned memory of the host; growing segments are mapped.
 ALLOCATOR_CALL = expression(
-    r"(cuda|hip|musa|tops)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
+    rf"{RUNTIME}(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
     r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
     r"|hipMem(Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree)"
 )

@@ -28,6 +28,7 @@ from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.ops import RUNTIME
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, distinct_in, is_in, median, values_at
 
@@ -52,7 +53,7 @@ STAGED_BYTES = 1 << 16
 TAKES_NS = 10_000
 
 #: Calls that put a function of the CPU into a stream. The work launched behind it waits until the CPU has run it.
-_HOST_FUNCTION = expression(r"(?:cuda|hip|cu)(?:LaunchHostFunc|StreamAddCallback)")
+_HOST_FUNCTION = expression(rf"(?:cu|{RUNTIME})(?:LaunchHostFunc|StreamAddCallback)")
 #: Kinds of copies whose bytes are staged by the launching call.
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 

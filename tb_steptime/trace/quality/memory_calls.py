@@ -17,14 +17,15 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import longest_ranges
 from tb_steptime.trace.model import Trace, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost, op_rows
+from tb_steptime.trace.ops import RUNTIME
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
-_MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
-_FREE = expression(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
+_MALLOC = expression(rf"{RUNTIME}Malloc$|cuMem(Create|Alloc)(_v2)?$")
+_FREE = expression(rf"{RUNTIME}Free$|cuMem(Release|Unmap|Free)(_v2)?$")
 #: Other calls of the allocator between freeing and allocating again; a library that initialises itself makes further
 #: ones.
 _BESIDES = expression(
-    r"(cuda|cu|hip)((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
+    rf"(cu|{RUNTIME})((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
     r"|Mem(SetAccess|Map|AddressFree|AddressReserve)|EventDestroy|StreamIsCapturing|StreamGetCaptureInfo)"
 )
 _ALLOCATES = expression(r"aten::empty(_strided)?$")

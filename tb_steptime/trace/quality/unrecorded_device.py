@@ -23,7 +23,7 @@ import numpy as np
 from tb_steptime.text import Finding, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
-from tb_steptime.trace.ops import SYNC_CALL, SYNC_DEVICE_CALL
+from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.quality.lost_launches import in_captures
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
@@ -86,7 +86,7 @@ def _arrows(trace: Trace) -> UnseenDevice | None:
 
 
 #: Calls that ask or wait and bring the device no work. The profiler itself makes such calls as it starts and stops.
-ASKS = expression(rf"(cuda|hip|cu)(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
+ASKS = expression(rf"(cu|{RUNTIME})(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
 _OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD)
 
 
