@@ -65,6 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     they make no difference to."""
     group = parser.getgroup("what passed before")
     group.addoption("--note-passed", type=Path, metavar="FILE", help="write the names of the tests that passed there")
+    group.addoption("--note-failed", type=Path, metavar="FILE", help="write the names of the tests that failed there")
     group.addoption(
         "--leave-passed",
         type=Path,
@@ -115,12 +116,14 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode) -> Generator[None]:
     """Above the closing line: what did not run although it was asked for. Tests that wait for real traces have one line
     together and none of their own."""
-    if noted := terminalreporter.config.getoption("note_passed"):
-        passed = sorted(report.nodeid for report in terminalreporter.stats.get("passed", []))
-        noted.write_text("".join(f"{name}\n" for name in passed), "utf-8")
+    _note(terminalreporter, "note_passed", "passed")
+    if (
+        exitstatus == pytest.ExitCode.TESTS_FAILED
+    ):  # All ran: none was interrupted, and no module could not be imported.
+        _note(terminalreporter, "note_failed", "failed", "error")
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = [str(report.longrepr) for report in skipped]
     reports = [report for report, why in zip(skipped, reasons, strict=True) if WAITS not in why]
@@ -139,6 +142,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
                 terminalreporter.write_line(f"{count} {what}", yellow=True, bold=True)
         if line := how_to_get(reasons):
             terminalreporter.write_line(line, yellow=True, bold=True)
+
+
+def _note(terminalreporter: pytest.TerminalReporter, option: str, *outcomes: str) -> None:
+    if noted := terminalreporter.config.getoption(option):
+        names = {report.nodeid for outcome in outcomes for report in terminalreporter.stats.get(outcome, [])}
+        noted.write_text("".join(f"{name}\n" for name in sorted(names)), "utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ def analyse(trace: Trace) -> CompareResult:
     kernels, more_ns = ([], 0) if device is None else launch_places(trace, device, whole)
     columns = zip(find_steps(trace).steps, whole.tolist(), host_time_ns(trace).tolist(), strict=True)
     labels, steps = phase_labels(trace), int(whole.sum())
-    at = partial(step_at, trace, wanted=whole)
+    at = partial(step_at, trace, is_counted=whole)
     return CompareResult(
         setup=setup_of(trace, whole),
         steps=[ComparedStep(step.name, compared, phases) for step, compared, phases in columns],

@@ -59,7 +59,7 @@ class ErrorGuard(msgspec.Struct, frozen=True):
 
     failed: list[str] = msgspec.field(default_factory=list)
 
-    def made(self, name: str, make: Callable[[], T], otherwise: T) -> T:
+    def run(self, name: str, make: Callable[[], T], otherwise: T) -> T:
         """Returns what `make` makes, or `otherwise` where that fails. Raises MemoryError."""
         try:
             return make()
@@ -72,9 +72,9 @@ class ErrorGuard(msgspec.Struct, frozen=True):
             self.failed.append(name)
             return otherwise
 
-    def ask(self, name: str, of: Callable[[Facts], T], facts: Facts, otherwise: T) -> T:
-        """Returns what `of` returns for the facts, or `otherwise` where that fails. Raises MemoryError."""
-        return self.made(name, lambda: of(facts), otherwise)
+    def ask(self, name: str, function: Callable[[Facts], T], facts: Facts, otherwise: T) -> T:
+        """Returns what `function` returns for the facts, or `otherwise` where that fails. Raises MemoryError."""
+        return self.run(name, lambda: function(facts), otherwise)
 
 
 def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None = None) -> Judgement:
@@ -90,7 +90,7 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
     notes: dict[str, list[NoteText]] = guarded.ask("notes of results", result_notes, facts, {})
     if failed:  # the overview has every card
         notes |= {"overview": [*notes.get("overview", ()), *failed]}
-    made, first = guarded.made, most_gain(insights)
+    run, first = guarded.run, most_gain(insights)
     shown = [*(range.step for range in first.evidence), *first.steps] if first else []
     return Judgement(
         verdict=guarded.ask("the verdict", judge_span, facts, UNKNOWN_VERDICT),
@@ -99,18 +99,19 @@ def judge(results: Mapping[str, msgspec.Struct], gaps: Mapping[str, str] | None 
         insights=insights,
         addable=addable,
         insights_remark=sum_of_gains(insights, addable),
-        could_be=made("the step after the first fix", lambda: could_be(facts, insights), None),
-        tried=made("the step after several cards", lambda: tried(facts, insights), NOT_TRIED),
-        largest=made("the largest pieces", lambda: largest_pieces(facts, insights), None),
+        could_be=run("the step after the first fix", lambda: could_be(facts, insights), None),
+        tried=run("the step after several cards", lambda: tried(facts, insights), NOT_TRIED),
+        largest=run("the largest pieces", lambda: largest_pieces(facts, insights), None),
         sidebar={
-            view: made(f"the bar of {view}", partial(of, facts), UNKNOWN_SHARE) for view, of in shares(facts).items()
+            view: run(f"the bar of {view}", partial(share, facts), UNKNOWN_SHARE)
+            for view, share in shares(facts).items()
         },
-        titles={view: guarded.ask(f"titles of {view}", of, facts, {}) for view, of in TITLES.items()},
+        titles={view: guarded.ask(f"titles of {view}", titles, facts, {}) for view, titles in TITLES.items()},
         notes=notes,
         shown_step=next(iter(shown), None),
         quality=guarded.ask("what is wrong with the recording", quality_lines, facts, []),
         excess=guarded.ask("what is no part of the steady step", excess_sentences, facts, {}),
-        said=guarded.ask("the notes that the verdict says", notes_of_verdict, facts, frozenset()),
+        notes_in_verdict=guarded.ask("the notes that the verdict says", notes_of_verdict, facts, frozenset()),
     )
 
 
@@ -120,7 +121,7 @@ _OF_CPU = ("host", "data_loading")
 
 def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     """Returns the cards in their order, and the ids of those whose gains may be added."""
-    answers_by_rule = [(_asked(rule, facts, guarded), gain) for rule, gain in RULES.items()]
+    answers_by_rule = [(_weighed_card(rule, facts, guarded), gain) for rule, gain in RULES.items()]
     fired = [(insight, gain) for insight, gain in answers_by_rule if insight is not None]
     little = guarded.ask("what is left out", little_is_judged, facts, False)
     unseen = guarded.ask("what is not recorded", mostly_unrecorded, facts, False)
@@ -137,11 +138,11 @@ def _cards(facts: Facts, guarded: ErrorGuard) -> tuple[list[Insight], set[str]]:
     return insights, {insight.id for insight, gain in fired if gain is Gain.DISJOINT}
 
 
-def _asked(rule: Rule, facts: Facts, guarded: ErrorGuard) -> Insight | None:
+def _weighed_card(rule: Rule, facts: Facts, guarded: ErrorGuard) -> Insight | None:
     """Returns the rule's card with the confidence that the recording allows; None where the rule has none."""
     insight = guarded.ask(rule.__name__, rule, facts, None)
     no_card: Insight | None = None
-    return no_card if insight is None else guarded.made(rule.__name__, lambda: weighed(facts, insight), no_card)
+    return no_card if insight is None else guarded.run(rule.__name__, lambda: weighed(facts, insight), no_card)
 
 
 #: Views whose headline states no share of a step.
@@ -152,13 +153,13 @@ def _headlines(facts: Facts, insights: list[Insight], guarded: ErrorGuard) -> di
     """Returns the headline of each measured view with what its shares are of; a view that could not be measured has the
     headline alone."""
     basis = guarded.ask("what shares are of", basis_of, facts, None)
-    made = {
-        view: guarded.made(f"the headline of {view}", partial(headline, facts, insights), UNKNOWN_HEADLINE)
+    headlines = {
+        view: guarded.run(f"the headline of {view}", partial(headline, facts, insights), UNKNOWN_HEADLINE)
         for view, headline in HEADLINES.items()
         if facts.has(view)
     }
     with_basis = {
         view: headline if view in _WITHOUT_SHARES else msgspec.structs.replace(headline, basis=basis)
-        for view, headline in made.items()
+        for view, headline in headlines.items()
     }
     return with_basis | {view: gap_headline(error) for view, error in facts.gaps.items()}

@@ -205,8 +205,8 @@ class Judgement(msgspec.Struct, frozen=True):
     """What the rules say of one span. insights stand by severity, then by what they gain now; addable: ids of those
     whose gains are disjoint, insights_remark says so; headlines, sidebar, titles and notes of results by view id.
     shown_step: the step in which to look for what the headline speaks of; None where any step shows it. quality: what
-    is wrong with the recording; empty where nothing is. excess: a sentence by kind of excess, most time first. said:
-    ids of the notes that the verdict says in full: beside it they are not shown."""
+    is wrong with the recording; empty where nothing is. excess: a sentence by kind of excess, most time first.
+    notes_in_verdict: ids of the notes that the verdict states in full; they are not shown beside it."""
 
     verdict: Verdict
     job: JobText
@@ -223,4 +223,4 @@ class Judgement(msgspec.Struct, frozen=True):
     shown_step: str | None = None
     quality: list[FindingText] = []
     excess: dict[str, Phrase] = {}
-    said: frozenset[str] = frozenset()
+    notes_in_verdict: frozenset[str] = frozenset()

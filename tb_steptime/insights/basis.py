@@ -34,38 +34,40 @@ def basis_of(facts: Facts) -> Phrase | None:
     """None where all shares are of the mean step, and of the one device."""
     overview, sentences = facts.overview, list[Phrase]()
     if overview.cut_short:
-        words = "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
+        template = (
+            "Partial: the file is cut, so all figures are of the {steps} (step that is|steps that are) whole in it."
+        )
         number = len(overview.steps)
-        sentences.append(phrase(agreeing(words, number), steps=count(number)))
+        sentences.append(phrase(agreeing(template, number), steps=count(number)))
     if leaves_out(facts) and not little_is_judged(facts):
-        words = (
+        template = (
             "The verdict and the cards are about {judged} a step: {what}, {left} of the mean step of {mean}, are left "
             "out."
         )
         steps, partial = len(overview.steps), len(overview.steps) - len(facts.judged_steps)
         if facts.starts_longer and partial == 1:
-            words = (
+            template = (
                 "The verdict and the cards are about {judged} a step: the first step, which takes longer than all "
                 "others, is left out."
             )
         elif partial:
-            words = (
+            template = (
                 "The verdict and the cards are about {judged} a step: {partial} of {steps} steps, which "
                 "(includes|include) {what}, (is|are) left out."
             )
-        sentences.append(filled(agreeing(words, partial), {
+        sentences.append(filled(agreeing(template, partial), {
             "judged": ns(facts.step_ns), "left": ns(_left_out_ns(facts)), "mean": ns(overview.mean_duration_ns),
             "what": text(_what_is_left_out(facts)), "partial": count(partial), "steps": count(steps),
         }))  # fmt: skip
     if facts.host.cpu is not None and facts.share_as_recorded(facts.host.between_ops_ns) >= WARNING_FRACTION:
-        words = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
-        sentences.append(phrase(words, between=ns(facts.host.between_ops_ns)))
+        template = "CPU exec in the bar includes {between} a step in named ranges between ops; the verdict does not."
+        sentences.append(phrase(template, between=ns(facts.host.between_ops_ns)))
     sentences += _of_two_kinds(facts)
     if (number := len(facts.host.devices)) > 1:
-        words = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
+        template = "{device} {main} is the busiest of {number}; for {works} of the step at least one of them works."
         device, main = text(facts.job.accelerator), text(str(overview.device))
         works = fraction(facts.share_as_recorded(overview.works_ns))
-        sentences.append(phrase(words, device=device, main=main, number=text(str(number)), works=works))
+        sentences.append(phrase(template, device=device, main=main, number=text(str(number)), works=works))
     return joined(*sentences) if sentences else None
 
 
@@ -100,15 +102,15 @@ def _of_two_kinds(facts: Facts) -> list[Phrase]:
     before, after = steps[:border], steps[border:]
     first, then = (median([_judged_ns(step) for step in side]) for side in (before, after))
     values = {"step": text(after[0].name), "before": ns(first), "after": ns(then)}
-    words = "Steps from {step} on take {after}, those before it {before}: no step is like the mean."
+    template = "Steps from {step} on take {after}, those before it {before}: no step is like the mean."
     part, more_ns = _changed_most(before, after)
     if abs(more_ns) >= _MOST * abs(then - first):
         values |= {"part": text(part), "more": ns(abs(more_ns)), "than": text("more" if more_ns > 0 else "less")}
-        words = (
+        template = (
             "Steps from {step} on take {after}, those before it {before}, with {more} {than} idle time of the GPU for "
             "this reason: {part}. No step is like the mean."
         )
-    return [filled(words, values)]
+    return [filled(template, values)]
 
 
 def _judged_ns(step: HostStep) -> int:

@@ -81,8 +81,8 @@ def quality_lines(facts: Facts) -> list[FindingText]:
 
 
 def _line(finding: Finding) -> FindingText:
-    words = worded(Note(finding.id, finding.values))
-    return FindingText(finding.id, _LABELS[finding.done], words.cause, words.effect)
+    text_of_note = worded(Note(finding.id, finding.values))
+    return FindingText(finding.id, _LABELS[finding.done], text_of_note.cause, text_of_note.effect)
 
 
 def _evidence(finding: Finding, steps: Sequence[StepRow]) -> list[Evidence]:

@@ -335,40 +335,40 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @property
     def replayed(self) -> WhatIf | None:
         """The replay of a step; None where the recording does not allow one that can be trusted."""
-        found = self.host.whatif
-        return found if found is not None and found.trusted else None
+        what_if = self.host.whatif
+        return what_if if what_if is not None and what_if.trusted else None
 
     def replayed_gain(self, change: str) -> Gain | None:
         """Returns what a change gains by a replay that can be trusted; None without one, or where it gains nothing."""
-        found = self.replayed
-        return None if found is None else next((each for each in found.changes if each.id == change), None)
+        replayed = self.replayed
+        return None if replayed is None else next((each for each in replayed.changes if each.id == change), None)
 
     def at_most_ns(self, gain_ns: int, *parts: Part) -> int:
         """Returns the gain, or what the step would gain if one of these parts took no time, if that is less, because no
         remedy gains more. Without a replay that can be trusted, the gain is returned as it is."""
-        found = self.replayed
-        if found is None:
+        replayed = self.replayed
+        if replayed is None:
             return gain_ns
-        left: int = min(getattr(found.sensitivity, part) for part in parts)
-        return min(gain_ns, max(found.steady_step_ns - left, 0))
+        left: int = min(getattr(replayed.sensitivity, part) for part in parts)
+        return min(gain_ns, max(replayed.steady_step_ns - left, 0))
 
     def alone_ns(self, gain_ns: int) -> int:
         """Returns what the step gains at most if the CPU or the loader of this rank alone needs so much less. Where
         exchanges set the pace, the rank may only wait longer for others, as a replay shows in which these arrive as
         recorded."""
-        found = self.replayed
-        if found is None or self.host.bound is not Bound.COMMUNICATION:
+        replayed = self.replayed
+        if replayed is None or self.host.bound is not Bound.COMMUNICATION:
             return gain_ns
-        return min(gain_ns, max(0, found.steady_step_ns - found.alone_ns))
+        return min(gain_ns, max(0, replayed.steady_step_ns - replayed.alone_ns))
 
     def pauses_alone_ns(self, gain_ns: int) -> int:
         """Returns what the step gains at most if the CPU of this rank alone does not pause. Where exchanges set the
         pace, a rank that is not the last to arrive only waits longer for others. Without a replay that shows that, the
         gain is returned as it is."""
-        found = self.replayed
-        if found is None or found.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
+        replayed = self.replayed
+        if replayed is None or replayed.pauses_alone_ns is None or self.host.bound is not Bound.COMMUNICATION:
             return gain_ns
-        return min(gain_ns, found.pauses_alone_ns)
+        return min(gain_ns, replayed.pauses_alone_ns)
 
     @property
     def in_series(self) -> bool:
@@ -399,11 +399,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait
         for gain nothing. None without a replay that can be trusted."""
-        found = self.replayed
-        if found is None or not found.device_ns:
+        replayed = self.replayed
+        if replayed is None or not replayed.device_ns:
             return None
-        left = found.with_less_work_ns(found.device_curve, min(gain_ns / found.device_ns, 1.0))
-        return max(0, min(gain_ns, round(found.steady_step_ns - left)))
+        left = replayed.with_less_work_ns(replayed.device_curve, min(gain_ns / replayed.device_ns, 1.0))
+        return max(0, min(gain_ns, round(replayed.steady_step_ns - left)))
 
     def share(self, ns: float) -> float:
         """Returns a time as a share of the mean step without what is left out: as verdicts and cards count."""
@@ -465,7 +465,7 @@ def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence,
         return Confidence.LOW, LITTLE
     steps = len(facts.judged_steps)
     if steps < FEW_STEPS:
-        which = "Steps" if steps == len(facts.overview.steps) else "Whole steps"
-        words = f"{which} recorded: {{steps}}. A mean of so few may mislead."
-        return Confidence.LOW, Phrase(words, {"steps": count(steps)})
+        subject = "Steps" if steps == len(facts.overview.steps) else "Whole steps"
+        template = f"{subject} recorded: {{steps}}. A mean of so few may mislead."
+        return Confidence.LOW, Phrase(template, {"steps": count(steps)})
     return best, why

@@ -81,11 +81,11 @@ def followed_text(card: str) -> str | None:
     'Others made this change on a GPU and recorded the job before and after: the card promised 1.00 times the gain.'
     """
     sentences = [_of_trainings(table[card], where) for table, where in _OURS if card in table]
-    theirs = MADE_BY_OTHERS.get(card)
-    if theirs is not None:
+    ratio_of_others = MADE_BY_OTHERS.get(card)
+    if ratio_of_others is not None:
         sentences.append(
             "Others made this change on a GPU and recorded the job before and after: "
-            f"the card promised {theirs:.2f} times the gain."
+            f"the card promised {ratio_of_others:.2f} times the gain."
         )
     return " ".join(sentences) or None
 
@@ -93,10 +93,10 @@ def followed_text(card: str) -> str | None:
 _OURS = ((FOLLOWED, "on a CPU"), (ON_GPU, "on a GPU"))
 
 
-def _of_trainings(of: Followed, where: str) -> str:
-    if of.trainings == 1:
-        return f"In one real training {where}, the card promised {of.median:.2f} times the gain."
+def _of_trainings(each: Followed, where: str) -> str:
+    if each.trainings == 1:
+        return f"In one real training {where}, the card promised {each.median:.2f} times the gain."
     return (
-        f"In {of.trainings} real trainings {where}, the card promised {of.least:.2f} to {of.most:.2f} times the gain, "
-        f"{of.median:.2f} times in the median."
+        f"In {each.trainings} real trainings {where}, the card promised {each.least:.2f} to {each.most:.2f} times the "
+        f"gain, {each.median:.2f} times in the median."
     )

@@ -41,7 +41,7 @@ def overview(facts: Facts, insights: list[Insight]) -> Headline:
         return Headline(verdict, record)
     if insights:
         return Headline(verdict, do_first(insights[0]), _elsewhere(insights[0]), card=insights[0].id)
-    return Headline(verdict, *_look(facts))
+    return Headline(verdict, *_where_to_look(facts))
 
 
 def _elsewhere(card: Insight) -> str | None:
@@ -55,7 +55,7 @@ def do_first(card: Insight) -> Phrase:
     return joined(card.title, closed(card.instead or phrase("no gain now")), by=": ")
 
 
-def _look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
+def _where_to_look(facts: Facts) -> tuple[Phrase, str] | tuple[()]:
     """Says where to look if no card says what to do: what takes most of the step, and which view shows it."""
     if not facts.overview.has_device:
         return (_SEE_OPS, "host") if facts.host.cpu is not None else ()
@@ -91,8 +91,8 @@ _RECORD_THE_END = phrase(
 
 
 def _record_unobserved(facts: Facts) -> Phrase:
-    words = "Record without what observes each op, such as {observer}: it takes est. {observed} of each step."
-    return phrase(words, observer=code("ExecutionTraceObserver"), observed=ns(facts.observed_ns))
+    template = "Record without what observes each op, such as {observer}: it takes est. {observed} of each step."
+    return phrase(template, observer=code("ExecutionTraceObserver"), observed=ns(facts.observed_ns))
 
 
 def _record(facts: Facts) -> Phrase | None:
@@ -104,18 +104,18 @@ def _record(facts: Facts) -> Phrase | None:
             return _RECORD_WHAT_COMPUTES
         if holds_no_work(facts):
             return _RECORD_ONCE
-        known = {finding.id for finding in facts.overview.findings}
-        if "work_not_recorded" in known:
+        ids = {finding.id for finding in facts.overview.findings}
+        if "work_not_recorded" in ids:
             return _RECORD_ITS_WORK
-        if "work_ran_unrecorded" in known:
+        if "work_ran_unrecorded" in ids:
             return _RECORD_ALONE
-        if "only_captures" in known:
+        if "only_captures" in ids:
             return _RECORD_REPLAYS
-        if "profiler_not_started" in known:
+        if "profiler_not_started" in ids:
             return _READ_THE_LOG
         if facts.unread_share is not None:
             return None
-        if "work_on_mps" in known:
+        if "work_on_mps" in ids:
             return _RECORD_METAL
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
             return _record_the_device(facts)  # calls are recorded only together with the GPU
@@ -177,11 +177,11 @@ def data_loading(facts: Facts, insights: list[Insight]) -> Headline:
         )
     first = most_gain([insight for insight in insights if insight.view == "data_loading"])
     if first is None and facts.overview.has_device:
-        words = "The loader keeps up: the GPU waits {exposed} a step for data."
-        return Headline(phrase(words, exposed=ns(result.mean.exposed_ns)))
+        template = "The loader keeps up: the GPU waits {exposed} a step for data."
+        return Headline(phrase(template, exposed=ns(result.mean.exposed_ns)))
     if first is None:
-        words = "The loader keeps up: a step waits {wait} for its batch."
-        return Headline(phrase(words, wait=ns(result.mean.wait_ns)))
+        template = "The loader keeps up: a step waits {wait} for its batch."
+        return Headline(phrase(template, wait=ns(result.mean.wait_ns)))
     return Headline(_loader_verdict(facts, result.mean, first), _gain(first), None, _loader_code(facts, first))
 
 
@@ -298,8 +298,8 @@ def host(facts: Facts, insights: list[Insight]) -> Headline:
 
 def _starved(facts: Facts) -> list[Phrase]:
     """Says how many launches come too late in the phase that launches most, if most of them do."""
-    late = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
-    most = max(late, key=lambda each: each.launches, default=None)
+    phases = [each for each in facts.host.phases if each.bound is Bound.HOST and each.starved_share is not None]
+    most = max(phases, key=lambda each: each.launches, default=None)
     if most is None or (most.starved_share or 0.0) < STARVED_FRACTION:
         return []
     starved, phase = fraction(most.starved_share), label(most.label)

@@ -159,8 +159,8 @@ def late_ns(host: HostResult, sites: Collection[str]) -> int:
 def less(late: dict[str, int], shares: dict[str, int], total_ns: int) -> dict[str, int]:
     """Returns each site's time after total_ns are taken from all sites in proportion to `shares`, rounded up."""
     whole = sum(shares.values())
-    taken = min(total_ns, whole)
-    return {site: ns - (-(-taken * shares[site] // whole) if whole else 0) for site, ns in late.items()}
+    removed_ns = min(total_ns, whole)
+    return {site: ns - (-(-removed_ns * shares[site] // whole) if whole else 0) for site, ns in late.items()}
 
 
 def sites_of(host: HostResult, sites: Collection[str]) -> list[SiteRow]:
@@ -172,6 +172,6 @@ def evidence_of_sites(rows: Iterable[SiteRow]) -> list[Evidence]:
     A gap that is the longest of all may be of a site that costs little, such as the start of the step."""
     by_cost = sorted(rows, key=lambda row: -row.idle_ns.late_ns)
     gaps = [sorted(row.examples, key=lambda each: each.start_ns - each.end_ns) for row in by_cost]
-    first, others = [each for of in gaps for each in of[:1]], [each for of in gaps for each in of[1:]]
+    first, others = [each for site in gaps for each in site[:1]], [each for site in gaps for each in site[1:]]
     others.sort(key=lambda each: each.start_ns - each.end_ns)
     return [*first, *others][:EVIDENCE]

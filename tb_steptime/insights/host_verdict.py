@@ -118,28 +118,28 @@ def _sentence(facts: Facts) -> Phrase:
     if little_is_judged(facts):
         return sentence_of_little(facts)
     if facts.idle is None:
-        said = _cpu_sentence(facts)
+        sentence = _cpu_sentence(facts)
     elif facts.bound is Bound.UNKNOWN and _waits_for_unrecorded(facts, facts.idle):
-        said = unrecorded_sentence(facts)
+        sentence = unrecorded_sentence(facts)
     else:
-        said = filled(_template(facts, facts.idle), _values(facts, facts.idle))
-    return _of_steady_step(said) if leaves_out(facts) else said
+        sentence = filled(_template(facts, facts.idle), _values(facts, facts.idle))
+    return _of_steady_step(sentence) if leaves_out(facts) else sentence
 
 
-def _of_steady_step(said: Phrase) -> Phrase:
+def _of_steady_step(sentence: Phrase) -> Phrase:
     """Says that the sentence is about a steady step, since the bar of the mean step below shows a longer one.
 
     >>> words = ("a step of {step}", "A step takes {step}", "{left} of {step}", "{share}")
     >>> [_of_steady_step(Phrase(each, {})).template for each in words]
     ['a steady step of {step}', 'A steady step takes {step}', "{left} of a steady step's {step}", '{share}']
     """
-    words = said.template
-    if "{step}" not in words and _AS_LONG not in words:
-        return said
+    template = sentence.template
+    if "{step}" not in template and _AS_LONG not in template:
+        return sentence
     for plain, steady in (("a step", "a steady step"), ("A step", "A steady step")):
-        if plain in words:
-            return Phrase(words.replace(plain, steady, 1), said.values)
-    return Phrase(words.replace("{step}", "a steady step's {step}", 1), said.values)
+        if plain in template:
+            return Phrase(template.replace(plain, steady, 1), sentence.values)
+    return Phrase(template.replace("{step}", "a steady step's {step}", 1), sentence.values)
 
 
 def _template(facts: Facts, idle: IdleNs) -> str:
@@ -155,9 +155,9 @@ def _template(facts: Facts, idle: IdleNs) -> str:
     if bound is Bound.GPU and waits_for_queue(facts):
         return _SENTENCES[Bound.GPU]
     if facts.replayed is not None:
-        words = _pace_template(facts, idle)
+        template = _pace_template(facts, idle)
         as_long = (_left_ns(facts) or 0) >= _AS_LONG_FRACTION * facts.step_ns
-        return words.replace(_STILL, _AS_LONG) if as_long else words
+        return template.replace(_STILL, _AS_LONG) if as_long else template
     if bound is Bound.COMMUNICATION and facts.exchange_ns > idle.total_ns:
         return _COMMUNICATES
     if bound is Bound.UNKNOWN:
@@ -188,20 +188,20 @@ def _pace_template(facts: Facts, idle: IdleNs) -> str:
 def _left_ns(facts: Facts) -> int | None:
     """Estimates the step without one part. If loader, blocking calls or communication set the pace, it is that part. If
     the host does, it is the device, and otherwise the host: the step hardly becomes shorter."""
-    found = facts.replayed
-    if found is None:
+    replayed = facts.replayed
+    if replayed is None:
         return None
     parts = {
-        Bound.HOST: found.sensitivity.device,
-        Bound.INPUT: found.sensitivity.loader,
-        Bound.SYNC: found.sensitivity.blocking,
-        Bound.COMMUNICATION: found.sensitivity.communication,
+        Bound.HOST: replayed.sensitivity.device,
+        Bound.INPUT: replayed.sensitivity.loader,
+        Bound.SYNC: replayed.sensitivity.blocking,
+        Bound.COMMUNICATION: replayed.sensitivity.communication,
     }
-    left = parts.get(facts.host.bound, found.sensitivity.host)
+    left = parts.get(facts.host.bound, replayed.sensitivity.host)
     # the replay knows what of the only step comes once: the time until its first work
     alone = len(facts.overview.steps) == 1
-    whole_ns = min(facts.step_ns, found.recorded_step_ns) if alone else facts.step_ns
-    return round(whole_ns * min(left / max(found.steady_step_ns, 1), 1.0))
+    whole_ns = min(facts.step_ns, replayed.recorded_step_ns) if alone else facts.step_ns
+    return round(whole_ns * min(left / max(replayed.steady_step_ns, 1), 1.0))
 
 
 def _waits_for_unrecorded(facts: Facts, idle: IdleNs) -> bool:
@@ -329,21 +329,23 @@ def sentence_of_little(facts: Facts) -> Phrase:
     recorded_ns = sum(step.duration_ns for step in facts.overview.steps)
     profiler_ns = sum(step.profiler_ns for step in facts.overview.steps)
     if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
-        words = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
-        return phrase(words, time=ns(profiler_ns), recorded=ns(recorded_ns))
+        template = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
+        return phrase(template, time=ns(profiler_ns), recorded=ns(recorded_ns))
     if ends_early(facts):
-        words = "For {time} of the recorded {recorded} no more work of the {device} is recorded."
+        template = "For {time} of the recorded {recorded} no more work of the {device} is recorded."
         device = text(facts.job.accelerator)
-        return phrase(words, time=ns(_after_ns(facts)), recorded=ns(recorded_ns), device=device)
+        return phrase(template, time=ns(_after_ns(facts)), recorded=ns(recorded_ns), device=device)
     if not is_mostly_once(facts):
-        words = "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
-        return phrase(words, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))
+        template = (
+            "For {time} of the recorded {recorded} the GPU runs work from before the recording, or has none left."
+        )
+        return phrase(template, time=ns(facts.left_out_ns - profiler_ns), recorded=ns(recorded_ns))
     longest_ns = costs[0].worst_ns
-    words = "{time} of the recorded {recorded} is one-time work, mostly {name} ({longest})."
+    template = "{time} of the recorded {recorded} is one-time work, mostly {name} ({longest})."
     if longest_ns > _MOST_OF_ONCE * once_ns:
-        words = "{time} of the recorded {recorded} is one-time work in {name}."
+        template = "{time} of the recorded {recorded} is one-time work in {name}."
     return phrase(
-        words,
+        template,
         time=ns(once_ns),
         recorded=ns(recorded_ns),
         longest=ns(longest_ns),
@@ -371,35 +373,34 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     if holds_no_work(facts):
         return phrase("This recording holds no work: no op is in its only step, of {step}.", step=step)
     if bound is Bound.INPUT:
-        words = "The CPU waits for input data for {wait} of a step of {step}."
-        return phrase(words, step=step, wait=ns(parts.data_loader))
+        template = "The CPU waits for input data for {wait} of a step of {step}."
+        return phrase(template, step=step, wait=ns(parts.data_loader))
     if bound is Bound.COMMUNICATION:
-        words = "The CPU only communicates with other ranks for {share} of a step of {step}."
+        template = "The CPU only communicates with other ranks for {share} of a step of {step}."
         if _has_no_ops(facts):
-            words = (
+            template = (
                 "Exchanges with other ranks take {share} of a step of {step}; what the CPU computes is not recorded."
             )
         exchanged = facts.communication
         alone_ns = exchanged.exposed_ns if exchanged else parts.communication
-        return phrase(words, step=step, share=fraction(facts.share(alone_ns)))
+        return phrase(template, step=step, share=fraction(facts.share(alone_ns)))
     if bound is Bound.CPU:
         return _computes(facts)
     if facts.job.device == "gpu" and facts.share(parts.data_loader) >= MAJOR_FRACTION:
-        words = "The CPU waits for input data for {wait} of a step of {step}"
-        words += "; this trace does not show whether the GPU works then."
-        return phrase(words, step=step, wait=ns(parts.data_loader))
+        template = "The CPU waits for input data for {wait} of a step of {step}"
+        template += "; this trace does not show whether the GPU works then."
+        return phrase(template, step=step, wait=ns(parts.data_loader))
     if facts.unread_share is not None:
-        words = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
-        return phrase(words, step=step, share=fraction(facts.unread_share))
+        template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
+        return phrase(template, step=step, share=fraction(facts.unread_share))
     if facts.has_finding("profiler_not_started"):
-        return phrase(
-            "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only.", step=step
-        )
+        template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
+        return phrase(template, step=step)
     if facts.has_finding("only_captures"):
         return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
     if facts.job.device == "gpu":
-        words = "A step takes {step}; what the {device} does in it is not in this trace."
-        return phrase(words, step=step, device=text(facts.job.accelerator))
+        template = "A step takes {step}; what the {device} does in it is not in this trace."
+        return phrase(template, step=step, device=text(facts.job.accelerator))
     if facts.share(outside_ops_ns(facts)) >= WARNING_FRACTION:
         return _outside_ops(facts)
     return phrase("A step takes {step}; this trace has no GPU activity.", step=step)
@@ -426,19 +427,19 @@ def holds_no_work(facts: Facts) -> bool:
 
 def _outside_ops(facts: Facts) -> Phrase:
     step, other = ns(facts.step_ns), fraction(facts.share(outside_ops_ns(facts)))
-    found = facts.host.python_function
-    if found is None:
-        words = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
-        return phrase(words, step=step, other=other)
-    values = {"step": step, "other": other, "function": text(brief(placed(found.name), PLACE_LENGTH))}
-    if found.in_ns > found.outside_ns:  # its calls run ops, too: how long they run none is not known
+    longest = facts.host.python_function
+    if longest is None:
+        template = "No op is recorded for {other} of a step of {step}: Python code outside of ops, or waits."
+        return phrase(template, step=step, other=other)
+    values = {"step": step, "other": other, "function": text(brief(placed(longest.name), PLACE_LENGTH))}
+    if longest.in_ns > longest.outside_ns:  # its calls run ops, too: how long they run none is not known
         return Phrase("No op is recorded for {other} of a step of {step}, mostly in {function}.", values)
-    words = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
-    values |= {"time": ns(found.in_ns), "which": text(found.step)}
-    if found.busiest is not None:
-        words += ", {most} of it in {busiest}"
-        values |= {"most": ns(found.busiest_ns), "busiest": text(brief(frame_function(found.busiest), CALL_LENGTH))}
-    return Phrase(words + ".", values)
+    template = "No op is recorded for {other} of a step of {step}: {time} of step {which} in {function}"
+    values |= {"time": ns(longest.in_ns), "which": text(longest.step)}
+    if longest.busiest is not None:
+        template += ", {most} of it in {busiest}"
+        values |= {"most": ns(longest.busiest_ns), "busiest": text(brief(frame_function(longest.busiest), CALL_LENGTH))}
+    return Phrase(template + ".", values)
 
 
 def _computes(facts: Facts) -> Phrase:
@@ -447,8 +448,8 @@ def _computes(facts: Facts) -> Phrase:
     computes = fraction(facts.share(max(parts.cpu_exec + parts.runtime - not_computing_ns, 0)))
     compiles = compiling(facts)
     if compiles and facts.share(compiles.self_ns) >= MAJOR_FRACTION:
-        words = "torch.compile is at work for {part} of a step of {step}."
-        return phrase(words, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
+        template = "torch.compile is at work for {part} of a step of {step}."
+        return phrase(template, step=ns(facts.step_ns), part=fraction(facts.share(compiles.self_ns)))
     cpu = facts.host.cpu
     longest = max(cpu.ops, key=cpu.lasting_ns, default=None) if cpu else None
     if cpu is None or longest is None or facts.share(lasting_ns := cpu.lasting_ns(longest)) < _WORTH_NAMING:

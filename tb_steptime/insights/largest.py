@@ -63,9 +63,9 @@ def _threads(facts: Facts) -> Phrase:
     """Words the number of threads. A trace does not show the threads of OpenMP, which share the work of one op."""
     work = facts.host.cpu
     assert work is not None
-    words = "Ops run on {threads} (thread|threads), not counting those of OpenMP"
-    words += "; how many cores there are is not recorded." if work.cores is None else ", of {cores} usable cores."
-    return filled(agreeing(words, work.threads), {"threads": count(work.threads), "cores": count(work.cores)})
+    template = "Ops run on {threads} (thread|threads), not counting those of OpenMP"
+    template += "; how many cores there are is not recorded." if work.cores is None else ", of {cores} usable cores."
+    return filled(agreeing(template, work.threads), {"threads": count(work.threads), "cores": count(work.cores)})
 
 
 def throughput(facts: Facts) -> Phrase:
@@ -76,8 +76,8 @@ def throughput(facts: Facts) -> Phrase:
     rate = Quantity(each_second, Unit.NUMBER)
     if batch is None:
         return phrase("{rate} steps a second; the trace does not show the size of a batch.", rate=rate)
-    words = "{rate} steps a second, {samples} samples a second in batches of {batch}."
-    return phrase(words, rate=rate, samples=count(round(batch * each_second)), batch=count(batch))
+    template = "{rate} steps a second, {samples} samples a second in batches of {batch}."
+    return phrase(template, rate=rate, samples=count(round(batch * each_second)), batch=count(batch))
 
 
 def batch_size(facts: Facts) -> int | None:

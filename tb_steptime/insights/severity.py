@@ -112,5 +112,5 @@ def _place(insight: Insight, bound: Bound) -> tuple[int, int, int, int, int, int
 
 
 def _is_about(insight: Insight, bound: Bound) -> bool:
-    of = "communication" if insight.part == "communication" else insight.view
-    return bound not in _ABOUT or of in _ABOUT[bound]
+    subject = "communication" if insight.part == "communication" else insight.view
+    return bound not in _ABOUT or subject in _ABOUT[bound]

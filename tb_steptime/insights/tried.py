@@ -48,17 +48,17 @@ def could_be(facts: Facts, insights: Sequence[Insight]) -> CouldBe | None:
 
 def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
     """Returns all sets of the first cards whose change can be replayed. The first card is ticked if it is in them."""
-    found = facts.replayed
-    if found is None:
+    replayed = facts.replayed
+    if replayed is None:
         return NOT_TRIED
-    if _differs(facts, found):
-        steps = {"step": ns(found.steady_step_ns), "mean": ns(facts.step_ns)}
+    if _differs(facts, replayed):
+        steps = {"step": ns(replayed.steady_step_ns), "mean": ns(facts.step_ns)}
         return msgspec.structs.replace(NOT_TRIED, why_not=filled(_ELSE, steps))
     cards, first = tickable(facts, insights), most_gain(insights)
     sets = [[card for bit, card in enumerate(cards) if place >> bit & 1] for place in range(2 ** len(cards))]
     return Tried(
         ids=[card.id for card in cards],
-        steps=[_shortened(facts, _shares(found, each)) for each in sets] if cards else [],
+        steps=[_shortened(facts, _shares(replayed, each)) for each in sets] if cards else [],
         ticked=[first.id] if first in cards else [],
         why_not=_NO_CHANGE,
     )
@@ -66,51 +66,51 @@ def tried(facts: Facts, insights: Sequence[Insight]) -> Tried:
 
 def tickable(facts: Facts, insights: Sequence[Insight]) -> list[Insight]:
     """Returns the first cards whose change can be replayed, in their order."""
-    found = facts.replayed
-    if found is None or _differs(facts, found):
+    replayed = facts.replayed
+    if replayed is None or _differs(facts, replayed):
         return []
     cards = [
         card
         for card in insights
         if (card.gain_ns or card.later_ns)
-        and (_change(found, card) is not None or (card.less_work_ns and found.device_ns))
+        and (_change(replayed, card) is not None or (card.less_work_ns and replayed.device_ns))
     ]
-    return [each for each in cards if _confirmed(found, each, cards)][:MOST_TRIED]
+    return [each for each in cards if _confirmed(replayed, each, cards)][:MOST_TRIED]
 
 
-def _differs(facts: Facts, found: WhatIf) -> bool:
-    return abs(found.steady_step_ns - facts.step_ns) > DIFFERS * facts.step_ns
+def _differs(facts: Facts, replayed: WhatIf) -> bool:
+    return abs(replayed.steady_step_ns - facts.step_ns) > DIFFERS * facts.step_ns
 
 
-def _confirmed(found: WhatIf, card: Insight, cards: Sequence[Insight]) -> bool:
+def _confirmed(replayed: WhatIf, card: Insight, cards: Sequence[Insight]) -> bool:
     """Whether the replay gains what the card says: alone, or after all the others, such as behind a loader."""
     others = [each for each in cards if each is not card]
-    after_ns = _saved_ns(found, [*others, card]) - _saved_ns(found, others)
-    return max(_saved_ns(found, [card]), after_ns) >= CONFIRMED * card.gain_ns
+    after_ns = _saved_ns(replayed, [*others, card]) - _saved_ns(replayed, others)
+    return max(_saved_ns(replayed, [card]), after_ns) >= CONFIRMED * card.gain_ns
 
 
-def _change(found: WhatIf, card: Insight) -> str | None:
+def _change(replayed: WhatIf, card: Insight) -> str | None:
     """Its change; None where that is replayed by the share of work that it takes off the device, or not at all."""
     change = _CHANGES.get(card.id, card.id)
-    return change if any(change in each.ids for each in found.sets) else None
+    return change if any(change in each.ids for each in replayed.sets) else None
 
 
-def _shares(found: WhatIf, cards: Sequence[Insight]) -> list[tuple[Insight, int]]:
+def _shares(replayed: WhatIf, cards: Sequence[Insight]) -> list[tuple[Insight, int]]:
     """Returns what each card adds to those before it, in ns."""
-    saved = [_saved_ns(found, cards[:number]) for number in range(len(cards) + 1)]
+    saved = [_saved_ns(replayed, cards[:number]) for number in range(len(cards) + 1)]
     return [(card, max(after - before, 0)) for card, (before, after) in zip(cards, pairwise(saved), strict=True)]
 
 
-def _saved_ns(found: WhatIf, cards: Sequence[Insight]) -> int:
+def _saved_ns(replayed: WhatIf, cards: Sequence[Insight]) -> int:
     """Returns what a replay of all of them saves, at most what they promise: only the gain now for one card, and the
     later gain as well for several."""
-    changes = {change for card in cards if (change := _change(found, card)) is not None}
-    curve = next((each.device_curve for each in found.sets if set(each.ids) == changes), found.device_curve)
-    work = [card.less_work_ns for card in cards if _change(found, card) is None]
-    left = prod(1 - min(each / found.device_ns, 1.0) for each in work)
+    changes = {change for card in cards if (change := _change(replayed, card)) is not None}
+    curve = next((each.device_curve for each in replayed.sets if set(each.ids) == changes), replayed.device_curve)
+    work = [card.less_work_ns for card in cards if _change(replayed, card) is None]
+    left = prod(1 - min(each / replayed.device_ns, 1.0) for each in work)
     alone = len(cards) == 1
     promised = sum(card.gain_ns if alone else max(card.gain_ns, card.later_ns or 0) for card in cards)
-    return max(0, min(round(found.steady_step_ns - found.with_less_work_ns(curve, 1 - left)), promised))
+    return max(0, min(round(replayed.steady_step_ns - replayed.with_less_work_ns(curve, 1 - left)), promised))
 
 
 def _shortened(facts: Facts, gains: Iterable[tuple[Insight, int]]) -> CouldBe:

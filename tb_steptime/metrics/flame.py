@@ -194,13 +194,13 @@ def _frames(trace: Trace, by: FlameBy) -> Int64:
 def _labels(trace: Trace, by: FlameBy, rows: Int64, labels: Labels) -> Int64:
     name, texts = trace.events.name[rows], trace.strings.strings
     is_op = trace.events.kind[rows] == Kind.CPU_OP
-    found = np.empty(len(rows), np.int64)
-    found[is_op] = labels.of("op", name[is_op], texts, str)
+    numbers = np.empty(len(rows), np.int64)
+    numbers[is_op] = labels.of("op", name[is_op], texts, str)
     if by == "module":
-        found[~is_op] = labels.of("module", name[~is_op], texts, module_name)
+        numbers[~is_op] = labels.of("module", name[~is_op], texts, module_name)
     else:
-        found[~is_op] = labels.of("python", name[~is_op], texts, short_frame)
-    return found
+        numbers[~is_op] = labels.of("python", name[~is_op], texts, short_frame)
+    return numbers
 
 
 def _parents(trace: Trace, rows: Int64, where: Where) -> Int32:
@@ -285,15 +285,15 @@ class _CostSums:
         launches, op = find_launches(self.trace), activity_ops(self.trace)
         named: Labelled = "module" if self.paths.by == "module" else "op"
         work = labelled_work(self.trace, named)
-        known = np.setdiff1d(np.flatnonzero(op >= 0), work.place, assume_unique=True)
-        known = known[self.ops.inside[np.searchsorted(self.ops.row, op[known])]]
+        with_op = np.setdiff1d(np.flatnonzero(op >= 0), work.place, assume_unique=True)
+        with_op = with_op[self.ops.inside[np.searchsorted(self.ops.row, op[with_op])]]
         lost = outside_ops(self.trace, named)
         around = self.paths.of_calls(self.trace, lost.call)
         if (around == 0).any():
             around[around == 0] = self.outside()
-        place = np.concatenate((known, lost.place, work.place))
+        place = np.concatenate((with_op, lost.place, work.place))
         label = self._activity_labels(launches.activity[place])
-        below = np.concatenate((self.paths.of_ops(op[known]), around, self._labelled(work)))
+        below = np.concatenate((self.paths.of_ops(op[with_op]), around, self._labelled(work)))
         node = self.tree.children(below, label)
         self.called.append(node)
         self.spent["device"] = [(node, of_activities(self.trace, "device")[place])]
@@ -330,14 +330,14 @@ class _CostSums:
         events, texts = self.trace.events, self.trace.strings.strings
         is_kernel = events.kind[rows] == Kind.KERNEL
         is_collective = is_kernel & collective_names(self.trace)[events.name[rows]]
-        short, found = kernel_names(self.trace), np.empty(len(rows), np.int64)
+        short, numbers = kernel_names(self.trace), np.empty(len(rows), np.int64)
         kinds: tuple[tuple[FrameKind, Bool], ...] = (
             ("kernel", is_kernel & ~is_collective), ("collective", is_collective), ("copy", ~is_kernel),
         )  # fmt: skip
-        for kind, some in kinds:
+        for kind, of_kind in kinds:
             shown = str if kind == "copy" else short.__getitem__
-            found[some] = self.labels.of(kind, events.name[rows[some]], texts, shown)
-        return found
+            numbers[of_kind] = self.labels.of(kind, events.name[rows[of_kind]], texts, shown)
+        return numbers
 
     def add_bytes(self) -> None:
         """Adds the bytes of the GPUs where any of their memory was recorded, else those of the CPU."""
@@ -345,15 +345,15 @@ class _CostSums:
         rows = np.concatenate([curve(self.trace, each).row for each in places if each.type == places[0].type])
         rows = rows[table.bytes[rows] > 0]
         op = ops_at(self.trace, rows)
-        known = np.flatnonzero(op >= 0)
-        known = known[self.ops.inside[np.searchsorted(self.ops.row, op[known])]]
-        loose = np.flatnonzero(op < 0)
+        with_op = np.flatnonzero(op >= 0)
+        with_op = with_op[self.ops.inside[np.searchsorted(self.ops.row, op[with_op])]]
+        outside_ops = np.flatnonzero(op < 0)
         if find_steps(self.trace).by != "recording":
-            loose = loose[steps_at(self.trace, table.ts[rows[loose]]) >= 0]
-        nodes = [self.paths.of_ops(op[known])]
-        if len(loose):
-            nodes.append(np.full(len(loose), self.outside(), np.int64))
-        self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((known, loose))]])]
+            outside_ops = outside_ops[steps_at(self.trace, table.ts[rows[outside_ops]]) >= 0]
+        nodes = [self.paths.of_ops(op[with_op])]
+        if len(outside_ops):
+            nodes.append(np.full(len(outside_ops), self.outside(), np.int64))
+        self.spent["bytes"] = [(np.concatenate(nodes), table.bytes[rows[np.concatenate((with_op, outside_ops))]])]
 
 
 def own_values(trace: Trace, paths: CallPaths, tree: Prefixes, labels: Labels) -> OwnCosts:
@@ -442,8 +442,8 @@ def merged(tree: FlameTree, kept: Bool, smaller: int) -> FlameTree:
 
 
 def _large(tree: FlameTree, smallest: int) -> Bool:
-    """Which frames have enough cost in some measure. The required share grows until few enough are left; the whole is
-    always kept."""
+    """Says which frames have enough cost in some measure. The required share grows until few enough are left; the whole
+    is always kept."""
     shares = [values / max(1, int(values[0])) for values in tree.total.values()]
     largest = np.max(shares, axis=0)
     largest[0] = 1

@@ -57,10 +57,10 @@ class JobEvidence(msgspec.Struct, frozen=True):
 
 
 def named_evidence(
-    code: str, trace: Trace, kinds: Sequence[Kind], wanted: Callable[[str], object]
+    code: str, trace: Trace, kinds: Sequence[Kind], matches: Callable[[str], object]
 ) -> list[JobEvidence]:
     """Evidence from the names of events of these kinds; empty if none matches."""
-    rows = rows_named(trace, kinds, wanted)
+    rows = rows_named(trace, kinds, matches)
     return [JobEvidence(code, len(rows), trace.name_of(rows[0]))] if len(rows) else []
 
 
@@ -146,12 +146,12 @@ def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
     job = trace.job
     if job.world_size is not None:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
-    found = [
+    others = [
         *named_evidence("collectives", trace, (Kind.KERNEL,), is_collective),
         *named_evidence("collectives", trace, (Kind.CPU_OP, Kind.USER), is_collective_call),
     ]
-    if found or job.rank:
-        return "many", found[:1]
+    if others or job.rank:
+        return "many", others[:1]
     return ("one" if job.rank is None else "unknown"), []
 
 
@@ -350,7 +350,7 @@ def _layers(trace: Trace) -> list[JobEvidence]:
     """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
     ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
     kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
-    return max(ops, kernels, key=lambda found: sum(each.count for each in found))
+    return max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
 
 
 Server = Literal["vllm", "sglang"]
@@ -460,15 +460,15 @@ def _inputs_of(trace: Trace, row: int) -> OpInputs:
 
 def _outermost(trace: Trace, ops: Int64) -> list[int]:
     """The first outermost ones of these ops, in time order: those that begin after the previous one has ended."""
-    found: list[int] = []
+    outermost: list[int] = []
     over_ns = 0
     for row, start_ns in zip(ops.tolist(), trace.events.start_ns[ops].tolist(), strict=True):
-        if not found or start_ns >= over_ns:
-            found.append(row)
+        if not outermost or start_ns >= over_ns:
+            outermost.append(row)
             over_ns = start_ns + int(trace.events.dur_ns[row])
-        if len(found) == FIRST_INPUTS:
+        if len(outermost) == FIRST_INPUTS:
             break
-    return found
+    return outermost
 
 
 # The share of the kernel time that runs in graphs, and the part of that which annotations name.

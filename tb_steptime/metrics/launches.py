@@ -102,8 +102,8 @@ def launch_calls(trace: Trace, device: int | None = None) -> LaunchCalls:
     every = all_launch_calls(trace)
     if device is None:
         return every
-    here = trace.events.device.take(every.activity) == device
-    return LaunchCalls(every.call[here], every.activity[here])
+    on_device = trace.events.device.take(every.activity) == device
+    return LaunchCalls(every.call[on_device], every.activity[on_device])
 
 
 @shared
@@ -128,10 +128,10 @@ def find_queue(trace: Trace, device: int | None = None) -> Queue:
 def _queued_before(trace: Trace, device: int | None) -> Int64:
     """Returns for each call from before the recording when its first activity starts; empty if no call is recorded."""
     events, activity = trace.events, find_launches(trace).activity.astype(np.int64)
-    here = events.correlation_id.take(activity) > 0
+    is_linked = events.correlation_id.take(activity) > 0
     if device is not None:
-        here &= events.device.take(activity) == device
-    activity = activity[here] if len(all_launch_calls(trace).call) else activity[:0]
+        is_linked &= events.device.take(activity) == device
+    activity = activity[is_linked] if len(all_launch_calls(trace).call) else activity[:0]
     activity = activity[launched_before(trace, activity)]
     _, first = np.unique(events.correlation_id[activity], return_index=True)
     return events.start_ns[activity[first]].astype(np.int64)
@@ -194,8 +194,8 @@ def full_queue_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int
     for all steps."""
     steps, stalled = chosen or find_steps(trace), stalled_launches(trace, device)
     start = trace.events.start_ns[stalled.call]
-    begun = steps.intervals.overlap_ns(start, start + 1) > 0
-    return int(stalled.wait_ns[begun].sum()) // len(steps.steps)
+    in_steps = steps.intervals.overlap_ns(start, start + 1) > 0
+    return int(stalled.wait_ns[in_steps].sum()) // len(steps.steps)
 
 
 @shared
@@ -327,15 +327,15 @@ def launch_figures(trace: Trace, device: int) -> LaunchFigures:
     """Returns the figures of the device's activities that start within the steps, and of its queue in the span's
     window."""
     launches, steps = find_launches(trace), len(find_steps(trace).steps)
-    here = np.flatnonzero(_in_steps(trace, device))
-    call = launches.call[here]
+    within = np.flatnonzero(_in_steps(trace, device))
+    call = launches.call[within]
     linked = call >= 0
     calls = distinct_in(call[linked])
-    ahead = run_ahead_ns(trace)[here][linked]
+    ahead = run_ahead_ns(trace)[within][linked]
     mean, peak, empty_share = _queue_figures(trace, device)
     return LaunchFigures(
         calls=len(calls) / steps,
-        activities=len(here) / steps,
+        activities=len(within) / steps,
         run_ahead_p50_ns=_median(ahead),
         starved_share=float((ahead <= STARVED_NS).mean()) if len(ahead) else None,
         unlinked=int((~linked).sum()),
@@ -350,17 +350,17 @@ def _launched_from(
     trace: Trace, device: int, group: UInt8, names: tuple[str, ...], chosen: Steps | None = None
 ) -> dict[str, LaunchedFrom]:
     launches, steps = find_launches(trace), len((chosen or find_steps(trace)).steps)
-    here = _in_steps(trace, device)
+    within = _in_steps(trace, device)
     if chosen is not None:
-        here[here] = chosen.holding(trace.events.start_ns[launches.activity[here]]) >= 0
-    found = {}
-    for place in distinct_in(group[here]).tolist():
-        mine = np.flatnonzero(here & (group == place))
-        known = mine[launches.call[mine] >= 0]
-        ahead = _ahead(trace, launches.call[known], launches.activity[known])
+        within[within] = chosen.holding(trace.events.start_ns[launches.activity[within]]) >= 0
+    by_place = {}
+    for place in distinct_in(group[within]).tolist():
+        of_place = np.flatnonzero(within & (group == place))
+        with_call = of_place[launches.call[of_place] >= 0]
+        ahead = _ahead(trace, launches.call[with_call], launches.activity[with_call])
         starved = float((ahead <= STARVED_NS).mean()) if len(ahead) else None
-        found[names[place]] = LaunchedFrom(len(mine) / steps, starved, _median(ahead))
-    return found
+        by_place[names[place]] = LaunchedFrom(len(of_place) / steps, starved, _median(ahead))
+    return by_place
 
 
 def _in_steps(trace: Trace, device: int) -> Bool:
@@ -420,14 +420,14 @@ def _ahead_by_step(trace: Trace, device: int) -> list[tuple[float | None, float 
     steps, launches, events = find_steps(trace), find_launches(trace), trace.events
     rows = np.flatnonzero((events.device[launches.activity] == device) & (launches.call >= 0))
     start, ahead = events.start_ns[launches.activity[rows]], run_ahead_ns(trace)[rows]
-    first, past = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
+    first, end = (np.searchsorted(start, instants) for instants in (steps.start_ns, steps.end_ns))
     starved = np.concatenate(([0], np.cumsum(ahead <= STARVED_NS)))
-    for low, high in zip(first.tolist(), past.tolist(), strict=True):  # steps are disjoint, so each sorts its own part
+    for low, high in zip(first.tolist(), end.tolist(), strict=True):  # steps are disjoint, so each sorts its own part
         ahead[low:high].sort()
-    some = np.flatnonzero(past > first)
-    median = (ahead[(first + past - 1)[some] // 2] + ahead[(first + past)[some] // 2]) / 2
-    share = (starved[past] - starved[first])[some] / (past - first)[some]
-    found: list[tuple[float | None, float | None]] = [(None, None)] * len(first)
-    for step, of_step in zip(some.tolist(), zip(median.tolist(), share.tolist(), strict=True), strict=True):
-        found[step] = of_step
-    return found
+    with_launches = np.flatnonzero(end > first)
+    median = (ahead[(first + end - 1)[with_launches] // 2] + ahead[(first + end)[with_launches] // 2]) / 2
+    share = (starved[end] - starved[first])[with_launches] / (end - first)[with_launches]
+    by_step: list[tuple[float | None, float | None]] = [(None, None)] * len(first)
+    for step, of_step in zip(with_launches.tolist(), zip(median.tolist(), share.tolist(), strict=True), strict=True):
+        by_step[step] = of_step
+    return by_step

@@ -38,7 +38,8 @@ def modified_z(values: Int64 | Float64) -> Float64:
 
 
 def slow(values: Int64 | Float64) -> Bool:
-    """Which values are outliers above the rest, and at least a tenth above the median; none if there are too few."""
+    """Says which values are outliers above the rest, and at least a tenth above the median; none if there are too
+    few."""
     if len(values) < ENOUGH_STEPS:
         return np.zeros(len(values), bool)
     usual = median(values)

@@ -65,7 +65,7 @@ def span_page(
     result = measured.results[view]
     shown = _metrics_shown(result)
     headline = _headline(span, view, judged)
-    in_headline = judged.said if headline.verdict == judged.verdict.text else frozenset()
+    in_headline = judged.notes_in_verdict if headline.verdict == judged.verdict.text else frozenset()
     notes = notes_above(measured.facts.notes, {view, *shown}, in_headline)
     first, insights = view == _FIRST_VIEW, _insights(view, judged)
     return SpanPage(

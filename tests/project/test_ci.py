@@ -95,3 +95,24 @@ def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_tr
         "test_plain.py::test_of[b]",
         "test_recorder.py::test_records_with_torch",
     }
+
+
+@pytest.mark.parametrize(("broken", "noted"), [(False, ["test_chance.py::test_fails"]), (True, None)])
+def test_ci_runs_what_failed_again_only_where_all_the_rest_ran(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, broken: bool, noted: list[str] | None
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(PROJECT))
+    pytester.makepyfile(
+        test_chance="""
+            def test_fails():
+                assert False
+
+            def test_passes():
+                pass
+            """
+    )
+    if broken:
+        pytester.makepyfile(test_broken="import a_module_that_is_missing")
+    names = pytester.path / "failed"
+    pytester.runpytest_subprocess("-p", "tests.conftest", f"--note-failed={names}")
+    assert (names.read_text("utf-8").splitlines() if names.exists() else None) == noted

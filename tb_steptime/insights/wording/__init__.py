@@ -46,8 +46,8 @@ UNKNOWN_JOB = JobText(phrase("the kind of job is not known"), [])
 
 def gap_headline(error: str) -> Headline:
     """Returns the headline of a view whose analysis failed. error: its kind."""
-    words = "This view could not be computed, because its analysis failed on this file ({error}); the others stand."
-    return Headline(phrase(words, error=text(error)))
+    template = "This view could not be computed, because its analysis failed on this file ({error}); the others stand."
+    return Headline(phrase(template, error=text(error)))
 
 
 def failed_rules(names: Collection[str]) -> list[NoteText]:

@@ -70,12 +70,12 @@ def as_one(line: FindingText) -> Phrase:
     return joined(label, Phrase(f"[{cause}]", line.cause.values), line.effect)
 
 
-def listed(words: Sequence[str]) -> str:
+def listed(items: Sequence[str]) -> str:
     """
     >>> listed(["3"]), listed(["0", "2", "6"])
     ('3', '0, 2 and 6')
     """
-    *others, last = words
+    *others, last = items
     return f"{', '.join(others)} and {last}" if others else last
 
 

@@ -112,13 +112,15 @@ def _signed(key: str, ns: float | None) -> str:
 def _noise(comparison: Comparison) -> Phrase:
     step = comparison.step
     steps = min(step.base_steps, step.candidate_steps)
-    words = agreeing(
+    template = agreeing(
         "[{candidate} is not distinguishable from {base}] with {steps} (step|steps): the difference of "
         f"{_signed('change', step.change_ns)} a step has the 95 % interval "
         f"{_signed('low', step.low)} to {_signed('high', step.high)}.",
         steps,
     )
-    return Phrase(words, {**_names(comparison), "steps": count(steps), "change": ns(step.change_ns), **_interval(step)})
+    return Phrase(
+        template, {**_names(comparison), "steps": count(steps), "change": ns(step.change_ns), **_interval(step)}
+    )
 
 
 def _enough(comparison: Comparison) -> Phrase | None:
@@ -144,8 +146,8 @@ def _most_of_it(comparison: Comparison) -> Phrase | None:
     others_ns = step.change_ns - most.change_ns
     if others_ns * most.change_ns < 0 and abs(others_ns) >= _SHOWN_FRACTION * abs(step.change_ns):
         both = _signed("part_change", most.change_ns), _signed("others", others_ns)
-        words = "{{part}} changed by {}, all else by {}.".format(*both)
-        return phrase(words, **values, others=ns(others_ns))
+        template = "{{part}} changed by {}, all else by {}.".format(*both)
+        return phrase(template, **values, others=ns(others_ns))
     return phrase(f"{{part}} accounts for {_signed('part_change', most.change_ns)} of it.", **values)
 
 
@@ -163,9 +165,9 @@ def residual_text(prediction: Prediction) -> Phrase:
         return Phrase(head + "; the card does not say in which part.", values)
     least_ns = RESIDUAL_FRACTION * abs(left_ns)
     parts = [part for part in prediction.residual if abs(part.ns) >= least_ns][:RESIDUAL_PARTS]
-    listed = ", ".join(f"{{part{at}}} {_signed(f'ns{at}', part.ns)}" for at, part in enumerate(parts))
-    named = {f"part{at}": text(CONTRIBUTION_LABELS[part.part]) for at, part in enumerate(parts)}
-    moved = {f"ns{at}": ns(part.ns) for at, part in enumerate(parts)}
+    listed = ", ".join(f"{{part{number}}} {_signed(f'ns{number}', part.ns)}" for number, part in enumerate(parts))
+    named = {f"part{number}": text(CONTRIBUTION_LABELS[part.part]) for number, part in enumerate(parts)}
+    moved = {f"ns{number}": ns(part.ns) for number, part in enumerate(parts)}
     return Phrase(f"{head}: {listed}.", {**values, **named, **moved})
 
 

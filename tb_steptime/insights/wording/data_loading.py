@@ -26,29 +26,29 @@ def main_label(result: DataLoadingResult) -> str | None:
     return result.loaders[result.main_loader or 0].label if several else None
 
 
-def of_loader(name: str, said: Phrase) -> Phrase:
-    return joined(phrase("{main}", main=text(name)), said, by=": ")
+def of_loader(name: str, sentence: Phrase) -> Phrase:
+    return joined(phrase("{main}", main=text(name)), sentence, by=": ")
 
 
 def data_loading_titles(facts: Facts) -> Titles:
     """Returns the titles by picture, table or figure."""
     result = facts.data_loading_as_recorded
-    found = _recorded_titles(result.recorded) if result.recorded else {}
+    titles = _recorded_titles(result.recorded) if result.recorded else {}
     if result.mean is None:
         elsewhere = result.unknown is not None and result.unknown.code == "loader_on_other_thread"
-        return found | {"steps": phrase("The loader is read on another thread" if elsewhere else "No loader events")}
+        return titles | {"steps": phrase("The loader is read on another thread" if elsewhere else "No loader events")}
     on_device = facts.overview.has_device
-    found |= _wait_titles(result.mean, on_device) | _remarks(result, result.mean, on_device)
+    titles |= _wait_titles(result.mean, on_device) | _remarks(result, result.mean, on_device)
     if result.activities is not None:
-        found["activities"] = _activities_title(result.activities.rows)
+        titles["activities"] = _activities_title(result.activities.rows)
         if not any(row.lines for row in result.activities.rows):
-            found["lines_missing"] = phrase("No Python frames are recorded; {stack} records them.", stack=_WITH_STACK)
+            titles["lines_missing"] = phrase("No Python frames are recorded; {stack} records them.", stack=_WITH_STACK)
     main = main_label(result)
     if main is not None:
-        found["main_loader"] = phrase("Figures are of the {main}.", main=label(main))
+        titles["main_loader"] = phrase("Figures are of the {main}.", main=label(main))
     if result.curve is not None:
-        found |= _curve_titles(result, result.curve)
-    return found
+        titles |= _curve_titles(result, result.curve)
+    return titles
 
 
 def _wait_titles(mean: LoaderStep, on_device: bool) -> Titles:
@@ -95,8 +95,8 @@ def _recorded_titles(recorded: Recorded) -> Titles:
     number, title = len({each.worker for each in workers}), phrase("What does the loader do, and when?")
     if number:
         busy = min(1.0, sum(each.busy_share for each in workers) / number)
-        words = agreeing("{workers} (worker produces|workers produce) batches for {busy} of the time", number)
-        title = phrase(words, workers=count(number), busy=fraction(busy))
+        template = agreeing("{workers} (worker produces|workers produce) batches for {busy} of the time", number)
+        title = phrase(template, workers=count(number), busy=fraction(busy))
     return {"workers_over_time": title, "batch_split": _split_title(recorded)}
 
 
@@ -110,16 +110,16 @@ def _split_title(recorded: Recorded) -> Phrase:
 
 def _curve_titles(result: DataLoadingResult, curve: WorkerCurve) -> Titles:
     each = "a batch" if is_one_per_step(curve.batches) else "batches of a step"
-    late, pace_and_remedy = _late(result, curve)
-    found = {"curve": _curve_title(curve), "burst": late, "burst_pace": pace_and_remedy}
+    burst, pace_and_remedy = _late_burst_titles(result, curve)
+    titles = {"curve": _curve_title(curve), "burst": burst, "burst_pace": pace_and_remedy}
     if main := main_label(result):
-        found = {key: of_loader(main, said) for key, said in found.items()}
-    found["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))
+        titles = {key: of_loader(main, title) for key, title in titles.items()}
+    titles["curve_pace"] = phrase(each + " every {time} / workers", time=ns(curve.points[0].loader_ns))
     if curve.epochs_ns >= WORTH_FRACTION * curve.measured_step_ns:
-        words = "Each step includes {epochs} for starts of epochs, which no number of workers removes."
-        found["curve_epochs"] = phrase(words, epochs=ns(curve.epochs_ns))
+        template = "Each step includes {epochs} for starts of epochs, which no number of workers removes."
+        titles["curve_epochs"] = phrase(template, epochs=ns(curve.epochs_ns))
     check = slow_batch_instead(result)
-    return found if check is None else found | {"burst_check": check}
+    return titles if check is None else titles | {"burst_check": check}
 
 
 def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
@@ -127,16 +127,16 @@ def slow_batch_instead(result: DataLoadingResult) -> Phrase | None:
     burst, recorded = result.burst, result.recorded
     if burst is None or burst.workers_from != "period" or (recorded and recorded.consumer_ns is not None):
         return None
-    words = "If {option} is not {workers}, one batch in {workers} is slow instead."
-    return phrase(words, option=code("num_workers"), workers=count(burst.workers))
+    template = "If {option} is not {workers}, one batch in {workers} is slow instead."
+    return phrase(template, option=code("num_workers"), workers=count(burst.workers))
 
 
 def with_interpreter_delay(why: Phrase, recorded: Recorded | None) -> Phrase:
     """Returns the reason of a card, and that computing in Python delays what is produced, too."""
     if recorded is None or recorded.held_ns is None:
         return why
-    words = "Python code of the dataset holds the interpreter, so that a batch is sent {held} after it is produced."
-    return joined(why, phrase(words, held=ns(recorded.held_ns)))
+    template = "Python code of the dataset holds the interpreter, so that a batch is sent {held} after it is produced."
+    return joined(why, phrase(template, held=ns(recorded.held_ns)))
 
 
 def beyond_usual_cores(curve: WorkerCurve) -> bool:
@@ -152,50 +152,50 @@ def workers_setting(curve: WorkerCurve) -> str:
 
 def _curve_title(curve: WorkerCurve) -> Phrase:
     """Fewer workers than there are would do where the step that they leave is next to the measured one."""
-    number, there, left = curve.recommended, curve.measured_workers, curve.floor_ns
-    if there > number == curve.needed and left > (1 + BLOCKED_FRACTION) * curve.measured_step_ns:
-        number = there
+    number, workers, left = curve.recommended, curve.measured_workers, curve.floor_ns
+    if workers > number == curve.needed and left > (1 + BLOCKED_FRACTION) * curve.measured_step_ns:
+        number = workers
     if number < curve.needed:
-        words = "{number} (worker leaves|workers leave) a step of {left}: the loader stays the limit"
-    elif there > number:
-        words = "{number} (worker|workers) would do"
-    elif there == number:
-        words = "{number} (worker is|workers are) enough, more would not help"
+        template = "{number} (worker leaves|workers leave) a step of {left}: the loader stays the limit"
+    elif workers > number:
+        template = "{number} (worker|workers) would do"
+    elif workers == number:
+        template = "{number} (worker is|workers are) enough, more would not help"
     else:
-        words = "{number} (worker|workers) would leave a step of about {left}"
-    return phrase(agreeing(words, number), number=count(number), left=ns(left))
+        template = "{number} (worker|workers) would leave a step of about {left}"
+    return phrase(agreeing(template, number), number=count(number), left=ns(left))
 
 
 def pace(result: DataLoadingResult, curve: WorkerCurve, end: str = ".") -> Phrase:
     """Words the pace, from the same numbers as the curve."""
     workers = curve.measured_workers
-    words = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", workers)
-    words = words if workers else "The main process needs {batch} per batch, "
+    template = agreeing("{workers} (worker needs|workers need) {batch} per batch, ", workers)
+    template = template if workers else "The main process needs {batch} per batch, "
     rest = "the rest of the step {rest}" if is_one_per_step(curve.batches) else "the loop uses one in {rest}"
     values = {"workers": count(workers)} if workers else {}
-    return Phrase(words + rest + end, values | {"batch": ns(result.batch_ns), "rest": ns(result.consumer_ns)})
+    return Phrase(template + rest + end, values | {"batch": ns(result.batch_ns), "rest": ns(result.consumer_ns)})
 
 
-def _late(result: DataLoadingResult, curve: WorkerCurve) -> tuple[Phrase, Phrase]:
+def _late_burst_titles(result: DataLoadingResult, curve: WorkerCurve) -> tuple[Phrase, Phrase]:
     """Returns how often and how long a step waits, or how many workers would keep up; and the pace, with how many
     workers would end the wait."""
-    burst, there, needed = result.burst, curve.measured_workers, count(curve.needed)
+    burst, workers, needed = result.burst, curve.measured_workers, count(curve.needed)
     title, end = "Batches come late", "batches come late, {needed} workers would end it."
-    values = {"needed": needed, "workers": count(there), "cores": count(curve.cores)}
-    if curve.needed <= there:
+    values = {"needed": needed, "workers": count(workers), "cores": count(curve.cores)}
+    if curve.needed <= workers:
         title, end = agreeing("{needed} (worker|workers) would keep up", curve.needed), "{needed} would keep up."
     elif curve.recommended < curve.needed:
         end = "{needed} workers would keep up, if they had more than {cores} cores."
-    elif burst is not None and burst.period == there and burst.long_wait_ns is not None:
-        words, values["wait"] = _which_wait(curve), ns(burst.long_wait_ns)
-        title, end = words[0].upper() + words[1:], words + "; {needed} workers would end it."
+    elif burst is not None and burst.period == workers and burst.long_wait_ns is not None:
+        template, values["wait"] = _which_wait(curve), ns(burst.long_wait_ns)
+        title, end = template[0].upper() + template[1:], template + "; {needed} workers would end it."
     return filled(title, values), joined(pace(result, curve, end=":"), filled(end, values))
 
 
 def _which_wait(curve: WorkerCurve) -> str:
     """Says which steps wait, by the number of workers; or which batches, if a step takes several."""
-    which, often = "step" if is_one_per_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
-    return (f"{often} {which}" if often else f"one {which} in {{workers}}") + " waits {wait}"
+    unit, often = "step" if is_one_per_step(curve.batches) else "batch", _OFTEN.get(curve.measured_workers)
+    return (f"{often} {unit}" if often else f"one {unit} in {{workers}}") + " waits {wait}"
 
 
 _OFTEN = {1: "every", 2: "every second", 3: "every third"}

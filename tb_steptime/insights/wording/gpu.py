@@ -51,16 +51,16 @@ def gpu_titles(facts: Facts) -> Titles:
     return titles
 
 
-def _missing(facts: Facts, there: set[By]) -> Titles:
+def _missing(facts: Facts, groupings: set[By]) -> Titles:
     """there: what kernels are grouped by."""
-    if not there or facts.operators is None:
+    if not groupings or facts.operators is None:
         return {}
     recorded, older = facts.operators.recorded, not facts.operators.tables
     no_modules = NO_FRAMES if recorded.stacks else MISSING["no_modules"]
     titles: Titles = {}
-    if "line" not in there:
+    if "line" not in groupings:
         titles["no_lines"] = OLDER if recorded.stacks or older else MISSING["no_stacks"]
-    if "name,module" not in there:
+    if "name,module" not in groupings:
         titles["no_modules"] = OLDER if recorded.modules or older else no_modules
     return titles
 
@@ -91,11 +91,11 @@ _BOUND = {"memory": "memory-bound", "compute": "compute-bound", "launch": "launc
 
 def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     """ "60 % of kernel time is memory-bound: up to 12.3 ms a step to gain"."""
-    found = device.roofline
-    if found is None or not found.dots:
+    roofline = device.roofline
+    if roofline is None or not roofline.dots:
         return phrase("How far are kernels from the GPU's limits?")
     times: dict[str, int] = {}
-    for dot in found.dots:
+    for dot in roofline.dots:
         if dot.bound is not None:
             times[dot.bound] = times.get(dot.bound, 0) + dot.total_ns
     if sum(times.values()) < _KNOWN_FRACTION * device.split.kernel_ns or not times:
@@ -104,7 +104,7 @@ def roofline_title(facts: Facts, device: DeviceGpu) -> Phrase:
     share = times[most] / max(1, device.split.kernel_ns)
     sentence = phrase("{share} of kernel time is {bound}", share=fraction(share), bound=text(_BOUND[most]))
     steps = max(1, len(facts.gpu.steps) if facts.gpu else 1)
-    gain_ns = sum(dot.gain_ns for dot in found.dots) / steps
+    gain_ns = sum(dot.gain_ns for dot in roofline.dots) / steps
     return joined(sentence, phrase("up to {gain} a step to gain", gain=ns(gain_ns)), by=": ") if gain_ns else sentence
 
 

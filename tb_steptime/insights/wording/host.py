@@ -33,7 +33,7 @@ def host_titles(facts: Facts) -> Titles:
     host, idle = facts.host_as_recorded, facts.idle
     if idle is None:
         return {}
-    found = {
+    titles = {
         "answer": _answer(facts, idle),
         "queue": _queue_title(facts),
         "reasons": _reasons_title(facts, idle),
@@ -41,15 +41,15 @@ def host_titles(facts: Facts) -> Titles:
         "blocking": _blocking_title(facts),
     }
     if host.blocking and facts.share_as_recorded(host.blocking_bubble_ns) < WORTH_SAYING:
-        found["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
+        titles["blocking_remark"] = _blocking_remark(host.blocking, host.blocking_bubble_ns)
     if host.copies:
-        found["copies"] = _copies_title(host.copies)
+        titles["copies"] = _copies_title(host.copies)
     if host.several_devices:
-        found["devices"] = _devices_title(host.several_devices)
+        titles["devices"] = _devices_title(host.several_devices)
     if host.pauses:
         paused = ns(sum(pause.idle_ns for pause in host.pauses))
-        found["pauses"] = phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=paused)
-    return found
+        titles["pauses"] = phrase("Pauses of the CPU leave the GPU idle for {idle} a step", idle=paused)
+    return titles
 
 
 def _answer(facts: Facts, idle: IdleNs) -> Phrase:
@@ -144,13 +144,13 @@ def _blocking_remark(rows: Sequence[BlockingRow], bubble_ns: int) -> Phrase:
     calls, blocked_ns = sum(row.count for row in rows), sum(row.blocked_ns for row in rows)
     values = {"calls": Quantity(calls, Unit.NUMBER), "blocked": ns(blocked_ns), "bubble": ns(bubble_ns)}
     if len({row.call for row in rows}) > 1:
-        words = "{calls} blocking calls a step take {blocked} on the CPU and leave the GPU idle for {bubble}."
-        return Phrase(words, values)
-    words = (
+        template = "{calls} blocking calls a step take {blocked} on the CPU and leave the GPU idle for {bubble}."
+        return Phrase(template, values)
+    template = (
         "{calls} (call|calls) of {call} a step (takes|take) {blocked} on the CPU and (leaves|leave) the GPU idle for "
         "{bubble}."
     )
-    return Phrase(agreeing(words, calls), {**values, "call": text(rows[0].call)})
+    return Phrase(agreeing(template, calls), {**values, "call": text(rows[0].call)})
 
 
 def _sites_title(phases: Sequence[PhaseRow], bound: Bound) -> Phrase:
@@ -217,8 +217,8 @@ def by_host_functions(facts: Facts) -> bool:
 def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
     """before: words in front of the sentence."""
     if by_host_functions(facts):
-        words = _BY_FUNCTIONS
+        template = _BY_FUNCTIONS
     else:
-        words = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
+        template = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
     gpu, waits, step = text(facts.job.accelerator), ns(facts.unrecorded_ns), ns(facts.step_ns)
-    return phrase(before + words, gpu=gpu, unrecorded=waits, step=step)
+    return phrase(before + template, gpu=gpu, unrecorded=waits, step=step)

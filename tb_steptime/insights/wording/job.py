@@ -51,8 +51,8 @@ def job_text(facts: Facts) -> JobText:
     job = facts.job
     graphs = job.execution == "mixed" and (job.graph_share or 0.0) > (job.compiled_share or 0.0)
     execution = "partly in graphs" if graphs else _EXECUTIONS[job.execution]
-    words = [text(word) for word in (_PURPOSES[job.purpose], execution, _where(facts)) if word]
-    parts = [Phrase(f"{{part_{n}}}", {f"part_{n}": word}) for n, word in enumerate(words)]
+    quantities = [text(word) for word in (_PURPOSES[job.purpose], execution, _where(facts)) if word]
+    parts = [Phrase(f"{{part_{n}}}", {f"part_{n}": word}) for n, word in enumerate(quantities)]
     shown_by = [*_shares(job), *map(_evidence, job.evidence)]
     return JobText(
         joined(*parts, *_ranks(job), by=" · "), shown_by, _machine(facts), _units(facts), job.accelerator, job.vendor
@@ -66,10 +66,10 @@ def _machine(facts: Facts) -> Phrase:
         return phrase("{names}", names=text(_where(facts)))
     if job.device == "cpu":
         return phrase("CPU only")
-    words = "{device} work not recorded" if job.device == "gpu" else "No {device} activity recorded"
+    template = "{device} work not recorded" if job.device == "gpu" else "No {device} activity recorded"
     if facts.overview.cut_short:
-        words = "{device} part of the file cut off"
-    return phrase(words, device=text(job.accelerator))
+        template = "{device} part of the file cut off"
+    return phrase(template, device=text(job.accelerator))
 
 
 def _units(facts: Facts) -> Phrase | None:
@@ -97,18 +97,18 @@ def _named(device: DeviceFigures, job: JobKind) -> str:
 
 def _ranks(job: JobKind) -> list[Phrase]:
     if job.world_size is not None and job.world_size > 1:
-        words = "{ranks} ranks" if job.rank is None else "rank {rank} of {ranks}"
-        return [filled(words, {"rank": count(job.rank), "ranks": count(job.world_size)})]
+        template = "{ranks} ranks" if job.rank is None else "rank {rank} of {ranks}"
+        return [filled(template, {"rank": count(job.rank), "ranks": count(job.world_size)})]
     return [phrase("several ranks")] if job.ranks == "many" else []
 
 
 def _shares(job: JobKind) -> list[Phrase]:
     if max(job.compiled_share or 0.0, job.graph_share or 0.0) < _WORTH_SAYING:
         return []
-    words = "{compiled} of kernel time is compiled code, and {graphs} runs in graphs."
+    template = "{compiled} of kernel time is compiled code, and {graphs} runs in graphs."
     if job.device == "cpu":
-        words = "{compiled} of the time in ops is compiled code."
-    return [filled(words, {"compiled": fraction(job.compiled_share), "graphs": fraction(job.graph_share)})]
+        template = "{compiled} of the time in ops is compiled code."
+    return [filled(template, {"compiled": fraction(job.compiled_share), "graphs": fraction(job.graph_share)})]
 
 
 def _evidence(shown: JobEvidence) -> Phrase:

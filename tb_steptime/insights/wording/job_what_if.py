@@ -25,9 +25,9 @@ def change_text(change: JobChange, rank_count: int) -> Phrase:
     """rank_count: how many the job has."""
     others = "the other rank" if len(change.ranks) == rank_count - 1 else "the median of the others"
     ranks = {"ranks": text(_named(change.ranks)), "others": text(others)} if change.ranks else {}
-    said = phrase("A step takes [{step}, est.,]", step=ns(change.step_ns))
+    sentence = phrase("A step takes [{step}, est.,]", step=ns(change.step_ns))
     less = phrase(": {gain} less.", gain=ns(change.gain_ns))
-    return joined(said, joined(phrase(_CHANGED[change.id], **ranks), less, by=""))
+    return joined(sentence, joined(phrase(_CHANGED[change.id], **ranks), less, by=""))
 
 
 #: Maximum number of ranks that are named.
@@ -53,32 +53,32 @@ def larger_text(larger: LargerJob) -> Phrase:
     )
 
 
-def replay_text(found: JobReplay) -> Phrase:
+def replay_text(replay: JobReplay) -> Phrase:
     """Says how well the replay gives back the recording, and what follows from it if the replay is poor."""
-    said = phrase(
+    sentence = phrase(
         "The replay of all ranks takes {replayed} a step; {recorded} were recorded.",
-        replayed=ns(found.replayed_step_ns),
-        recorded=ns(found.recorded_step_ns),
+        replayed=ns(replay.replayed_step_ns),
+        recorded=ns(replay.recorded_step_ns),
     )
-    once = phrase("A later step takes {later}, est.: one-time work is left out.", later=ns(found.later_step_ns))
-    if found.trusted:
-        return joined(said, once) if found.has_once else said
-    if found.unexplained > MOST_UNEXPLAINED:
+    once = phrase("A later step takes {later}, est.: one-time work is left out.", later=ns(replay.later_step_ns))
+    if replay.trusted:
+        return joined(sentence, once) if replay.has_once else sentence
+    if replay.unexplained > MOST_UNEXPLAINED:
         why = phrase(
             "Nothing recorded explains {share} of the work of a rank, so the replay predicts no change: cards claim "
             "what ranks wait for each other.",
-            share=fraction(found.unexplained),
+            share=fraction(replay.unexplained),
         )
-        return joined(said, why)
-    if found.later_step_ns < LEAST_REPEATED * found.replayed_step_ns:
-        return joined(said, phrase("Most of it is one-time work, so no change is predicted."))
-    return joined(said, phrase("They differ too much for a prediction."))
+        return joined(sentence, why)
+    if replay.later_step_ns < LEAST_REPEATED * replay.replayed_step_ns:
+        return joined(sentence, phrase("Most of it is one-time work, so no change is predicted."))
+    return joined(sentence, phrase("They differ too much for a prediction."))
 
 
-def what_if_texts(found: JobReplay | None) -> list[Phrase]:
+def what_if_texts(replay: JobReplay | None) -> list[Phrase]:
     """Everything that is predicted, a sentence each; how well first."""
-    if found is None:
+    if replay is None:
         return []
-    why = [explain(found.larger_reason)] if found.larger_reason and found.trusted else []
-    changes = (change_text(each, found.rank_count) for each in found.changes)
-    return [replay_text(found), *changes, *map(larger_text, found.larger), *why]
+    why = [explain(replay.larger_reason)] if replay.larger_reason and replay.trusted else []
+    changes = (change_text(each, replay.rank_count) for each in replay.changes)
+    return [replay_text(replay), *changes, *map(larger_text, replay.larger), *why]

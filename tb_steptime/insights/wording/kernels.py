@@ -77,8 +77,8 @@ def kernel_time(facts: Facts, device: int, kernel_ns: int) -> Phrase:
 
 def _any_runs_ns(facts: Facts, device: int) -> float | None:
     """In which at least one kernel of the device runs, over the span; None where the view of the GPU was left out."""
-    found = [each for each in facts.gpu.devices if each.device == device] if facts.gpu else []
-    shares = [tile.value for each in found for tile in each.tiles if tile.metric == "gpu_utilization"]
+    devices = [each for each in facts.gpu.devices if each.device == device] if facts.gpu else []
+    shares = [tile.value for each in devices for tile in each.tiles if tile.metric == "gpu_utilization"]
     if facts.gpu is None or not shares or shares[0] is None:
         return None
     return shares[0] * (facts.gpu.end_ns - facts.gpu.start_ns)
@@ -106,15 +106,15 @@ def split_title(split: Split, has_tensor_cores: bool, vendor: Vendor | None) -> 
 
 
 def site_phrase(site: KernelSite) -> Phrase:
-    """Where kernels come from: "aten::bmm 96×3137×64, 96×64×3137 in Attention".
+    """Says where kernels come from: "aten::bmm 96×3137×64, 96×64×3137 in Attention".
 
     Without a module the user's line stands for it; the kernel's name where neither sizes nor place are recorded.
     """
     if site.op is None:
         return phrase("{kernel}", kernel=text(site.kernel))
     shapes, place = sizes(site.shapes), place_of(site)
-    found = {"op": site.op, "sizes": shapes, "module": place, "kernel": None if shapes or place else site.kernel}
-    values = {key: text(value) for key, value in found.items() if value}
+    parts = {"op": site.op, "sizes": shapes, "module": place, "kernel": None if shapes or place else site.kernel}
+    values = {key: text(value) for key, value in parts.items() if value}
     return Phrase("".join(words for key, words in _SITE_WORDS.items() if key in values), values)
 
 
@@ -130,9 +130,9 @@ def place_of(site: KernelSite) -> str | None:
 _SITE_WORDS = {"op": "{op}", "sizes": " {sizes}", "module": " in {module}", "kernel": " ({kernel})"}
 
 
-def mostly(what: Phrase, site: KernelSite | None) -> Phrase:
+def mostly(statement: Phrase, site: KernelSite | None) -> Phrase:
     """Returns a sentence about kernels that ends with where most of them come from, as far as that is known."""
-    return closed(joined(what, site_phrase(site), by=", mostly ") if site else what)
+    return closed(joined(statement, site_phrase(site), by=", mostly ") if site else statement)
 
 
 #: Maximum number of tensors whose sizes a sentence names.
@@ -147,9 +147,9 @@ def sizes(shapes: str | None) -> str:
     >>> sizes("[[8,64],[8,64],[]]"), sizes("[[[1,768],[3,768]],[]]"), sizes(None)
     ('8×64', '1×768, 3×768', '')
     """
-    found = list(dict.fromkeys(_flat(shapes)))
-    largest = sorted(found, key=lambda shape: -prod(shape))[:NAMED_TENSORS]
-    return ", ".join("×".join(map(str, shape)) for shape in found if shape in largest)
+    distinct = list(dict.fromkeys(_flat(shapes)))
+    largest = sorted(distinct, key=lambda shape: -prod(shape))[:NAMED_TENSORS]
+    return ", ".join("×".join(map(str, shape)) for shape in distinct if shape in largest)
 
 
 def _flat(shapes: str | None) -> list[tuple[int, ...]]:

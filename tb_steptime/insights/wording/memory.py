@@ -39,7 +39,7 @@ def memory_titles(facts: Facts) -> Titles:
 
 
 def memory_headline(facts: Facts) -> Headline:
-    """Of the first device that was recorded; the CPU's memory is no answer where a GPU works."""
+    """Returns the headline of the first device that was recorded; the CPU's memory is no answer where a GPU works."""
     memory = facts.memory
     if not memory.devices:
         return Headline(phrase("Allocations were not recorded: {flag} adds them.", flag=code("profile_memory=True")))
@@ -116,10 +116,10 @@ def _makers_of_unknown(device: DeviceMemory) -> Phrase | None:
     for row in device.largest:
         if row.category == "unknown":
             by_op[row.op] += row.bytes
-    (op, made), *others = by_op.most_common() or [(None, 0)]
+    (op, largest_bytes), *others = by_op.most_common() or [(None, 0)]
     if op is None:
         return None
-    if made >= MOST * by_op.total():
+    if largest_bytes >= MOST * by_op.total():
         return phrase("{op} made most of it" if others else "{op} made it", op=text(op))
     return phrase("{op} and other ops made it", op=text(op))
 

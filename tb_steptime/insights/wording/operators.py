@@ -74,16 +74,16 @@ def operators_verdict(result: OperatorsResult) -> Phrase | None:
     rows, whole = result.tables[0].rows, _whole(result)
     if not rows or not whole:
         return None
-    most = max(rows, key=lambda row: _own(result, row))
-    if result.outside.device_ns > _own(result, most):
+    most = max(rows, key=lambda row: _own_ns(result, row))
+    if result.outside.device_ns > _own_ns(result, most):
         return phrase(f"{_OUTSIDE}.", share=fraction(result.outside.device_ns / whole))
-    share = fraction(_own(result, most) / whole)
+    share = fraction(_own_ns(result, most) / whole)
     if result.has_device:
         return phrase("{op} takes {share} of the GPU's work.", op=text(most.name), share=share)
     return phrase("{op} takes {share} of the time in ops.", op=text(most.name), share=share)
 
 
-def _own(result: OperatorsResult, row: OperatorRow) -> int:
+def _own_ns(result: OperatorsResult, row: OperatorRow) -> int:
     return (row.device_self_ns or 0) if result.has_device else row.host_self_ns + row.runtime_ns
 
 
@@ -91,7 +91,7 @@ def _whole(result: OperatorsResult) -> int:
     """Returns the sum of the own times of all ops and of what no op launched."""
     rows, rest = result.tables[0].rows, result.tables[0].rest
     rest_ns = (rest.device_self_ns or 0) if result.has_device else rest.host_self_ns + rest.runtime_ns
-    return sum(_own(result, row) for row in rows) + rest_ns + result.outside.device_ns
+    return sum(_own_ns(result, row) for row in rows) + rest_ns + result.outside.device_ns
 
 
 def _modules(result: OperatorsResult) -> Phrase:

@@ -40,43 +40,43 @@ _BECAUSE: Mapping[BubbleCause, str] = {
 }
 
 
-def pipeline_headline(found: Pipeline) -> Phrase:
+def pipeline_headline(pipeline: Pipeline) -> Phrase:
     """Says how long the stages are idle in a step, and for which main reason."""
-    costs = found.costs()
+    costs = pipeline.costs()
     most = max(costs, key=lambda cause: costs[cause])
     idle = phrase(
         "[Stages idle for {bubble} of {step} ({share}),]",
-        bubble=ns(found.bubble_ns),
-        step=ns(found.step_ns),
-        share=fraction(found.bubble_ns / max(1, found.step_ns)),
+        bubble=ns(pipeline.bubble_ns),
+        step=ns(pipeline.step_ns),
+        share=fraction(pipeline.bubble_ns / max(1, pipeline.step_ns)),
     )
     return joined(idle, phrase(f"most because {_BECAUSE[most]}."))
 
 
-def pipeline_text(found: Pipeline) -> Phrase:
+def pipeline_text(pipeline: Pipeline) -> Phrase:
     """Stages, micro-batches and schedule; which ranks differ from it; and what a step without bubbles would take."""
-    what = phrase(
-        agreeing("{stages} stages, {batches} (micro-batch|micro-batches) a step,", found.micro_batches),
-        stages=count(found.stages),
-        batches=count(found.micro_batches),
+    statement = phrase(
+        agreeing("{stages} stages, {batches} (micro-batch|micro-batches) a step,", pipeline.micro_batches),
+        stages=count(pipeline.stages),
+        batches=count(pipeline.micro_batches),
     )
-    return joined(joined(what, closed(_schedule(found))), _without(found))
+    return joined(joined(statement, closed(_schedule(pipeline))), _without(pipeline))
 
 
-def _schedule(found: Pipeline) -> Phrase:
-    if found.schedule is None:
+def _schedule(pipeline: Pipeline) -> Phrase:
+    if pipeline.schedule is None:
         return phrase("schedule not recognised")
-    named = phrase("schedule {name}", name=text(SCHEDULE_NAMES[found.schedule]))
-    if not found.odd_ranks:
+    named = phrase("schedule {name}", name=text(SCHEDULE_NAMES[pipeline.schedule]))
+    if not pipeline.odd_ranks:
         return named
-    ranks = ", ".join(map(str, found.odd_ranks))
-    odd = phrase(agreeing("but in another order on (rank|ranks) {ranks}", len(found.odd_ranks)), ranks=text(ranks))
+    ranks = ", ".join(map(str, pipeline.odd_ranks))
+    odd = phrase(agreeing("but in another order on (rank|ranks) {ranks}", len(pipeline.odd_ranks)), ranks=text(ranks))
     return joined(named, odd, by=", ")
 
 
-def _without(found: Pipeline) -> Phrase:
+def _without(pipeline: Pipeline) -> Phrase:
     sentence = phrase(
         "Without any bubble a step would take {perfect} (est.), as long as its slowest stage works.",
-        perfect=ns(found.perfect_ns),
+        perfect=ns(pipeline.perfect_ns),
     )
-    return sentence if found.reason is None else joined(explain(found.reason), sentence)
+    return sentence if pipeline.reason is None else joined(explain(pipeline.reason), sentence)

@@ -81,23 +81,23 @@ def ranks_sentences(job: JobRanks) -> list[Phrase]:
 def _balanced(job: JobRanks) -> Phrase:
     transfer_ns = job.exchange.exposed_transfer_ns - job.exchange.exposed_stall_ns if job.exchange else 0
     if transfer_ns >= WARNING_FRACTION * step_ns(job):
-        words = (
+        template = (
             "[For {transfer} a step, ranks only exchange data] ({share} of it), waits not counted. No rank delays the "
         )
         share = fraction(transfer_ns / step_ns(job))
-        return phrase(words + "others.", transfer=ns(transfer_ns), share=share)
+        return phrase(template + "others.", transfer=ns(transfer_ns), share=share)
     waits = "[No rank delays the others:] a rank waits {wait} a step ({share} of it)."
     return phrase(waits, **_mean_wait(job))
 
 
-def _straggler(job: JobRanks, late: LateRank) -> Phrase:
-    who = phrase(
+def _straggler(job: JobRanks, rank: LateRank) -> Phrase:
+    sentence = phrase(
         "[Rank {rank} makes the others wait {wait} a step] ({share} of it):",
-        rank=rank_name(late.rank),
-        wait=ns(late.wait_ns),
-        share=fraction(late.wait_ns / step_ns(job)),
+        rank=rank_name(rank.rank),
+        wait=ns(rank.wait_ns),
+        share=fraction(rank.wait_ns / step_ns(job)),
     )
-    return joined(who, closed(cause_text(late)))
+    return joined(sentence, closed(cause_text(rank)))
 
 
 def _together(job: JobRanks, group: LateGroup) -> Phrase:
@@ -111,8 +111,8 @@ def _together(job: JobRanks, group: LateGroup) -> Phrase:
 
 def first_cause(group: LateGroup) -> Phrase:
     """Says why the first of them is late, as a sentence."""
-    who = phrase("Rank {rank}, most of all:", rank=rank_name(group.first))
-    return joined(who, closed(_why(group.causes, group.wait_ns)))
+    sentence = phrase("Rank {rank}, most of all:", rank=rank_name(group.first))
+    return joined(sentence, closed(_why(group.causes, group.wait_ns)))
 
 
 #: Up to _FEW_RANKS ranks are all named; of more ranks, _SOME are.
@@ -144,9 +144,9 @@ def rank_name(rank: int) -> Quantity:
 EXPLAINED = 0.5
 
 
-def cause_text(late: LateRank) -> Phrase:
+def cause_text(rank: LateRank) -> Phrase:
     """Says why this rank is late, without a full stop."""
-    return _why(late.causes, late.wait_ns)
+    return _why(rank.causes, rank.wait_ns)
 
 
 def _why(causes: Sequence[Cause], late_ns: int) -> Phrase:
@@ -175,10 +175,10 @@ def cause_words(cause: Cause) -> Phrase:
     return phrase(CAUSE_WORDS[cause.id] + ", most in {name}", more=more, name=code(cause.name))
 
 
-def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late: int = 1) -> Phrase | None:
+def _gain(job: JobRanks, gain_ns: int, causes: Sequence[Cause], late_count: int = 1) -> Phrase | None:
     """Says what a step would gain, as the card does. causes: of the first of the late ranks."""
     cause = causes[0].id if causes else "unknown"
-    gain_ns = shared_ns(job, gain_ns, cause, late)
+    gain_ns = shared_ns(job, gain_ns, cause, late_count)
     if gain_ns <= 0:
         return None
     deciding = deciders(job) if job.balance == "imbalance" and replayed(job) else []
@@ -201,24 +201,24 @@ def _both(why: Phrase | None, gain: Phrase | None) -> Phrase | None:
 def _taking_turns(job: JobRanks) -> Phrase:
     if deciding := deciders(job):
         return _deciding(job, deciding)
-    words = "[Ranks wait {wait} a step for each other] ({share} of it)"
+    template = "[Ranks wait {wait} a step for each other] ({share} of it)"
     if always := always_latest(job):
-        return joined(phrase(words + ".", **_mean_wait(job)), closed(always))
-    return phrase(words + ", and it is not always the same one that is late.", **_mean_wait(job))
+        return joined(phrase(template + ".", **_mean_wait(job)), closed(always))
+    return phrase(template + ", and it is not always the same one that is late.", **_mean_wait(job))
 
 
 def deciders(job: JobRanks) -> list[PathRank]:
     """Ranks that together decide how long the step is, most late first: of those whose trace shows why. Not where the
     ranks, replayed together, take as long with these as fast as the others: then others are as late in other steps."""
-    found, what_if = job.path.deciders if job.path else [], replayed(job)
-    if not found or what_if is None or are_interrupted(found):
-        return found
-    gain_ns = what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in found))
-    return found if gain_ns >= DECIDES * step_ns(job) else []
+    on_path, what_if = job.path.deciders if job.path else [], replayed(job)
+    if not on_path or what_if is None or are_interrupted(on_path):
+        return on_path
+    gain_ns = what_if.usual_gain_ns("late_ranks", sorted(each.rank for each in on_path))
+    return on_path if gain_ns >= DECIDES * step_ns(job) else []
 
 
 def replayed(job: JobRanks) -> JobReplay | None:
-    """Where the replay of the ranks gives back the recording, what it says."""
+    """Returns what the replay of the ranks says; None where it does not give back the recording."""
     return job.what_if if job.what_if is not None and job.what_if.trusted else None
 
 
@@ -243,12 +243,12 @@ def turns_gain_ns(job: JobRanks) -> int:
 SHARED_WORK: tuple[CauseId, ...] = ("more_work", "more_received")
 
 
-def shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late: int) -> int:
-    """Returns the gain if `late` ranks are late by late_ns each. The gain is all of late_ns, except where extra work
-    has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes 6 ms
-    less."""
+def shared_ns(job: JobRanks, late_ns: int, cause: CauseId, late_count: int) -> int:
+    """Returns the gain if `late_count` ranks are late by late_ns each. The gain is all of late_ns, except where extra
+    work has to be shared with the other ranks: of 8 ms more on one of four ranks each gets 2 ms, and the step takes
+    6 ms less."""
     ranks = len(job.ranks)
-    return late_ns * (ranks - late) // ranks if cause in SHARED_WORK and ranks > late else late_ns
+    return late_ns * (ranks - late_count) // ranks if cause in SHARED_WORK and ranks > late_count else late_ns
 
 
 def late_ns(ranks: Sequence[PathRank]) -> int:
@@ -256,13 +256,13 @@ def late_ns(ranks: Sequence[PathRank]) -> int:
 
 
 def _deciding(job: JobRanks, ranks: Sequence[PathRank]) -> Phrase:
-    late = late_ns(ranks)
+    wait_ns = late_ns(ranks)
     return phrase(
         agreeing("[(Rank {ranks} decides|Ranks {ranks} decide) how long a step is:] {late} of it ({share}) are late "
                  "arrivals.", len(ranks)),
         ranks=text(numbers_of([each.rank for each in ranks])),
-        late=ns(late),
-        share=fraction(late / max(1, job.path.step_ns if job.path else 1)),
+        late=ns(wait_ns),
+        share=fraction(wait_ns / max(1, job.path.step_ns if job.path else 1)),
     )  # fmt: skip
 
 
@@ -288,21 +288,21 @@ def path_text(job: JobRanks) -> Phrase | None:
     named = [each for each in path.ranks if each.late_ns >= _SHOWN * path.step_ns][:_ON_PATH]
     rest = late_ns(path.ranks) - late_ns(named)
     values = {"step": ns(path.step_ns), "work": ns(path.work_ns), "transfer": ns(path.transfer_ns), "rest": ns(rest)}
-    late = []
+    waits = []
     for place, each in enumerate(named):
-        late.append(f"rank {{rank{place}}} {{late{place}}}")
+        waits.append(f"rank {{rank{place}}} {{late{place}}}")
         values |= {f"rank{place}": rank_name(each.rank), f"late{place}": ns(each.late_ns)}
     whole = ", one-time work included," if job.what_if is not None and job.what_if.has_once else ""
-    said = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
-    if not late:
-        return filled(said + " and {rest} of late ranks.", values)
-    late += ["others {rest}"] if rest else []
-    found = filled(f"{said}, and waits for late ranks: {', '.join(late)}.", values)
+    template = f"A step of {{step}}{whole} is {{work}} of work, {{transfer}} of transfers"
+    if not waits:
+        return filled(template + " and {rest} of late ranks.", values)
+    waits += ["others {rest}"] if rest else []
+    sentence = filled(f"{template}, and waits for late ranks: {', '.join(waits)}.", values)
     needed_ns = late_ns(path.deciders) - path.gain_ns
     if needed_ns < _SHOWN * path.step_ns:
-        return found
+        return sentence
     return joined(
-        found,
+        sentence,
         phrase(
             "For {needed} of these waits, the CPU of another rank is at work, too, so the step would not be shorter.",
             needed=ns(needed_ns),
@@ -316,14 +316,14 @@ _SHOWN = 0.02
 
 def always_latest(job: JobRanks) -> Phrase | None:
     """Words the case in which one rank is last in all of few steps, which may be chance. Without a full stop."""
-    late = job.late[0] if job.late else None
-    if late is None or late.late_steps < late.steps:
+    rank = job.late[0] if job.late else None
+    if rank is None or rank.late_steps < rank.steps:
         return None
     return phrase(
         agreeing("Rank {rank} was last in (the only matched step|all {steps} steps), which may be chance: more steps "
-                 "would show it", late.steps),
-        rank=rank_name(late.rank),
-        steps=count(late.steps),
+                 "would show it", rank.steps),
+        rank=rank_name(rank.rank),
+        steps=count(rank.steps),
     )  # fmt: skip
 
 
@@ -361,12 +361,12 @@ def experts_texts(job: JobRanks) -> list[Phrase]:
     """Returns sentences below the table of ranks about their experts: why it has no tokens of them. Empty where it has,
     and where nothing shows experts."""
     exchanged = any(each.role == "expert_parallel" and each.kind == "all_to_all" for each in job.collectives)
-    said = []
+    unknowns = []
     if exchanged and job.tokens_reason is not None:
-        said.append((phrase("How many tokens the experts of each rank receive is not known."), job.tokens_reason))
+        unknowns.append((phrase("How many tokens the experts of each rank receive is not known."), job.tokens_reason))
     if job.experts_reason is not None:
-        said.append((phrase("How many tokens each expert of a rank computes is not known."), job.experts_reason))
-    return [joined(unknown, explain(reason)) for unknown, reason in said]
+        unknowns.append((phrase("How many tokens each expert of a rank computes is not known."), job.experts_reason))
+    return [joined(unknown, explain(reason)) for unknown, reason in unknowns]
 
 
 def ranks_titles(job: JobRanks) -> Titles:
@@ -386,7 +386,7 @@ def ranks_titles(job: JobRanks) -> Titles:
 def _waits_title(job: JobRanks) -> Phrase:
     if not job.late:
         return phrase("Who waits for whom?")
-    late = job.late[0]
+    rank = job.late[0]
     if job.late_group is not None:
         return phrase(
             agreeing("The other ranks wait for {ranks} in {late} of {steps} (step|steps)", job.late_group.steps),
@@ -394,10 +394,10 @@ def _waits_title(job: JobRanks) -> Phrase:
             late=count(job.late_group.late_steps),
             steps=count(job.late_group.steps),
         )
-    words = "Rank {rank} arrives last at {share} of the collectives"
-    if job.balance == "imbalance" and late.last_share < 1:
-        words = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
-    return phrase(words, rank=rank_name(late.rank), share=fraction(late.last_share))
+    template = "Rank {rank} arrives last at {share} of the collectives"
+    if job.balance == "imbalance" and rank.last_share < 1:
+        template = "Different ranks arrive last, most often rank {rank}: at {share} of the collectives"
+    return phrase(template, rank=rank_name(rank.rank), share=fraction(rank.last_share))
 
 
 def _clocks(job: JobRanks) -> Phrase:
@@ -415,11 +415,11 @@ def step_ns(job: JobRanks) -> float:
 
 
 def one_rank_headline(world_size: int | None, recorded: int, unread: int, workers: int) -> Headline:
-    """Where fewer than two ranks are read. recorded: ranks that are read; unread: recordings that still are not;
-    workers: of the run, whether they say their rank or not."""
+    """Returns the headline of a job of which fewer than two ranks are read. recorded: ranks that are read; unread:
+    recordings that still are not; workers: of the run, whether they say their rank or not."""
     if unread:
-        words = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
-        return Headline(Phrase(words, {"unread": count(unread)}))
+        template = agreeing("The recordings of {unread} more (rank|ranks) are being read.", unread)
+        return Headline(Phrase(template, {"unread": count(unread)}))
     if recorded == 0 and workers > 1:
         return Headline(
             phrase("[These recordings do not say which rank of a job they are of.]"),
@@ -432,9 +432,9 @@ def one_rank_headline(world_size: int | None, recorded: int, unread: int, worker
     return Headline(one, phrase(record + ", to see which one the others wait for."))
 
 
-def comparison_text(found: Scaling) -> Phrase:
+def comparison_text(scaling: Scaling) -> Phrase:
     """Compares two jobs: how efficient more ranks are; for equal numbers of ranks, how the whole job's step changed;
     and what changed on the path that decides it."""
-    said = scaling_text(found) if found.base_ranks != found.ranks else same_ranks_text(found)
-    paths = paths_text(found)
-    return said if paths is None else joined(said, paths)
+    sentence = scaling_text(scaling) if scaling.base_ranks != scaling.ranks else same_ranks_text(scaling)
+    paths = paths_text(scaling)
+    return sentence if paths is None else joined(sentence, paths)

@@ -34,10 +34,10 @@ def agreement(advice: RunAdvice) -> Phrase | None:
         ranges.append("up to {least_gain} in one and {most_gain} in another")
         values |= {"least_gain": ns(least_ns), "most_gain": ns(most_ns)}
     if advice.saying == advice.spans:
-        of = "{spans} spans"
+        spans_of = "{spans} spans"
     else:
-        of = "{saying} of {spans} spans"
+        spans_of = "{saying} of {spans} spans"
         values |= {"saying": count(advice.saying)}
     if not ranges and advice.saying == advice.spans:
         return None
-    return Phrase(": ".join([of, ", ".join(ranges)] if ranges else [of]), values)
+    return Phrase(": ".join([spans_of, ", ".join(ranges)] if ranges else [spans_of]), values)

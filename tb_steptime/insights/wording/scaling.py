@@ -20,32 +20,32 @@ PART_WORDS: dict[PartId, str] = {
 WORTH_NAMING = 0.02
 
 
-def scaling_text(found: Scaling) -> Phrase:
+def scaling_text(scaling: Scaling) -> Phrase:
     """ "8 to 64 ranks: 71 % efficient, 19 % lost to exposed all-gather"; why not, where the efficiency is not known."""
-    ranks = {"base": count(found.base_ranks), "ranks": count(found.ranks)}
-    if found.reason is not None or found.efficiency is None:
-        why = explain(found.reason) if found.reason else phrase("")
+    ranks = {"base": count(scaling.base_ranks), "ranks": count(scaling.ranks)}
+    if scaling.reason is not None or scaling.efficiency is None:
+        why = explain(scaling.reason) if scaling.reason else phrase("")
         return joined(phrase("{base} to {ranks} ranks:", **ranks), why)
     sentence = phrase(
-        "{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(found.efficiency)
+        "{base} to {ranks} ranks: [{efficiency} efficient]", **ranks, efficiency=fraction(scaling.efficiency)
     )
-    most = found.parts[0]
-    if min(most.lost_ns, (1 - found.efficiency) * found.step_ns) < WORTH_NAMING * found.step_ns:
+    most = scaling.parts[0]
+    if min(most.lost_ns, (1 - scaling.efficiency) * scaling.step_ns) < WORTH_NAMING * scaling.step_ns:
         return closed(sentence)
-    lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / found.step_ns), part=text(_part(most)))
+    lost = phrase(", {lost} lost to {part}.", lost=fraction(most.lost_ns / scaling.step_ns), part=text(_part(most)))
     return joined(sentence, lost, by="")
 
 
-def same_ranks_text(found: Scaling) -> Phrase:
+def same_ranks_text(scaling: Scaling) -> Phrase:
     """Two jobs of as many ranks: what the whole job's step became, and the part that changed most."""
     sentence = phrase(
         "Over all {ranks} ranks a step takes {after}, in the base {before}",
-        ranks=count(found.ranks),
-        after=ns(found.step_ns),
-        before=ns(found.base_step_ns),
+        ranks=count(scaling.ranks),
+        after=ns(scaling.step_ns),
+        before=ns(scaling.base_step_ns),
     )
-    most = max(found.parts, key=lambda part: abs(part.ns - part.base_ns))
-    if abs(most.ns - most.base_ns) < WORTH_NAMING * found.base_step_ns:
+    most = max(scaling.parts, key=lambda part: abs(part.ns - part.base_ns))
+    if abs(most.ns - most.base_ns) < WORTH_NAMING * scaling.base_step_ns:
         return closed(sentence)
     changed = phrase(
         "; most changed: {part}, {own} and {was}.",
@@ -56,20 +56,20 @@ def same_ranks_text(found: Scaling) -> Phrase:
     return joined(sentence, changed, by="")
 
 
-def paths_text(found: Scaling) -> Phrase | None:
+def paths_text(scaling: Scaling) -> Phrase | None:
     """Words the length of the path that decides the step in both jobs, and the part of it that changed most; None where
     one of the two is not known."""
-    if found.base_path is None or found.path is None:
+    if scaling.base_path is None or scaling.path is None:
         return None
-    was, now = _path_parts(found.base_path), _path_parts(found.path)
+    was, now = _path_parts(scaling.base_path), _path_parts(scaling.path)
     sentence = phrase(
         "The path that decides the step takes {path}, in the base {base_path}",
-        path=ns(found.path.step_ns),
-        base_path=ns(found.base_path.step_ns),
+        path=ns(scaling.path.step_ns),
+        base_path=ns(scaling.base_path.step_ns),
     )
     parts = dict.fromkeys([*now, *was])
     most = max(parts, key=lambda part: abs(now.get(part, 0) - was.get(part, 0)))
-    if abs(now.get(most, 0) - was.get(most, 0)) < WORTH_NAMING * found.base_path.step_ns:
+    if abs(now.get(most, 0) - was.get(most, 0)) < WORTH_NAMING * scaling.base_path.step_ns:
         return joined(sentence, phrase(", and no part of it changed by much."), by="")
     changed = phrase(
         "; most changed on it: {on_path}, {on_path_ns} and {on_base_path_ns}.",
@@ -82,8 +82,8 @@ def paths_text(found: Scaling) -> Phrase | None:
 
 def _path_parts(path: DecidingPath) -> dict[str, int]:
     """Returns the parts by label, ns; they sum to the step."""
-    late = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
-    return {"work": path.work_ns, "transfers": path.transfer_ns} | late
+    arrivals = {f"late arrivals of rank {each.rank}": each.late_ns for each in path.ranks}
+    return {"work": path.work_ns, "transfers": path.transfer_ns} | arrivals
 
 
 def _part(part: ScalingPart) -> str:

@@ -74,7 +74,7 @@ def _groups(spans: Sequence[TrendFacts]) -> list[Means]:
     if len(runs) > 1:
         return [_means(run, [result for name, _, _, result in spans if name == run]) for run in runs]
     numbers = dict.fromkeys(number for _, _, number, _ in spans)
-    return [_means(f"span {number}", [result for *_, at, result in spans if at == number]) for number in numbers]
+    return [_means(f"span {number}", [result for *_, place, result in spans if place == number]) for number in numbers]
 
 
 def _means(name: str, results: list[TrendsResult]) -> Means:
@@ -98,10 +98,10 @@ def _verdict(groups: list[Means], spans: Sequence[TrendFacts]) -> Phrase:
     if len(groups) == 1:
         return _one_span(first, [result for *_, result in spans])
     if abs(last.mean - first.mean) < STEADY_FRACTION * first.mean:
-        words = _ALIKE if several_runs or kind == _STEADY_STEP else _STEADY
+        template = _ALIKE if several_runs or kind == _STEADY_STEP else _STEADY
     else:
-        words = _OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES
-    return Phrase(words.replace("step", kind, 1), values)
+        template = _OF_RUNS if several_runs else _FALLS if last.mean < first.mean else _RISES
+    return Phrase(template.replace("step", kind, 1), values)
 
 
 _STEADY_STEP = "steady step"
@@ -136,8 +136,8 @@ def _range(groups: list[Means]) -> Phrase:
 def _one_span(group: Means, results: list[TrendsResult]) -> Phrase:
     steps = [step.judged_ns for result in results for step in result.steps]
     if len(steps) == 1:
-        words = "One step was recorded; it takes {whole}" + ("." if group.whole else ", a steady one {a}.")
-        return phrase(words, whole=ns(group.recorded), a=ns(steps[0]))
+        template = "One step was recorded; it takes {whole}" + ("." if group.whole else ", a steady one {a}.")
+        return phrase(template, whole=ns(group.recorded), a=ns(steps[0]))
     return phrase(
         f"A {_kind([group])} takes between {{low}} and {{high}}, {{mean}} on average.",
         low=ns(min(steps)),
@@ -151,17 +151,17 @@ def _action(group: Means, named: bool) -> Phrase | None:
     gain = group.mean - group.median
     if not group.slow_count or gain <= WORTH_FRACTION * group.mean:
         return None
-    which = "Investigate the (slow step|{slow} slow steps)" + (" of {name}" if named else "")
-    words = which + ": [up to {gain} a step ({share})], the mean less the median."
+    action = "Investigate the (slow step|{slow} slow steps)" + (" of {name}" if named else "")
+    template = action + ": [up to {gain} a step ({share})], the mean less the median."
     values = {"name": text(group.name), "gain": ns(gain), "share": fraction(gain / group.mean)}
     values["slow"] = count(group.slow_count)
-    return Phrase(agreeing(words, group.slow_count), values)
+    return Phrase(agreeing(template, group.slow_count), values)
 
 
 def _steps_title(group: Means, several: bool, named: bool) -> Phrase:
     """several: whether there are several runs, which the legend names."""
-    which = " of the run in focus" if several else " of {name}" if named else ""
-    return filled(f"The median step{which} is {{median}}", {"median": ns(group.recorded), "name": text(group.name)})
+    whose = " of the run in focus" if several else " of {name}" if named else ""
+    return filled(f"The median step{whose} is {{median}}", {"median": ns(group.recorded), "name": text(group.name)})
 
 
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:

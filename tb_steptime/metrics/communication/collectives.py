@@ -153,7 +153,7 @@ def find_collectives(trace: Trace) -> Collectives:
     mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
     peer = _either(table.peer, row, op_row).astype(np.int32)
-    found = Collectives(
+    collectives = Collectives(
         event=event,
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
@@ -173,7 +173,7 @@ def find_collectives(trace: Trace) -> Collectives:
         | _sends(trace.strings, values_at(trace.events.name, mark)),
         batched=np.zeros(len(event), bool),
     )
-    return _with_batches(trace, found, call, op_row) if on_device else found
+    return _with_batches(trace, collectives, call, op_row) if on_device else collectives
 
 
 def _host_marks(trace: Trace) -> Int64:
@@ -216,15 +216,15 @@ def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
     by_mark = _kind_of_each(trace.strings, values_at(trace.events.name, mark))
     by_argument = _kind_of_each(trace.collective_texts, argument)
     own = _kind_of_each(trace.strings, trace.events.name[event].astype(np.int64))
-    known = [by_argument != UNKNOWN_KIND, by_mark != UNKNOWN_KIND]
-    return np.select(known, [by_argument, by_mark], default=own).astype(np.uint8)
+    is_known = [by_argument != UNKNOWN_KIND, by_mark != UNKNOWN_KIND]
+    return np.select(is_known, [by_argument, by_mark], default=own).astype(np.uint8)
 
 
 def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
     """The kind shown by each name; -1 gives the unknown kind."""
     kinds = np.full(len(texts) + 1, UNKNOWN_KIND, np.int64)
-    for one in distinct_in(name[name >= 0]).tolist():
-        kinds[one] = kind_of(texts[one])
+    for text in distinct_in(name[name >= 0]).tolist():
+        kinds[text] = kind_of(texts[text])
     return kinds[name]
 
 
@@ -270,8 +270,8 @@ def _of_inputs(trace: Trace, mark: Int64) -> Int64:
 
 
 def _input_bytes(trace: Trace, shapes: int, dtypes: int) -> int:
-    known = input_bytes(trace.inputs[shapes], trace.inputs[dtypes]) if min(shapes, dtypes) >= 0 else None
-    return -1 if known is None else known
+    nbytes = input_bytes(trace.inputs[shapes], trace.inputs[dtypes]) if min(shapes, dtypes) >= 0 else None
+    return -1 if nbytes is None else nbytes
 
 
 #: Bytes of an element by its type, however a trace spells it: Float, BFloat16, Float8_e4m3fn, Long, "long int",
@@ -304,10 +304,10 @@ def input_bytes(shapes: str, dtypes: str) -> int | None:
         sizes = msgspec.json.decode(shapes, type=list[list[int]])
         types = msgspec.json.decode(dtypes, type=list[str])
         pairs = [(size, element_bytes(dtype)) for size, dtype in zip(sizes, types, strict=True) if dtype and size]
-        known = [math.prod(size) * each for size, each in pairs if each is not None]
+        byte_counts = [math.prod(size) * each for size, each in pairs if each is not None]
     except (msgspec.MsgspecError, ValueError):
         return None
-    return sum(known) if known and len(known) == len(pairs) else None
+    return sum(byte_counts) if byte_counts and len(byte_counts) == len(pairs) else None
 
 
 # NCCL exchanges the messages that `batch_isend_irecv` collects in one kernel, whose launch follows all their ops.
@@ -320,37 +320,37 @@ def input_bytes(shapes: str, dtypes: str) -> int | None:
 _SEND_RECEIVE = KINDS.index("send_receive")
 
 
-def _with_batches(trace: Trace, found: Collectives, call: Int64, op_row: Int64) -> Collectives:
+def _with_batches(trace: Trace, collectives: Collectives, call: Int64, op_row: Int64) -> Collectives:
     """Adds the exchanged messages to kernels that do not name their peer. call: the launch of each; op_row: the row of
     the table of collectives of the op around its launch, -1 for none."""
     events, table = trace.events, trace.collectives
     rows = table.event.astype(np.int64)
-    bare = np.flatnonzero((found.kind == _SEND_RECEIVE) & (call >= 0) & (found.peer < 0))
+    bare = np.flatnonzero((collectives.kind == _SEND_RECEIVE) & (call >= 0) & (collectives.peer < 0))
     if not len(bare) or not len(rows):
-        return found
+        return collectives
     requests = np.flatnonzero(
         _messages(trace) & (events.kind[rows] == Kind.CPU_OP) & ~is_in(np.arange(len(rows)), op_row)
     )
-    columns = {name: getattr(found, name).copy() for name in _OF_BATCH}
+    columns = {name: getattr(collectives, name).copy() for name in _OF_BATCH}
     for thread in distinct_in(events.thread[call[bare]]).tolist():
-        mine = bare[events.thread[call[bare]] == thread]
-        mine = mine[np.argsort(events.start_ns[call[mine]], kind="stable")]
+        unbatched = bare[events.thread[call[bare]] == thread]
+        unbatched = unbatched[np.argsort(events.start_ns[call[unbatched]], kind="stable")]
         on_thread = requests[events.thread[rows[requests]] == thread]
-        launch = np.searchsorted(events.start_ns[call[mine]], events.ends(rows[on_thread]))
-        for place in distinct(launch[launch < len(mine)]).tolist():
-            _add_batch(trace, columns, int(mine[place]), on_thread[launch == place])
-    return msgspec.structs.replace(found, **columns)
+        launch = np.searchsorted(events.start_ns[call[unbatched]], events.ends(rows[on_thread]))
+        for place in distinct(launch[launch < len(unbatched)]).tolist():
+            _add_batch(trace, columns, int(unbatched[place]), on_thread[launch == place])
+    return msgspec.structs.replace(collectives, **columns)
 
 
 _OF_BATCH = ("bytes", "group", "group_size", "dtype", "members", "description", "peer", "sends", "batched")
 
 
 def _messages(trace: Trace) -> Bool:
-    """Which rows of the table are sends or receives between two ranks."""
+    """Says which rows of the table are sends or receives between two ranks."""
     kinds = np.array([kind_of(text) for text in trace.collective_texts.strings] + [UNKNOWN_KIND])
     name: Int32 = trace.collectives.name
-    found: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
-    return found
+    is_message: Bool = (kinds[name] == _SEND_RECEIVE) & (trace.collectives.peer >= 0)
+    return is_message
 
 
 def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64) -> None:
@@ -362,13 +362,13 @@ def _add_batch(trace: Trace, columns: dict[str, Int64], at: int, messages: Int64
     sizes = [element_bytes(texts[dtype]) if dtype >= 0 else None for dtype in table.dtype[messages].tolist()]
     elements = table.elements[messages].tolist()
     both, rank = bool(sends.any() and not sends.all()), trace.job.rank
-    one = len(peers) == 1 and not (both and rank is None)
+    single = len(peers) == 1 and not (both and rank is None)
     for name in ("group", "group_size", "dtype", "members", "description"):
         of_all = getattr(table, name)[messages]
         columns[name][at] = of_all[0] if (of_all == of_all[0]).all() else -1
-    known = [size * count for size, count in zip(sizes, elements, strict=True) if size is not None and count >= 0]
-    columns["bytes"][at] = sum(known) if len(known) == len(messages) else -1
-    columns["peer"][at] = peers[0] if one else -1
+    sizes_known = [size * count for size, count in zip(sizes, elements, strict=True) if size is not None and count >= 0]
+    columns["bytes"][at] = sum(sizes_known) if len(sizes_known) == len(messages) else -1
+    columns["peer"][at] = peers[0] if single else -1
     columns["sends"][at] = rank is not None and rank < peers[0] if both else bool(sends[0])
     columns["batched"][at] = len(messages) > 1
 
@@ -383,9 +383,9 @@ _RUN_AS = {KINDS.index("reduce_scatter"): KINDS.index("all_reduce")}
 
 def launching_calls(trace: Trace) -> Int64:
     """For each of `find_collectives` the row of the call or op that launched it; -1 where that is not recorded."""
-    found = find_collectives(trace)
+    collectives = find_collectives(trace)
     on_device = has_device_activity(trace)
-    return find_launches(trace).calls_of(found.event) if on_device else _requesting_ops(trace, found)
+    return find_launches(trace).calls_of(collectives.event) if on_device else _requesting_ops(trace, collectives)
 
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
@@ -394,15 +394,15 @@ def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
     return around
 
 
-def _requesting_ops(trace: Trace, found: Collectives) -> Int64:
+def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:
     """The op that requests each collective, -1 where it is not known. Requests and collectives of a kind are matched in
     order if they are equally many and each request comes before its collective."""
     ops = rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(_REQUEST))
     requested = [kind_of(trace.strings[name]) for name in trace.events.name[ops].tolist()]
     kinds = np.array([_RUN_AS.get(kind, kind) for kind in requested], np.int64)
-    calls = np.full(len(found), -1, np.int64)
-    for kind in distinct_in(found.kind).tolist():
-        mine, requests = np.flatnonzero(found.kind == kind), ops[kinds == kind]
-        if len(mine) == len(requests) and (trace.events.start_ns[requests] <= found.start[mine]).all():
-            calls[mine] = requests
+    calls = np.full(len(collectives), -1, np.int64)
+    for kind in distinct_in(collectives.kind).tolist():
+        of_kind, requests = np.flatnonzero(collectives.kind == kind), ops[kinds == kind]
+        if len(of_kind) == len(requests) and (trace.events.start_ns[requests] <= collectives.start[of_kind]).all():
+            calls[of_kind] = requests
     return calls

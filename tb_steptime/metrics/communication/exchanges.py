@@ -168,42 +168,44 @@ class Exchanges(msgspec.Struct, frozen=True):
 
 def exchanges(trace: Trace, most: int = MOST) -> Exchanges:
     """The collectives of whole steps from the first one on, at most `most`."""
-    found, (kept, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
+    collectives, (chosen, steps, left_out) = find_collectives(trace), kept_collectives(trace, most)
     calls = launching_calls(trace)
     site, by_fsdp = site_of(trace, calls).astype(np.int64), launched_by_fsdp(trace, calls)
-    groups, group = _groups(trace, found, kept)
+    groups, group = _groups(trace, collectives, chosen)
     rows = routed_rows(trace)
-    alike = Groups.of(found.kind[kept], group, found.bytes[kept], found.dtype[kept], site[kept],
-                      by_fsdp[kept].astype(np.uint8), found.peer[kept], found.sends[kept].astype(np.uint8),
-                      found.batched[kept].astype(np.uint8),
-                      rows.sent[kept], rows.received[kept], rows.width[kept])  # fmt: skip
-    length, exposed = (found.end - found.start)[kept], exposure(trace).exposed_ns[kept]
+    alike = Groups.of(collectives.kind[chosen], group, collectives.bytes[chosen], collectives.dtype[chosen],
+                      site[chosen], by_fsdp[chosen].astype(np.uint8), collectives.peer[chosen],
+                      collectives.sends[chosen].astype(np.uint8), collectives.batched[chosen].astype(np.uint8),
+                      rows.sent[chosen], rows.received[chosen], rows.width[chosen])  # fmt: skip
+    length, exposed = (collectives.end - collectives.start)[chosen], exposure(trace).exposed_ns[chosen]
     return Exchanges(
         groups=groups,
         classes=[
-            _class(trace, found, rows, groups, row, place, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else "")
-            for row, place in zip(kept[alike.first].tolist(), group[alike.first].tolist(), strict=True)
+            _class(
+                trace, collectives, rows, groups, row, place, SITES[int(site[row])].id, "fsdp" if by_fsdp[row] else ""
+            )
+            for row, place in zip(chosen[alike.first].tolist(), group[alike.first].tolist(), strict=True)
         ],
         of=packed(alike.place),
         step=packed(steps),
-        start=packed(found.start[kept] // START_UNIT_NS),
+        start=packed(collectives.start[chosen] // START_UNIT_NS),
         length=packed(length),
         exposed=packed(np.where(exposed == length, -1, exposed)),
-        sequence=packed(found.sequence[kept]) if (found.sequence[kept] >= 0).any() else PackedColumn(),
+        sequence=packed(collectives.sequence[chosen]) if (collectives.sequence[chosen] >= 0).any() else PackedColumn(),
         left_out=left_out,
     )
 
 
 def kept_collectives(trace: Trace, most: int = MOST) -> tuple[Int64, Int64, int]:
-    """The kept rows of `find_collectives`, in the order of `Exchanges`; the step of each; and how many are not kept."""
+    """The rows of `find_collectives` that `Exchanges` lists, in its order; the step of each; how many are left out."""
     steps = _launching_steps(trace)
     order = np.lexsort((np.arange(len(steps)), steps))[int((steps < 0).sum()) :]
     ordered = steps[order]
     count = whole_steps(ordered, most)
     if len(ordered) and not count:  # the first step alone has more than `most`
         count = min(int(np.searchsorted(ordered, ordered[0], side="right")), _MOST_OF_A_STEP * most)
-    kept = order[:count]
-    return kept, steps[kept], len(order) - len(kept)
+    first = order[:count]
+    return first, steps[first], len(order) - len(first)
 
 
 def whole_steps(steps: Int64, most: int) -> int:
@@ -223,64 +225,64 @@ def _launching_steps(trace: Trace) -> Int64:
     return np.where(call >= 0, by_host, steps.holding(find_collectives(trace).start))
 
 
-def _groups(trace: Trace, found: Collectives, kept: Int64) -> tuple[list[ExchangeGroup], Int64]:
+def _groups(trace: Trace, collectives: Collectives, listed: Int64) -> tuple[list[ExchangeGroup], Int64]:
     """The groups by row of `Trace.collective_texts` and size, and each collective's place among them, -1 for none.
     Collectives without a name belong to the job's group, if it has only one."""
-    alike = Groups.of(found.group[kept], found.group_size[kept])
+    alike = Groups.of(collectives.group[listed], collectives.group_size[listed])
     groups: list[ExchangeGroup] = []
     place = np.full(len(alike), -1, np.int64)
     for number in range(len(alike)):
-        group = _group(trace, found, kept[alike.place == number])
+        group = _group(trace, collectives, listed[alike.place == number])
         if group is not None and len(groups) < MOST_GROUPS:
             place[number] = len(groups)
             groups.append(group)
     return groups, place[alike.place]
 
 
-def _group(trace: Trace, found: Collectives, alike: Int64) -> ExchangeGroup | None:
+def _group(trace: Trace, collectives: Collectives, alike: Int64) -> ExchangeGroup | None:
     """The group of collectives that share a name. Facts that the head of the file lacks are taken from the
     collectives."""
-    text, size = int(found.group[alike[0]]), int(found.group_size[alike[0]])
+    text, size = int(collectives.group[alike[0]]), int(collectives.group_size[alike[0]])
     listed = {group.name: group for group in trace.job.groups}
     name = trace.collective_texts[text] if text >= 0 else next(iter(listed)) if len(listed) == 1 else None
     if name is None:
         return None
-    known = listed.get(name)
-    ranks = list(known.ranks) if known else []
-    ranks = ranks or listed_ranks(_common_text(trace, found.members[alike]), size)
-    description = known.description if known else _common_text(trace, found.description[alike])
+    listed_group = listed.get(name)
+    ranks = list(listed_group.ranks) if listed_group else []
+    ranks = ranks or listed_ranks(_common_text(trace, collectives.members[alike]), size)
+    description = listed_group.description if listed_group else _common_text(trace, collectives.description[alike])
     return ExchangeGroup(name, size if size >= 0 else len(ranks) or None, description, ranks)
 
 
 def _common_text(trace: Trace, texts: Int32) -> str:
     """The text that all of them have, apart from those without one; "" if they differ."""
-    found = distinct_in(texts[texts >= 0]).tolist()
-    return trace.collective_texts[found[0]] if len(found) == 1 else ""
+    numbers = distinct_in(texts[texts >= 0]).tolist()
+    return trace.collective_texts[numbers[0]] if len(numbers) == 1 else ""
 
 
 def _class(
-    trace: Trace, found: Collectives, rows: RoutedRows, groups: list[ExchangeGroup],
+    trace: Trace, collectives: Collectives, rows: RoutedRows, groups: list[ExchangeGroup],
     row: int, group: int, site: str, wrapper: str,
 ) -> ExchangeClass:  # fmt: skip
-    dtype, kind = int(found.dtype[row]), KINDS[found.kind[row]]
+    dtype, kind = int(collectives.dtype[row]), KINDS[collectives.kind[row]]
     ranks = groups[group].size if group >= 0 else None
     return ExchangeClass(
         kind=kind,
         group=group if group >= 0 else None,
-        bytes=_bytes(int(found.bytes[row]), kind, ranks, of_mark=dtype < 0),
+        bytes=_bytes(int(collectives.bytes[row]), kind, ranks, of_mark=dtype < 0),
         dtype=trace.collective_texts[dtype] if dtype >= 0 else None,
         site=site,
         wrapper=wrapper,
-        peer=int(found.peer[row]) if found.peer[row] >= 0 else None,
-        sends=bool(found.sends[row]),
-        batched=bool(found.batched[row]),
-        rows_sent=_known(rows.sent, row),
-        rows_received=_known(rows.received, row),
-        width=_known(rows.width, row),
+        peer=int(collectives.peer[row]) if collectives.peer[row] >= 0 else None,
+        sends=bool(collectives.sends[row]),
+        batched=bool(collectives.batched[row]),
+        rows_sent=_none_if_unknown(rows.sent, row),
+        rows_received=_none_if_unknown(rows.received, row),
+        width=_none_if_unknown(rows.width, row),
     )
 
 
-def _known(column: Int64, row: int) -> int | None:
+def _none_if_unknown(column: Int64, row: int) -> int | None:
     return int(column[row]) if column[row] >= 0 else None
 
 
@@ -310,11 +312,11 @@ def listed_ranks(text: str, size: int) -> list[int]:
     >>> listed_ranks("[1, 3]", 2), listed_ranks("[0, 4, ..., 28]", 8), listed_ranks("[0, 1, 3, ..., 28]", 8)
     ([1, 3], [0, 4, 8, 12, 16, 20, 24, 28], [])
     """
-    found = _LIST.fullmatch(text)
-    if found is None:
+    match = _LIST.fullmatch(text)
+    if match is None:
         return []
-    first = [int(rank) for rank in found[1].split(", ")]
-    ranks = first if found[2] is None else _continued(first, int(found[2].rpartition(" ")[2]), size)
+    first = [int(rank) for rank in match[1].split(", ")]
+    ranks = first if match[2] is None else _continued(first, int(match[2].rpartition(" ")[2]), size)
     return ranks if len(ranks) == size and ranks == sorted(set(ranks)) else []
 
 
@@ -342,28 +344,28 @@ class RoutedRows(msgspec.Struct, frozen=True, eq=False):
 
 def routed_rows(trace: Trace) -> RoutedRows:
     """Finds the rows of the all-to-alls whose splits are recorded."""
-    found = find_collectives(trace)
-    rows = RoutedRows(*(np.full(len(found), -1, np.int64) for _ in range(3)))
-    mine = np.flatnonzero(found.kind == _ALL_TO_ALL)
-    for place, known in zip(mine.tolist(), _of_arguments(trace, mine), strict=True):
-        _set(rows, place, known)
-    for place, known in _of_ops(trace, mine[rows.sent[mine] < 0]):
-        _set(rows, place, known)
+    collectives = find_collectives(trace)
+    rows = RoutedRows(*(np.full(len(collectives), -1, np.int64) for _ in range(3)))
+    all_to_all = np.flatnonzero(collectives.kind == _ALL_TO_ALL)
+    for place, counts in zip(all_to_all.tolist(), _of_arguments(trace, all_to_all), strict=True):
+        _set(rows, place, counts)
+    for place, counts in _of_ops(trace, all_to_all[rows.sent[all_to_all] < 0]):
+        _set(rows, place, counts)
     return rows
 
 
 _Rows = tuple[int, int, int]
 
 
-def _set(rows: RoutedRows, place: int, known: _Rows | None) -> None:
-    if known is not None:
-        rows.sent[place], rows.received[place], rows.width[place] = known
+def _set(rows: RoutedRows, place: int, counts: _Rows | None) -> None:
+    if counts is not None:
+        rows.sent[place], rows.received[place], rows.width[place] = counts
 
 
-def _of_arguments(trace: Trace, mine: Int64) -> list[_Rows | None]:
-    found, texts = find_collectives(trace), trace.collective_texts
+def _of_arguments(trace: Trace, rows: Int64) -> list[_Rows | None]:
+    collectives, texts = find_collectives(trace), trace.collective_texts
     sent, received, elements = (
-        column[mine].tolist() for column in (found.rows_sent, found.rows_received, found.elements)
+        column[rows].tolist() for column in (collectives.rows_sent, collectives.rows_received, collectives.elements)
     )
     read = {text: sum_of_splits(texts[text]) if text >= 0 else None for text in {*sent, *received}}
     return [_checked(read[out], read[back], size) for out, back, size in zip(sent, received, elements, strict=True)]
@@ -378,16 +380,19 @@ def _checked(sent: int | None, received: int | None, elements: int) -> _Rows | N
     return None if rest or not width else (sent, received, width)
 
 
-def _of_ops(trace: Trace, mine: Int64) -> list[tuple[int, _Rows | None]]:
+def _of_ops(trace: Trace, rows: Int64) -> list[tuple[int, _Rows | None]]:
     """The rows according to the inputs of the op that requests the exchange, with the place of each collective."""
     events = trace.events
-    if events.shapes is None or events.settings is None or not len(mine):
+    if events.shapes is None or events.settings is None or not len(rows):
         return []
-    op = _requesting_ops(trace)[mine]
-    known = np.flatnonzero((op >= 0) & (events.settings[op] >= 0) & (events.shapes[op] >= 0))
+    op = _requesting_ops(trace)[rows]
+    with_inputs = np.flatnonzero((op >= 0) & (events.settings[op] >= 0) & (events.shapes[op] >= 0))
     return [
-        (int(mine[place]), rows_of_op(trace.inputs[events.shapes[op[place]]], trace.inputs[events.settings[op[place]]]))
-        for place in known.tolist()
+        (
+            int(rows[place]),
+            rows_of_op(trace.inputs[events.shapes[op[place]]], trace.inputs[events.settings[op[place]]]),
+        )
+        for place in with_inputs.tolist()
     ]
 
 

@@ -67,13 +67,13 @@ class Exposure(msgspec.Struct, frozen=True, eq=False):
 def exposure(trace: Trace) -> Exposure:
     """Measures the exposure over all devices of the process: as in the step's parts, a kernel on any of them hides a
     collective."""
-    found, computing = find_collectives(trace), computing_kernels(trace)
-    alone = (Intervals.union(found.start, found.end) & judged_windows(trace)) - computing_times(trace)
+    collectives, computing = find_collectives(trace), computing_kernels(trace)
+    alone = (Intervals.union(collectives.start, collectives.end) & judged_windows(trace)) - computing_times(trace)
     return Exposure(
-        exposed_ns=_exposed_ns(found, alone),
+        exposed_ns=_exposed_ns(collectives, alone),
         alone=alone,
-        on_compute_stream=_on_compute_stream(trace, found, computing),
-        in_a_row=_in_a_row(trace, found, computing),
+        on_compute_stream=_on_compute_stream(trace, collectives, computing),
+        in_a_row=_in_a_row(trace, collectives, computing),
     )
 
 
@@ -85,7 +85,7 @@ def exposure_within(trace: Trace, windows: Intervals) -> Exposure:
 
 
 def computing_times(trace: Trace) -> Intervals:
-    """When computing kernels (without a device: ops) other than collectives run, within the judged time of the
+    """Says when computing kernels (without a device: ops) other than collectives run, within the judged time of the
     steps."""
     if not has_device_activity(trace):
         return computing_ops(trace) & judged_windows(trace)
@@ -99,12 +99,12 @@ def judged_windows(trace: Trace) -> Intervals:
     return steps.intervals - left_out
 
 
-def _exposed_ns(found: Collectives, alone: Intervals) -> Int64:
+def _exposed_ns(collectives: Collectives, alone: Intervals) -> Int64:
     """For each collective, the exposed time in which no other collective runs that ends earlier."""
-    times = distinct(np.concatenate((found.start, found.end)))
-    owner = first_to_end(found.start, found.end, times[:-1])
+    times = distinct(np.concatenate((collectives.start, collectives.end)))
+    owner = first_to_end(collectives.start, collectives.end, times[:-1])
     covered = np.flatnonzero(owner >= 0)
-    exposed = np.zeros(len(found), np.int64)
+    exposed = np.zeros(len(collectives), np.int64)
     np.add.at(exposed, owner[covered], alone.overlap_ns(times[covered], times[covered + 1]))
     return exposed
 
@@ -132,37 +132,37 @@ def first_to_end(start: Int64, end: Int64, instants: Int64) -> Int64:
 _NEVER = np.iinfo(np.int64).max
 
 
-def _on_compute_stream(trace: Trace, found: Collectives, computing: Int64) -> Bool:
+def _on_compute_stream(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
     """Whether each runs on a compute stream: one with at least COMPUTE_STREAM_FRACTION of its device's computing
     time."""
     events = trace.events
     streams = Groups.of(events.device[computing], events.stream[computing])
-    devices, mine = Groups.of(events.device[computing]), computing[streams.first]
+    devices = Groups.of(events.device[computing])
     busy_ns = devices.sum(events.dur_ns[computing])[devices.place[streams.first]]
-    often = streams.sum(events.dur_ns[computing]) >= COMPUTE_STREAM_FRACTION * busy_ns
-    compute = set(zip(events.device[mine[often]].tolist(), events.stream[mine[often]].tolist(), strict=True))
-    own = zip(events.device[found.event].tolist(), events.stream[found.event].tolist(), strict=True)
+    often = computing[streams.first[streams.sum(events.dur_ns[computing]) >= COMPUTE_STREAM_FRACTION * busy_ns]]
+    compute = set(zip(events.device[often].tolist(), events.stream[often].tolist(), strict=True))
+    own = zip(events.device[collectives.event].tolist(), events.stream[collectives.event].tolist(), strict=True)
     return np.array([stream in compute for stream in own], bool)
 
 
-def _in_a_row(trace: Trace, found: Collectives, computing: Int64) -> Bool:
+def _in_a_row(trace: Trace, collectives: Collectives, computing: Int64) -> Bool:
     start = trace.events.start_ns[computing]
-    between = np.searchsorted(start, found.start[1:]) - np.searchsorted(start, found.end[:-1])
+    between = np.searchsorted(start, collectives.start[1:]) - np.searchsorted(start, collectives.end[:-1])
     close = between <= FEW_KERNELS
-    return np.append(close, False) | np.append(False, close) if len(found) > 1 else np.zeros(len(found), bool)
+    return np.append(close, False) | np.append(False, close) if len(close) else np.zeros(len(collectives), bool)
 
 
 @shared
 def holding_ops(trace: Trace) -> Int64:
     """The rows of these ops, in time order."""
     rows, _, holds = _nested(trace)
-    found: Int64 = rows[holds]
-    return found
+    ops_behind: Int64 = rows[holds]
+    return ops_behind
 
 
 def computing_ops(trace: Trace) -> Intervals:
-    """When the host of a job without a device computes: while it runs an op that is not a collective and does not wait
-    for one that it has started."""
+    """Says when the host of a job without a device computes: while it runs an op that is not a collective and does not
+    wait for one that it has started."""
     rows, parent, holds = _nested(trace)
     inside = _inside(parent, holds)
     computes = ~collective_names(trace)[trace.events.name[rows]] & ~holds
@@ -197,10 +197,10 @@ def _nested(trace: Trace) -> tuple[Int64, Int32, Bool]:
 
 def _outlasts(trace: Trace, rows: Int64) -> Bool:
     """Whether an exchange begins and ends within each of these rows."""
-    found = find_collectives(trace)
-    order = np.argsort(found.start, kind="stable")
-    earliest_end = np.minimum.accumulate(found.end[order][::-1])[::-1]  # of all that begin no sooner
-    first = np.searchsorted(found.start[order], trace.events.start_ns[rows])
+    collectives = find_collectives(trace)
+    order = np.argsort(collectives.start, kind="stable")
+    earliest_end = np.minimum.accumulate(collectives.end[order][::-1])[::-1]  # of all that begin no sooner
+    first = np.searchsorted(collectives.start[order], trace.events.start_ns[rows])
     return np.append(earliest_end, np.iinfo(np.int64).max)[first] <= trace.events.ends(rows)
 
 
@@ -245,28 +245,28 @@ FEW_BYTES, FEW_BYTES_NS = 65_536, 500_000
 
 def est_wait_ns(trace: Trace) -> Int64:
     """Estimates the wait in each of `find_collectives`, at most its exposed time; 0 where nothing indicates a wait."""
-    found = find_collectives(trace)
+    collectives = find_collectives(trace)
     if not has_device_activity(trace):
-        return np.zeros(len(found), np.int64)
+        return np.zeros(len(collectives), np.int64)
     return np.minimum(longer_than_best_ns(trace), exposure(trace).exposed_ns)
 
 
 def longer_than_best_ns(trace: Trace) -> Int64:
     """How much longer each of `find_collectives` takes than the best comparable one, if a network's variation cannot
     explain it; else 0."""
-    found = find_collectives(trace)
-    length = found.end - found.start
-    best = np.where((found.bytes >= 0) & (found.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
-    best = np.minimum(best, _best_alike(found, length))
+    collectives = find_collectives(trace)
+    length = collectives.end - collectives.start
+    best = np.where((collectives.bytes >= 0) & (collectives.bytes <= FEW_BYTES), FEW_BYTES_NS, length)
+    best = np.minimum(best, _best_alike(collectives, length))
     waits = (length >= LONGER_THAN_BEST * best) & (length - best >= LEAST_WAIT_NS)
     return np.where(waits, length - best, 0)
 
 
-def _best_alike(found: Collectives, length: Int64) -> Int64:
+def _best_alike(collectives: Collectives, length: Int64) -> Int64:
     """The shortest length among those of its kind, group and size; its own if these are few or the size is unknown."""
-    size = np.where(found.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(found.bytes, 1))), 0)
-    alike = Groups.of(found.kind, found.group, found.group_size, size.astype(np.int64))
-    enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (found.bytes >= 0)
+    size = np.where(collectives.bytes > 0, np.rint(_SIZES_PER_DOUBLING * np.log2(np.maximum(collectives.bytes, 1))), 0)
+    alike = Groups.of(collectives.kind, collectives.group, collectives.group_size, size.astype(np.int64))
+    enough = (alike.count()[alike.place] >= FEWEST_ALIKE) & (collectives.bytes >= 0)
     return np.where(enough, alike.extremes(length)[0][alike.place], length)
 
 
@@ -286,33 +286,33 @@ def waited_collectives(trace: Trace) -> Words:
     groups, labels = blocking_groups(trace), list(KIND_LABELS.values())
     number = np.full(len(groups), -1, np.int32)
     if len(groups) and has_device_activity(trace):
-        found = find_collectives(trace)
-        last = _last_before(trace, found, groups)
-        known = np.flatnonzero(last >= 0)
-        known = known[found.end[last[known]] > groups.start[known]]
-        number[known] = found.kind[last[known]]
+        collectives = find_collectives(trace)
+        last = _last_before(trace, collectives, groups)
+        with_last = np.flatnonzero(last >= 0)
+        with_last = with_last[collectives.end[last[with_last]] > groups.start[with_last]]
+        number[with_last] = collectives.kind[last[with_last]]
     return Words(number, labels)
 
 
-def _last_before(trace: Trace, found: Collectives, groups: BlockingGroups) -> Int64:
+def _last_before(trace: Trace, collectives: Collectives, groups: BlockingGroups) -> Int64:
     """Returns for each group the last small collective that its thread launched shortly before it; -1 for none."""
     launches, thread = find_launches(trace), trace.events.thread
-    call = launches.calls_of(found.event)
-    small = np.flatnonzero(_is_small(found) & (call >= 0))
+    call = launches.calls_of(collectives.event)
+    small = np.flatnonzero(_is_small(collectives) & (call >= 0))
     small = small[np.argsort(call[small], kind="stable")]
     launching = distinct_in(launches.call[launches.call >= 0]).astype(np.int64)
     last = np.full(len(groups), -1, np.int64)
     for number in distinct_in(thread[call[small]]).tolist():
-        own, mine = launching[thread[launching] == number], small[thread[call[small]] == number]
+        own, small_here = launching[thread[launching] == number], small[thread[call[small]] == number]
         on_thread = np.flatnonzero(thread[groups.call] == number)
-        before = np.searchsorted(call[mine], groups.call[on_thread]) - 1
-        on_thread, before = on_thread[before >= 0], mine[before[before >= 0]]
+        before = np.searchsorted(call[small_here], groups.call[on_thread]) - 1
+        on_thread, before = on_thread[before >= 0], small_here[before[before >= 0]]
         between = np.searchsorted(own, groups.call[on_thread]) - np.searchsorted(own, call[before]) - 1
         near = between <= LAUNCHES_BETWEEN
         last[on_thread[near]] = before[near]
     return last
 
 
-def _is_small(found: Collectives) -> Bool:
-    small: Bool = ((found.bytes >= 0) & (found.bytes <= MOST_BYTES)) | (found.kind == _BARRIER)
+def _is_small(collectives: Collectives) -> Bool:
+    small: Bool = ((collectives.bytes >= 0) & (collectives.bytes <= MOST_BYTES)) | (collectives.kind == _BARRIER)
     return small

@@ -79,8 +79,8 @@ def passes(trace: Trace, most: int = MOST) -> Passes:
     work = _work(trace)
     work_step = find_steps(trace).holding_on_host(work.instant)
     pass_of = _labelled(work, labels) if len(labels.start) else _between(work, work_step, messages)
-    mine = np.flatnonzero(pass_of >= 0)
-    first, start, end = _extents(work, mine, pass_of[mine])
+    in_pass = np.flatnonzero(pass_of >= 0)
+    first, start, end = _extents(work, in_pass, pass_of[in_pass])
     if len(labels.start):
         kind, stage, micro_batch = (each[pass_of[first]] for each in (labels.kind, labels.stage, labels.micro_batch))
     else:
@@ -88,15 +88,15 @@ def passes(trace: Trace, most: int = MOST) -> Passes:
     step = work_step[first]
     order = np.flatnonzero(step >= 0)
     order = order[np.lexsort((start[order], step[order]))]
-    kept = order[: whole_steps(step[order], most)]
+    whole = order[: whole_steps(step[order], most)]
     return Passes(
-        step=packed(step[kept]),
-        kind=packed(kind[kept]),
-        stage=packed(stage[kept]),
-        micro_batch=packed(micro_batch[kept]),
-        start=packed(start[kept] // START_UNIT_NS),
-        length=packed(end[kept] - start[kept]),
-        left_out=len(order) - len(kept),
+        step=packed(step[whole]),
+        kind=packed(kind[whole]),
+        stage=packed(stage[whole]),
+        micro_batch=packed(micro_batch[whole]),
+        start=packed(start[whole] // START_UNIT_NS),
+        length=packed(end[whole] - start[whole]),
+        left_out=len(order) - len(whole),
     )
 
 
@@ -114,22 +114,22 @@ def _labels(trace: Trace) -> _Labels:
     rows = trace.events.rows(Kind.USER)
     label = {}
     for name in distinct_in(trace.events.name[rows]).tolist():
-        found = _LABEL.fullmatch(trace.strings[name])
-        plain = found or _PLAIN_LABEL.fullmatch(trace.strings[name])
+        match = _LABEL.fullmatch(trace.strings[name])
+        plain = match or _PLAIN_LABEL.fullmatch(trace.strings[name])
         if plain:
-            label[name] = _OF_LETTER[plain["kind"]], int(found["stage"]) if found else -1, int(plain["batch"])
+            label[name] = _OF_LETTER[plain["kind"]], int(match["stage"]) if match else -1, int(plain["batch"])
     rows = rows[is_in(trace.events.name[rows], list(label))]
     columns = np.array([label[name] for name in trace.events.name[rows].tolist()], np.int64).reshape(-1, 3).T
     return _Labels(trace.events.start_ns[rows], trace.events.ends(rows), *columns)
 
 
 def _message_instants(trace: Trace) -> Int64:
-    """When the host requests a send or a receive, ascending."""
-    found = find_collectives(trace)
-    messages = found.kind == KINDS.index("send_receive")
+    """Says when the host requests a send or a receive, ascending."""
+    collectives = find_collectives(trace)
+    messages = collectives.kind == KINDS.index("send_receive")
     call = launching_calls(trace)[messages]
     own = trace.events.start_ns[np.maximum(call, 0)]
-    return np.sort(np.where(call >= 0, own, found.start[messages]))
+    return np.sort(np.where(call >= 0, own, collectives.start[messages]))
 
 
 def _work(trace: Trace) -> _Work:
@@ -161,14 +161,14 @@ def _labelled(work: _Work, labels: _Labels) -> Int64:
 def _between(work: _Work, step: Int64, messages: Int64) -> Int64:
     """For each entry of unlabelled work the number of its run, which is of one kind, in one step and between two
     messages; -1 outside any pass and in a short run. A run continues after a short one of the other kind."""
-    known = np.flatnonzero((work.kind >= 0) & (step >= 0))
-    slot = np.searchsorted(messages, work.instant[known], side="right") + step[known] * (len(messages) + 1)
-    kind = work.kind[known]
+    of_passes = np.flatnonzero((work.kind >= 0) & (step >= 0))
+    slot = np.searchsorted(messages, work.instant[of_passes], side="right") + step[of_passes] * (len(messages) + 1)
+    kind = work.kind[of_passes]
     run = _runs(slot, kind)
-    first, start, end = _extents(work, known, run)
-    long = _long(work.kind[first], end - start)[run]
+    first, start, end = _extents(work, of_passes, run)
+    long = _is_long(work.kind[first], end - start)[run]
     pass_of = np.full(len(work.kind), -1, np.int64)
-    pass_of[known[long]] = _runs(slot[long], kind[long])
+    pass_of[of_passes[long]] = _runs(slot[long], kind[long])
     return pass_of
 
 
@@ -177,9 +177,9 @@ def _runs(slot: Int64, kind: Int64) -> Int64:
     return np.cumsum(np.append(False, (np.diff(slot) != 0) | (np.diff(kind) != 0)))[: len(slot)].astype(np.int64)
 
 
-def _long(kind: Int64, length: Int64) -> Bool:
+def _is_long(kind: Int64, length: Int64) -> Bool:
     long = np.zeros(len(kind), bool)
-    for one in distinct_in(kind).tolist():
-        mine = kind == one
-        long[mine] = length[mine] >= _LEAST_SHARE * percentile(length[mine], _USUAL_PERCENT)
+    for number in distinct_in(kind).tolist():
+        of_kind = kind == number
+        long[of_kind] = length[of_kind] >= _LEAST_SHARE * percentile(length[of_kind], _USUAL_PERCENT)
     return long

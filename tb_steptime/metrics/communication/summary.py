@@ -108,15 +108,15 @@ def _ops(trace: Trace, pattern: re.Pattern[str], steps: Steps) -> Int64:
     return rows[steps.holding(trace.events.start_ns[rows]) >= 0]
 
 
-def _integer_reduces(trace: Trace, found: Collectives) -> Int64:
+def _integer_reduces(trace: Trace, collectives: Collectives) -> Int64:
     """Places of the all-reduces of integers. Without a GPU the type may be recorded only among the inputs."""
     texts = trace.collective_texts.strings
-    of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[found.dtype]
+    of_integers = np.array([text.lower() == "int" for text in texts] + [False], bool)[collectives.dtype]
     inputs = trace.events.dtypes
     if not has_device_activity(trace) and inputs is not None:
         by_text = np.array([text == '["int"]' for text in trace.inputs.strings] + [False], bool)
-        of_integers |= by_text[inputs[found.event]]
-    return np.flatnonzero((found.kind == KINDS.index("all_reduce")) & of_integers)
+        of_integers |= by_text[inputs[collectives.event]]
+    return np.flatnonzero((collectives.kind == KINDS.index("all_reduce")) & of_integers)
 
 
 def _parameters(trace: Trace, maps: Int64, searches: int) -> int | None:
@@ -153,13 +153,13 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
     forward pass before it; exchanges of the forward pass itself, as in SyncBatchNorm, are not gradients. Passes that
     exchange different sizes belong to several models, each of which has to exchange its own. In a closure that the
     optimizer calls, possibly after other micro-batches, the optimizer needs the gradient of each pass."""
-    found, events = find_collectives(trace), trace.events
-    early, most = np.zeros(len(found), bool), 0
+    collectives, events = find_collectives(trace), trace.events
+    early, most = np.zeros(len(collectives), bool), 0
     forward, update = (rows_named(trace, (Kind.USER,), mark.match) for mark in (_FORWARD, OPTIMIZER_STEP))
     if len(forward) < 2 or not len(update):
         return EarlyExchanges(early, most)
     calls = launching_calls(trace)
-    reduces = np.flatnonzero((found.kind == KINDS.index("all_reduce")) & (calls >= 0))
+    reduces = np.flatnonzero((collectives.kind == KINDS.index("all_reduce")) & (calls >= 0))
     requested_ns = events.start_ns[calls[reduces]]
     place = np.searchsorted(events.start_ns[forward], requested_ns, side="right") - 1
     step = np.searchsorted(np.sort(events.ends(update)), requested_ns)
@@ -167,12 +167,12 @@ def early_exchanges(trace: Trace) -> EarlyExchanges:
     counts = (place >= 0) & (requested_ns >= events.ends(forward)[place]) & (step < len(update))
     reduces, place, step, before = reduces[counts], place[counts], step[counts], before[counts]
     order = np.lexsort((reduces, step))
-    for mine in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
-        passes = distinct_in(place[mine])
-        sizes = {tuple(found.bytes[reduces[mine[place[mine] == each]]].tolist()) for each in passes.tolist()}
+    for rows in np.split(order, np.flatnonzero(np.diff(step[order])) + 1):
+        passes = distinct_in(place[rows])
+        sizes = {tuple(collectives.bytes[reduces[rows[place[rows] == each]]].tolist()) for each in passes.tolist()}
         if len(sizes) == 1 and len(passes) > 1:
-            early[reduces[mine]] = before[mine] & (place[mine] < passes[-1])
-            most = max(most, len(passes)) if early[reduces[mine]].any() else most
+            early[reduces[rows]] = before[rows] & (place[rows] < passes[-1])
+            most = max(most, len(passes)) if early[reduces[rows]].any() else most
     return EarlyExchanges(early, most)
 
 
@@ -296,9 +296,9 @@ class Communication(msgspec.Struct, frozen=True):
 def communication(trace: Trace, chosen: Steps | None = None) -> Communication | None:
     """The communication of the steps; None if no collective runs within them. chosen: None for all."""
     shown = exposure(trace) if chosen is None else exposure_within(trace, chosen.intervals)
-    found, chosen = find_collectives(trace), chosen or find_steps(trace)
+    collectives, chosen = find_collectives(trace), chosen or find_steps(trace)
     steps, within = len(chosen.steps), judged_windows(trace) & chosen.intervals
-    running, computing = Intervals.union(found.start, found.end) & within, computing_times(trace) & within
+    running, computing = Intervals.union(collectives.start, collectives.end) & within, computing_times(trace) & within
     if not len(running):
         return None
     wait = np.minimum(est_wait_ns(trace), shown.exposed_ns)
@@ -310,59 +310,61 @@ def communication(trace: Trace, chosen: Steps | None = None) -> Communication | 
         exposed_ns=exposed_ns // steps,
         left_out_ns=(total_ns - exposed_ns) // steps,
         wait_ns=int(wait.sum()) // steps,
-        steady_wait_ns=_steady_wait_ns(trace, found, wait, chosen),
+        steady_wait_ns=_steady_wait_ns(trace, collectives, wait, chosen),
         computing_ns=computing.total_ns // steps,
         free_compute_ns=(computing - running).total_ns // steps,
         rows=_rows(trace, shown, wait, within, steps),
         examples=_examples(trace, shown.alone.start, shown.alone.end),
-        waits=_examples(trace, found.start[waits], found.end[waits], wait[waits]),
+        waits=_examples(trace, collectives.start[waits], collectives.end[waits], wait[waits]),
         reducer=reducer(trace, chosen),
         passes=early_exchanges(trace).passes,
     )
 
 
-def _steady_wait_ns(trace: Trace, found: Collectives, wait: Int64, chosen: Steps) -> int | None:
+def _steady_wait_ns(trace: Trace, collectives: Collectives, wait: Int64, chosen: Steps) -> int | None:
     """The wait of these steps without the recording's first. A collective belongs to the step in which it begins."""
     starts = find_steps(trace).start_ns
     later = int((chosen.start_ns > starts[0]).sum())
     if len(starts) < FEWEST_STEPS or not later:
         return None
-    return int(wait[found.start >= starts[1]].sum()) // later
+    return int(wait[collectives.start >= starts[1]].sum()) // later
 
 
 def _rows(trace: Trace, shown: Exposure, wait: Int64, within: Intervals, steps: int) -> list[CollectiveRow]:
     """within: the judged time of so many steps."""
-    found = find_collectives(trace)
-    members = _members(trace, found, within)
+    collectives = find_collectives(trace)
+    members = _members(trace, collectives, within)
     shares = whole_means(
         [int(shown.exposed_ns[each].sum()) for each in members], steps, int(shown.exposed_ns.sum()) // steps
     )
-    forward = _in_forward(trace, found)
+    forward = _in_forward(trace, collectives)
     rows = [_row(trace, shown, wait, forward, within, steps, *each) for each in zip(members, shares, strict=True)]
     return sorted(rows, key=lambda row: (-row.exposed_ns, -row.running_ns, row.kind, row.group or ""))
 
 
-def _members(trace: Trace, found: Collectives, within: Intervals) -> list[Int64]:
+def _members(trace: Trace, collectives: Collectives, within: Intervals) -> list[Int64]:
     """The collectives of each row; if there are too many rows, the last one has all those with the least time."""
     inside, alike = _inside(trace, within), _alike(trace, within)
     members = np.split(inside[np.argsort(alike.place, kind="stable")], np.cumsum(alike.count())[:-1])
     if len(members) <= MOST_ROWS:
         return members
-    longest = np.argsort(-alike.sum((found.end - found.start)[inside]), kind="stable").tolist()
+    longest = np.argsort(-alike.sum((collectives.end - collectives.start)[inside]), kind="stable").tolist()
     others = np.sort(np.concatenate([members[place] for place in longest[MOST_ROWS - 1 :]]))
     return [*(members[place] for place in longest[: MOST_ROWS - 1]), others]
 
 
 def _inside(trace: Trace, within: Intervals) -> Int64:
     """The collectives that run in this judged time of the steps."""
-    found = find_collectives(trace)
-    return np.flatnonzero(within.overlap_ns(found.start, found.end))
+    collectives = find_collectives(trace)
+    return np.flatnonzero(within.overlap_ns(collectives.start, collectives.end))
 
 
 def _alike(trace: Trace, within: Intervals) -> Groups:
     """Groups of collectives of one kind in one group of ranks."""
-    found, inside = find_collectives(trace), _inside(trace, within)
-    return Groups.of(found.kind[inside], found.group[inside], found.group_size[inside], found.dtype[inside])
+    collectives, inside = find_collectives(trace), _inside(trace, within)
+    return Groups.of(
+        collectives.kind[inside], collectives.group[inside], collectives.group_size[inside], collectives.dtype[inside]
+    )
 
 
 def how_many_alike(trace: Trace) -> int:
@@ -377,15 +379,16 @@ def _row(
     forward: Bool,
     within: Intervals,
     steps: int,
-    mine: Int64,
+    rows: Int64,
     exposed_ns: int,
 ) -> CollectiveRow:
-    found = find_collectives(trace)
-    columns = (found.kind, found.group, found.group_size, found.dtype)
-    kind, group, ranks, dtype = (_common(column[mine]) for column in columns)
-    early = mine[early_exchanges(trace).early[mine]]
-    size, running = found.bytes[mine], Intervals.union(found.start[mine], found.end[mine]) & within
-    known = bool((size >= 0).all())
+    collectives = find_collectives(trace)
+    columns = (collectives.kind, collectives.group, collectives.group_size, collectives.dtype)
+    kind, group, ranks, dtype = (_common(column[rows]) for column in columns)
+    early = rows[early_exchanges(trace).early[rows]]
+    size = collectives.bytes[rows]
+    running = Intervals.union(collectives.start[rows], collectives.end[rows]) & within
+    has_sizes = bool((size >= 0).all())
 
     def text(number: int) -> str | None:
         return trace.collective_texts[number] if number >= 0 else None
@@ -396,42 +399,43 @@ def _row(
         group=text(group),
         ranks=ranks if ranks >= 0 else None,
         dtype=text(dtype),
-        count=len(mine) / steps,
-        bytes=int(size.sum()) // steps if known else None,
-        best_rate=_best_rate(found, mine) if known else None,
+        count=len(rows) / steps,
+        bytes=int(size.sum()) // steps if has_sizes else None,
+        best_rate=_best_rate(collectives, rows) if has_sizes else None,
         running_ns=running.total_ns // steps,
-        longest_ns=int((found.end - found.start)[mine].max()),
+        longest_ns=int((collectives.end - collectives.start)[rows].max()),
         exposed_ns=exposed_ns,
-        wait_ns=int(wait[mine].sum()) // steps if has_device_activity(trace) else None,
-        compute_stream_ns=int(shown.exposed_ns[mine[shown.on_compute_stream[mine]]].sum()) // steps,
-        forward_ns=int(shown.exposed_ns[mine[forward[mine]]].sum()) // steps,
-        in_a_row=_in_a_row(found, shown, mine[shown.in_a_row[mine]], steps),
+        wait_ns=int(wait[rows].sum()) // steps if has_device_activity(trace) else None,
+        compute_stream_ns=int(shown.exposed_ns[rows[shown.on_compute_stream[rows]]].sum()) // steps,
+        forward_ns=int(shown.exposed_ns[rows[forward[rows]]].sum()) // steps,
+        in_a_row=_in_a_row(collectives, shown, rows[shown.in_a_row[rows]], steps),
         early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
-        last=_last(trace, found, mine),
+        last=_last(trace, collectives, rows),
     )
 
 
-def _last(trace: Trace, found: Collectives, mine: Int64) -> LastCall | None:
+def _last(trace: Trace, collectives: Collectives, rows: Int64) -> LastCall | None:
     steps, events = find_steps(trace), trace.events
-    step = steps.holding(found.start)
+    step = steps.holding(collectives.start)
     final = np.full(len(steps.steps), -1)
     final[step[step >= 0]] = np.flatnonzero(step >= 0)  # the last one is written last
-    is_last = is_in(mine, final)
-    last, others = mine[is_last], mine[~is_last]
-    if len(last) < len(steps.steps) or not len(others) or launched_by_fsdp(trace, launching_calls(trace)[mine]).any():
+    is_last = is_in(rows, final)
+    last, others = rows[is_last], rows[~is_last]
+    by_fsdp = launched_by_fsdp(trace, launching_calls(trace)[rows])
+    if len(last) < len(steps.steps) or not len(others) or by_fsdp.any():
         return None
-    length, kernels = found.end - found.start, events.rows(Kind.KERNEL)
-    kernels = kernels[is_in(kernels, found.event, invert=True)]
+    length, kernels = collectives.end - collectives.start, events.rows(Kind.KERNEL)
+    kernels = kernels[is_in(kernels, collectives.event, invert=True)]
     layers = events.start_ns[kernels[are_named(trace, kernels, LAYER_KERNEL.search)]]
-    if (np.searchsorted(layers, found.end[last]) < np.searchsorted(layers, steps.end_ns)).any():
+    if (np.searchsorted(layers, collectives.end[last]) < np.searchsorted(layers, steps.end_ns)).any():
         return None
-    place = np.searchsorted(events.start_ns[kernels], found.end)
+    place = np.searchsorted(events.start_ns[kernels], collectives.end)
     behind = np.append(events.dur_ns[kernels], 0)[place]
-    known = (behind[last] > 0).all() and (behind[others] > 0).all()
+    has_queue = (behind[last] > 0).all() and (behind[others] > 0).all()
     return LastCall(
         int(length[last].mean()),
         int(length[others].mean()),
-        float(median(behind[last]) / median(behind[others])) if known else None,
+        float(median(behind[last]) / median(behind[others])) if has_queue else None,
     )
 
 
@@ -440,32 +444,33 @@ def _common(values: Int32 | Int64 | UInt8) -> int:
     return int(values[0]) if (values == values[0]).all() else -1
 
 
-def _in_a_row(found: Collectives, shown: Exposure, mine: Int64, steps: int) -> InARow | None:
-    if not len(mine):
+def _in_a_row(collectives: Collectives, shown: Exposure, rows: Int64, steps: int) -> InARow | None:
+    if not len(rows):
         return None
-    size, length = found.bytes[mine], (found.end - found.start)[mine]
-    known = bool((size > 0).all())
+    size, length = collectives.bytes[rows], (collectives.end - collectives.start)[rows]
+    has_sizes = bool((size > 0).all())
     return InARow(
-        count=len(mine) / steps,
-        exposed_ns=int(shown.exposed_ns[mine].sum()) // steps,
-        bytes=int(size.sum()) // steps if known else None,
-        bytes_p50=int(median(size)) if known else None,
+        count=len(rows) / steps,
+        exposed_ns=int(shown.exposed_ns[rows].sum()) // steps,
+        bytes=int(size.sum()) // steps if has_sizes else None,
+        bytes_p50=int(median(size)) if has_sizes else None,
         ns_p50=int(median(length)),
     )
 
 
-def _in_forward(trace: Trace, found: Collectives) -> Bool:
+def _in_forward(trace: Trace, collectives: Collectives) -> Bool:
     """Whether the model launched each of them in its forward pass. This is known if a backward pass is recorded. The
     broadcast of DDP's buffers does not count."""
     if not has_device_activity(trace) or not len(engine_nodes(trace)):
-        return np.zeros(len(found), bool)
-    launch = np.searchsorted(find_launches(trace).activity, found.event)
+        return np.zeros(len(collectives), bool)
+    launch = np.searchsorted(find_launches(trace).activity, collectives.event)
     return np.asarray(activity_sites(trace)[launch] == SITE["forward.model"], bool)
 
 
-def _best_rate(found: Collectives, mine: Int64) -> float:
+def _best_rate(collectives: Collectives, rows: Int64) -> float:
     """The highest rate of any of them, in bytes per second."""
-    return float((found.bytes[mine] / np.maximum(found.end - found.start, 1)[mine]).max()) * _NANOSECONDS
+    length = np.maximum(collectives.end - collectives.start, 1)[rows]
+    return float((collectives.bytes[rows] / length).max()) * _NANOSECONDS
 
 
 def _examples(trace: Trace, start: Int64, end: Int64, weight: Int64 | None = None) -> list[Evidence]:

@@ -117,8 +117,8 @@ def _blocked(
 ) -> tuple[float, ...]:
     """Blocked times in units of the mean production time, by number of workers."""
     workers = np.arange(_NUMBERS) + block * _NUMBERS + 1
-    known = min(_MOST_BATCHES, len(sequence))
-    times = _repeated(sequence, known * math.ceil(_COUNTED / known)) if known else _drawn(spread)
+    length = min(_MOST_BATCHES, len(sequence))
+    times = _repeated(sequence, length * math.ceil(_COUNTED / length)) if length else _drawn(spread)
     waits = simulated_waits(times, consumer, workers, prefetch)[_BEFORE:].mean((0, 1))
     return tuple(np.maximum(0, waits - np.maximum(0, 1 / workers - consumer)).tolist())
 
@@ -257,14 +257,14 @@ def rest_ns(trace: Trace, loader: int) -> int:
     """Time per batch of the steps without waits for this loader, starts of epochs, and work from before the
     recording."""
     batches, steps = find_batches(trace), find_steps(trace)
-    mine = batches.loader == loader
+    of_loader = batches.loader == loader
     before = steps.overlap_ns(work_from_before(trace))
     span = int((steps.duration_ns - before).sum()) - int(between_epochs_ns(trace).sum())
-    return max(0, round((span - int(batches.exposed_ns[mine].sum())) / max(int(mine.sum()), 1)))
+    return max(0, round((span - int(batches.exposed_ns[of_loader].sum())) / max(int(of_loader.sum()), 1)))
 
 
 def long_waits(wait_ns: Int64) -> Bool:
-    """Which waits are at least half as long as the third longest."""
+    """Says which waits are at least half as long as the third longest."""
     long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
     return long
 
@@ -296,12 +296,12 @@ def correlation(wait_ns: Int64, lag: int) -> float | None:
 def find_period(wait_ns: Int64) -> tuple[int | None, float | None]:
     """The shortest lag at which the waits are similar, and their correlation; (None, the best) if there is none."""
     lags = range(2, len(wait_ns) // PERIODS + 1)
-    found = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
-    best = max(found.values(), default=None)
+    correlations = {lag: alike for lag in lags if (alike := correlation(wait_ns, lag)) is not None}
+    best = max(correlations.values(), default=None)
     if best is None or best < ALIKE:
         return None, best
-    lag = next(lag for lag, alike in found.items() if alike >= max(ALIKE, best - AS_GOOD))
-    return lag, found[lag]
+    lag = next(lag for lag, alike in correlations.items() if alike >= max(ALIKE, best - AS_GOOD))
+    return lag, correlations[lag]
 
 
 def follows(wait_ns: Int64, rest_ns: Int64, lag: int) -> bool:
@@ -325,18 +325,18 @@ def _by_place(values: Int64, lag: int) -> Float64:
 def _longest_epoch(batches: Batches, loader: int) -> Int64:
     """Entries of the batches of the longest epoch, without its first one, since each epoch begins with workers that
     start together."""
-    mine = np.flatnonzero(batches.loader == loader)
-    epoch = np.cumsum(batches.first[mine])
-    longest: Int64 = mine[(epoch == np.bincount(epoch).argmax()) & ~batches.first[mine]]
+    of_loader = np.flatnonzero(batches.loader == loader)
+    epoch = np.cumsum(batches.first[of_loader])
+    longest: Int64 = of_loader[(epoch == np.bincount(epoch).argmax()) & ~batches.first[of_loader]]
     return longest
 
 
 def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | None) -> Reason | None:
     """The reason why the production time is not known."""
-    late = _late_share(trace, main.loader)
-    if late < EXPOSED_FRACTION:
+    share = _late_share(trace, main.loader)
+    if share < EXPOSED_FRACTION:
         most_ns = ns(main.in_a_row * rest_ns(trace, main.loader))
-        return Reason("late_batches_are_few", {"share": fraction(late), "most": most_ns})
+        return Reason("late_batches_are_few", {"share": fraction(share), "most": most_ns})
     settled = main.in_a_row == 1 and period is not None and _is_of_workers(waits, period)
     return None if settled else AMBIGUOUS
 
@@ -344,8 +344,8 @@ def _why_unknown(trace: Trace, main: MainLoader, waits: Waits, period: int | Non
 def _late_share(trace: Trace, loader: int) -> float:
     """Share of the steps spent in exposed waits, without the part of each that occurs even if its batch is ready."""
     batches, total = find_batches(trace), sum(step.duration_ns for step in find_steps(trace).steps)
-    late = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
-    return int(np.maximum(late, 0).sum()) / total if total else 0.0
+    late_ns = batches.exposed_ns[batches.of(loader)] - (short_wait_ns(trace, batches, loader) or 0)
+    return int(np.maximum(late_ns, 0).sum()) / total if total else 0.0
 
 
 def _is_of_workers(waits: Waits, period: int) -> bool:

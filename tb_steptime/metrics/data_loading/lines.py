@@ -94,8 +94,8 @@ def slow_lines(trace: Trace) -> list[LoaderLine]:
 
 def _lines(work: LoaderWork, chosen: Bool) -> list[LoaderLine]:
     """Returns the lines of the chosen entries, most time first."""
-    known = chosen & (work.line >= 0)
-    totals = np.bincount(work.line[known], work.self_ns[known], len(work.lines)).astype(np.int64) // max(
+    with_line = chosen & (work.line >= 0)
+    totals = np.bincount(work.line[with_line], work.self_ns[with_line], len(work.lines)).astype(np.int64) // max(
         work.batches, 1
     )
     order = sorted(np.flatnonzero(totals).tolist(), key=lambda line: (-totals[line], work.lines[line]))
@@ -121,8 +121,8 @@ def _inside_waits(trace: Trace, marks: Int64, rows: Int64) -> Int64:
 def _frame_names(trace: Trace, inside: Int64, rows: Int64) -> Int32:
     """The name of each row's innermost frame in a file of the user, or else in any file."""
     of_user, of_file = (
-        innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), wanted), assume_unique=True), rows)
-        for wanted in (is_source, is_file)
+        innermost(trace, np.intersect1d(inside, rows_named(trace, (Kind.PYTHON,), is_shown), assume_unique=True), rows)
+        for is_shown in (is_source, is_file)
     )
     return values_at(trace.events.name, np.where(of_user >= 0, of_user, of_file)).astype(np.int32)
 
@@ -174,10 +174,10 @@ def recorded_lines(
 ) -> RecordedLines:
     """Returns the lines of the workers of one loader. production_ns: mean of a batch."""
     samples = records.lines
-    mine = samples.loader == loader
-    inside = mine & (samples.at_ns >= window[0]) & (samples.at_ns < window[1])
+    of_loader = samples.loader == loader
+    inside = of_loader & (samples.at_ns >= window[0]) & (samples.at_ns < window[1])
     whole = _bursts(samples, inside)[1] < LEAST_BURSTS
-    chosen = mine if whole else inside
+    chosen = of_loader if whole else inside
     bursts, total = _bursts(samples, chosen)[1], int(samples.count[chosen].sum())
     if bursts < LEAST_BURSTS or production_ns is None:
         return RecordedLines([], total, bursts, whole, _why(samples, bursts))
@@ -206,22 +206,22 @@ def line_shares(samples: LineSamples, chosen: Bool) -> list[LineShare]:
     of_burst = np.bincount(burst, number_of).astype(np.float64)
     shares = []
     for number in distinct(location[location >= 0]).tolist():
-        mine = np.bincount(burst, number_of * (location == number)).astype(np.float64)
-        share = float(mine.sum() / of_burst.sum())
-        shares.append(LineShare(number, share, _error(mine, of_burst, share)))
+        by_burst = np.bincount(burst, number_of * (location == number)).astype(np.float64)
+        share = float(by_burst.sum() / of_burst.sum())
+        shares.append(LineShare(number, share, _error(by_burst, of_burst, share)))
     return sorted(shares, key=lambda each: (-each.share, samples.locations[each.location]))
 
 
 def _bursts(samples: LineSamples, chosen: Bool) -> tuple[Int64, int]:
     """The burst of each chosen row, and how many there are."""
     keys = np.stack((samples.worker[chosen], samples.at_ns[chosen]), axis=1)
-    found, burst = np.unique(keys, axis=0, return_inverse=True)
-    return burst.reshape(-1).astype(np.int64), len(found)
+    distinct_keys, burst = np.unique(keys, axis=0, return_inverse=True)
+    return burst.reshape(-1).astype(np.int64), len(distinct_keys)
 
 
-def _error(mine: Float64, whole: Float64, share: float) -> float:
+def _error(part: Float64, whole: Float64, share: float) -> float:
     bursts = len(whole)
-    return float(np.sqrt(bursts / (bursts - 1) * ((mine - share * whole) ** 2).sum()) / whole.sum())
+    return float(np.sqrt(bursts / (bursts - 1) * ((part - share * whole) ** 2).sum()) / whole.sum())
 
 
 def _why(samples: LineSamples, bursts: int) -> Reason:

@@ -115,8 +115,8 @@ def find_batches(trace: Trace) -> Batches:
     """Finds the batches of every loader of the span."""
     marks = find_marks(trace)
     trains = _trains(trace, marks)
-    kept = ~_ends_of_evaluations(marks, trains)
-    marks, trains = marks.of(kept), trains[kept]
+    training = ~_ends_of_evaluations(marks, trains)
+    marks, trains = marks.of(training), trains[training]
     kind = _kinds(trace, marks, trains)
     ends, first, usual = _epochs(marks, kind)
     marks, kind, trains, first, usual = marks.of(~ends), kind[~ends], trains[~ends], first[~ends], usual[~ends]
@@ -141,14 +141,14 @@ def loader_table(trace: Trace) -> list[LoaderRow]:
 
 
 def _row(batches: Batches, number: int) -> LoaderRow:
-    loader, mine = batches.loaders[number], batches.of(number)
+    loader, rows = batches.loaders[number], batches.of(number)
     first = np.flatnonzero((batches.loader == number) & batches.first)
-    exposed, hidden = _mean(batches.exposed_ns[mine]), _mean((batches.wait_ns - batches.exposed_ns)[mine])
+    exposed, hidden = _mean(batches.exposed_ns[rows]), _mean((batches.wait_ns - batches.exposed_ns)[rows])
     return LoaderRow(
         label=loader.label,
         iterator=loader.iterator,
         multiprocess=is_multiprocess((loader.iterator,)),
-        batches=len(mine),
+        batches=len(rows),
         wait_ns=exposed + hidden,
         exposed_ns=exposed,
         hidden_ns=hidden,
@@ -170,8 +170,8 @@ def most_waited(batches: Batches) -> int | None:
     steps = len(distinct(batches.step))
     cost = []
     for number in range(len(batches.loaders)):
-        mine, asks = batches.of(number), len(distinct(batches.step[batches.loader == number]))
-        exposed, wait = int(batches.exposed_ns[mine].sum()), int(batches.wait_ns[mine].sum())
+        rows, asks = batches.of(number), len(distinct(batches.step[batches.loader == number]))
+        exposed, wait = int(batches.exposed_ns[rows].sum()), int(batches.wait_ns[rows].sum())
         cost.append((2 * asks >= steps and wait > 0, exposed, wait, -number))
     return -max(cost)[-1] if cost else None
 
@@ -207,8 +207,8 @@ def short_wait_ns(trace: Trace, batches: Batches, loader: int) -> int | None:
 
 
 def _trains(trace: Trace, marks: Marks) -> Bool:
-    """Which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With a
-    recorder, all batches of a loader train, or none."""
+    """Says which marks are followed by a backward pass before the next chain; all if no backward pass is recorded. With
+    a recorder, all batches of a loader train, or none."""
     chain, unknown = marks.chain, marks.recorded == NOT_RECORDED
     begin = np.flatnonzero(np.diff(chain, prepend=-1))
     opens = np.append(trace.events.start_ns[marks.row[begin]], np.iinfo(np.int64).max)
@@ -219,8 +219,8 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
     between = np.append(True, follows[:-1]) & np.append(follows[1:], True) & (unknown & ~marks.begins)[begin]
     trains = np.asarray((follows | between)[chain])
     for loader in distinct(marks.recorded[~unknown]).tolist():
-        mine = marks.recorded == loader
-        trains[mine] = trains[mine].mean() > TRAINS_FRACTION
+        of_loader = marks.recorded == loader
+        trains[of_loader] = trains[of_loader].mean() > TRAINS_FRACTION
     return trains
 
 
@@ -272,18 +272,18 @@ def _loaders(trace: Trace, marks: Marks, trains: Bool, usual: Int64, opens: Int6
     if len(opens) == MOST_LOADERS:
         others = Loader("Other loaders", "", None, 1)
         return (*_loaders(trace, marks, trains, usual, opens[:-1]), others)
-    words = np.where(trains[opens], "Training loader", "Evaluation loader").tolist()
-    if len(set(words)) == 1:
-        words = ["Loader"] * len(words)
+    roles = np.where(trains[opens], "Training loader", "Evaluation loader").tolist()
+    if len(set(roles)) == 1:
+        roles = ["Loader"] * len(roles)
     loaders = []
-    for i, (word, mark) in enumerate(zip(words, opens.tolist(), strict=True)):
-        known = marks.recorded[mark] != NOT_RECORDED
+    for i, (word, mark) in enumerate(zip(roles, opens.tolist(), strict=True)):
+        is_recorded = marks.recorded[mark] != NOT_RECORDED
         loaders.append(
             Loader(
-                label=f"{word} {words[: i + 1].count(word)}" if words.count(word) > 1 else word,
+                label=f"{word} {roles[: i + 1].count(word)}" if roles.count(word) > 1 else word,
                 iterator=iterator_of(trace.name_of(marks.row[mark])),
-                recorded=int(marks.recorded[mark]) if known else None,
-                in_a_row=1 if known else max(1, int(usual[mark])),
+                recorded=int(marks.recorded[mark]) if is_recorded else None,
+                in_a_row=1 if is_recorded else max(1, int(usual[mark])),
             )
         )
     return tuple(loaders)
@@ -359,13 +359,13 @@ def _setup(trace: Trace) -> Intervals:
 
 
 def _produced_ns(trace: Trace) -> int | None:
-    made = trace.loader_records.produced if trace.loader_records else None
-    times = (made.end_ns - made.start_ns)[made.batch == 0] if made else np.empty(0)
+    produced = trace.loader_records.produced if trace.loader_records else None
+    times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
     return round(float(times.mean())) if len(times) else None
 
 
 def _respawned(trace: Trace) -> bool | None:
     """Whether workers start again for each epoch, if all recorded loaders with workers agree; else None."""
     settings = trace.loader_records.loaders if trace.loader_records else ()
-    kept = {each.persistent for each in settings if each.workers}
-    return not kept.pop() if len(kept) == 1 and None not in kept else None
+    persistent = {each.persistent for each in settings if each.workers}
+    return not persistent.pop() if len(persistent) == 1 and None not in persistent else None

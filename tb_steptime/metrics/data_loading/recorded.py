@@ -134,24 +134,24 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     steps = find_steps(trace).steps
     window = find_steps(trace).host_window
     main, loaders = _main_loader(trace, timings), _loaders(trace, records, timings)
-    mine, main_batches = timings.take(timings.loader == main), _of_main(records, timings, main)
+    of_loader, main_batches = timings.take(timings.loader == main), _of_main(records, timings, main)
     settled = settled_batches(records, timings, main)
     shares = sampled_shares(records.produced, main_batches.timings.produced)
-    consumer, late, per_step = _pace(trace, mine.step, main_batches)
+    consumer, late_ns, per_step = _pace(trace, of_loader.step, main_batches)
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
     production = None if dataset is None or collate is None else dataset + collate
     return Recorded(
         files=records.files,
         main=main,
-        batches=len(mine),
+        batches=len(of_loader),
         dataset_ns=dataset,
         collate_ns=collate,
         production_ns=production,
         production_spread_ns=_spread(settled.dataset_ns + settled.collate_ns),
-        transfer_ns=_mean(mine.transfer_ns),
-        ready_ns=_mean(mine.ready_ns),
-        wait_ns=_mean(mine.wait_ns),
+        transfer_ns=_mean(of_loader.transfer_ns),
+        ready_ns=_mean(of_loader.ready_ns),
+        wait_ns=_mean(of_loader.wait_ns),
         sampled=shares.batches,
         cpu_share=shares.cpu,
         core_wait_share=shares.core_wait,
@@ -159,7 +159,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         bytes=_mean(records.produced.bytes[main_batches.timings.produced]),
         samples=_mean(records.produced.samples[main_batches.timings.produced]),
         consumer_ns=consumer,
-        late_ns=late,
+        late_ns=late_ns,
         batches_per_step=per_step,
         overhead_ns=_receiving_ns(main_batches),
         cores=records.cores,
@@ -220,49 +220,49 @@ class _OfMain(msgspec.Struct, frozen=True, eq=False):
 
 
 def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMain:
-    known = timings.take((timings.loader == main) & (timings.produced >= 0))
-    own = sampled_shares(records.produced, known.produced).own_cpu
+    produced = timings.take((timings.loader == main) & (timings.produced >= 0))
+    own = sampled_shares(records.produced, produced.produced).own_cpu
     computes = own is not None and own >= COMPUTES_FRACTION
-    end_ns = records.produced.end_ns[known.produced]
-    nbytes = records.produced.bytes[known.produced]
-    sent, given = _held_ns(known, end_ns, nbytes), _late_memory_ns(known, nbytes)
-    held, there_ns = np.maximum(sent, given), np.where(given > sent, known.returned_ns, end_ns + sent)
-    is_held = (held >= HELD_NS) & computes
+    end_ns = records.produced.end_ns[produced.produced]
+    nbytes = records.produced.bytes[produced.produced]
+    sent, memory_ns = _held_ns(produced, end_ns, nbytes), _late_memory_ns(produced, nbytes)
+    held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
+    is_held = (held_ns >= HELD_NS) & computes
     workers = _workers(records, main)
-    often = len(known) > 0 and is_held.sum() >= HELD_FRACTION * len(known)
+    often = len(produced) > 0 and is_held.sum() >= HELD_FRACTION * len(produced)
     return _OfMain(
         loader=main,
-        timings=known,
+        timings=produced,
         end_ns=np.where(is_held, there_ns, end_ns),
-        held_ns=round(median(held[is_held])) if often else None,
+        held_ns=round(median(held_ns[is_held])) if often else None,
         computes=computes,
         has_workers=workers > 0,
-        short_of_cores=computes and records.cores is not None and _busy(known) > records.cores - LEFT_CORES,
+        short_of_cores=computes and records.cores is not None and _busy(produced) > records.cores - LEFT_CORES,
     )
 
 
-def _busy(known: BatchTimings) -> float:
+def _busy(timings: BatchTimings) -> float:
     """How many workers produce these batches at the same time, on average."""
-    if not len(known):
+    if not len(timings):
         return 0.0
-    return int((known.dataset_ns + known.collate_ns).sum()) / max(
-        1, int(known.returned_ns[-1] - known.next_called_ns[0])
+    return int((timings.dataset_ns + timings.collate_ns).sum()) / max(
+        1, int(timings.returned_ns[-1] - timings.next_called_ns[0])
     )
 
 
-def _held_ns(known: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
+def _held_ns(timings: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
     """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
     came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
-    came_late = known.arrived_ns > np.maximum(end_ns, known.next_called_ns + READ_NS)
-    return np.where(came_late, known.arrived_ns - end_ns - _copied_ns(nbytes), 0)
+    came_late = timings.arrived_ns > np.maximum(end_ns, timings.next_called_ns + READ_NS)
+    return np.where(came_late, timings.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
-def _late_memory_ns(known: BatchTimings, nbytes: Int64) -> Int64:
+def _late_memory_ns(timings: BatchTimings, nbytes: Int64) -> Int64:
     """How long the training process waited for a batch's memory after its message had come. A thread of the worker
     opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
     many tensors take long, whatever the worker does."""
-    given = known.returned_ns - np.maximum(known.arrived_ns, known.next_called_ns) - _copied_ns(nbytes)
-    return np.where(given < known.dataset_ns + known.collate_ns, given, 0)
+    memory_ns = timings.returned_ns - np.maximum(timings.arrived_ns, timings.next_called_ns) - _copied_ns(nbytes)
+    return np.where(memory_ns < timings.dataset_ns + timings.collate_ns, memory_ns, 0)
 
 
 def _copied_ns(nbytes: Int64) -> int:
@@ -277,9 +277,9 @@ def _workers(records: LoaderRecords, loader: int) -> int:
 def settled_batches(records: LoaderRecords, timings: BatchTimings, main: int) -> BatchTimings:
     """The batches whose production is known, without each worker's first one of a pass if there are others: in the
     first one the dataset opens files, and no number of workers ends the wait for it."""
-    known = timings.take((timings.loader == main) & (timings.produced >= 0))
-    later = known.take(known.batch >= max(1, _workers(records, main)))
-    return later if len(later) else known
+    produced = timings.take((timings.loader == main) & (timings.produced >= 0))
+    later = produced.take(produced.batch >= max(1, _workers(records, main)))
+    return later if len(later) else produced
 
 
 def _receiving_ns(batches: _OfMain) -> int | None:
@@ -299,7 +299,7 @@ def _receiving_ns(batches: _OfMain) -> int | None:
 
 
 def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
-    """Which batches were produced before the loop asked for them, and when each could be received: when it was
+    """Says which batches were produced before the loop asked for them, and when each could be received: when it was
     requested or, for a late batch, when its message arrived or, with a pinning thread, when it was pinned."""
     requested, end = batches.timings.next_called_ns, batches.end_ns
     came = np.maximum(
@@ -310,21 +310,21 @@ def _ready(batches: _OfMain) -> tuple[Bool, Int64]:
     )
 
 
-def _late(batches: _OfMain) -> Intervals:
-    """When the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving is
-    unknown."""
+def _late_waits(batches: _OfMain) -> Intervals:
+    """Says when the loop waits for batches that are not produced yet; the whole of such waits if the cost of receiving
+    is unknown."""
     ready, there = _ready(batches)
     until = batches.timings.returned_ns if _receiving_ns(batches) is None else there
     return Intervals.union(batches.timings.next_called_ns[~ready], until[~ready])
 
 
 def late_waits(trace: Trace) -> Intervals | None:
-    """The late waits for the recorded loader with the longest total wait (see `_late`); None without a recorder's
+    """The late waits for the recorded loader with the longest total wait (see `_late_waits`); None without a recorder's
     files."""
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None:
         return None
-    return _late(_of_main(records, timings, _main_loader(trace, timings)))
+    return _late_waits(_of_main(records, timings, _main_loader(trace, timings)))
 
 
 def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int, float]:
@@ -337,9 +337,9 @@ def _pace(trace: Trace, step: Int64, batches: _OfMain) -> tuple[int | None, int,
     number, of_steps = max(int(covered[step].sum()), 1), max(int(covered.sum()), 1)
     if not any(each.recorded == batches.loader for each in find_batches(trace).loaders):
         return None, 0, number / of_steps
-    late_ns = steps.overlap_ns(exposed_waits(trace) & _late(batches)) + between_epochs_ns(trace)
-    late, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
-    return round((total - late) / number), round(late / number), number / of_steps
+    late_ns = steps.overlap_ns(exposed_waits(trace) & _late_waits(batches)) + between_epochs_ns(trace)
+    waited_ns, total = int(late_ns[covered].sum()), int(steps.duration_ns[covered].sum())
+    return round((total - waited_ns) / number), round(waited_ns / number), number / of_steps
 
 
 def covered_steps(step: Int64, number: int) -> Bool:
@@ -358,8 +358,8 @@ def covered_steps(step: Int64, number: int) -> Bool:
 
 
 def _mean(values: Int64) -> int | None:
-    known = values[values >= 0]
-    return round(float(known.mean())) if len(known) else None
+    measured = values[values >= 0]
+    return round(float(measured.mean())) if len(measured) else None
 
 
 def _spread(values: Int64) -> int | None:

@@ -57,26 +57,26 @@ def find_timings(trace: Trace) -> BatchTimings | None:
 
 def producers(records: LoaderRecords) -> Int64:
     """For each received batch, the row of the produced one with the same number in the same pass; -1 for none."""
-    keys, wanted = records.produced.keys, records.received.keys
+    keys, received = records.produced.keys, records.received.keys
     if not len(keys):
-        return np.full(len(wanted), -1, np.int64)
+        return np.full(len(received), -1, np.int64)
     order = np.argsort(keys, kind="stable")
-    row = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
-    found: Int64 = np.where((keys[row] == wanted) & (records.received.batch >= 0), row, -1)
-    return found
+    row = order[np.minimum(np.searchsorted(keys[order], received), len(keys) - 1)]
+    produced: Int64 = np.where((keys[row] == received) & (records.received.batch >= 0), row, -1)
+    return produced
 
 
 def ready_at(records: LoaderRecords, produced: Int64) -> Int64:
-    """When each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it over,
-    as the message stays in the queue until the loop reads it."""
-    pinned, made = records.received.pinned_ns, _of(records.produced.end_ns, produced, UNKNOWN_TIME)
-    return np.where(pinned != UNKNOWN_TIME, pinned, made)
+    """Says when each received batch was ready: when it was pinned; without a pinning thread, when its worker handed it
+    over, as the message stays in the queue until the loop reads it."""
+    pinned, end_ns = records.received.pinned_ns, _values_of(records.produced.end_ns, produced, UNKNOWN_TIME)
+    return np.where(pinned != UNKNOWN_TIME, pinned, end_ns)
 
 
-def _of(column: Int64, rows: Int64, missing: int) -> Int64:
+def _values_of(column: Int64, rows: Int64, missing: int) -> Int64:
     """Entries of a column at these rows; `missing` for row -1."""
-    found: Int64 = np.append(column, missing)[rows]
-    return found
+    values: Int64 = np.append(column, missing)[rows]
+    return values
 
 
 def sampler_ns(timings: BatchTimings) -> int | None:
@@ -87,8 +87,8 @@ def sampler_ns(timings: BatchTimings) -> int | None:
     """
     pinned, unpickled = timings.pinned_ns, timings.unpickled_ns
     there = np.maximum(np.where(pinned != UNKNOWN_TIME, pinned, unpickled), timings.next_called_ns)
-    known = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
-    return round(median((timings.returned_ns - there)[known])) if known.any() else None
+    is_measured = (unpickled != UNKNOWN_TIME) & (there <= timings.returned_ns)
+    return round(median((timings.returned_ns - there)[is_measured])) if is_measured.any() else None
 
 
 def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) -> BatchTimings:
@@ -98,9 +98,9 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
         *received_batches.columns,
         step,
         produced,
-        _of(produced_batches.collate_ns - produced_batches.start_ns, produced, -1),
-        _of(produced_batches.end_ns - produced_batches.collate_ns, produced, -1),
-        _transfer(received_batches, _of(produced_batches.end_ns, produced, UNKNOWN_TIME)),
+        _values_of(produced_batches.collate_ns - produced_batches.start_ns, produced, -1),
+        _values_of(produced_batches.end_ns - produced_batches.collate_ns, produced, -1),
+        _transfer(received_batches, _values_of(produced_batches.end_ns, produced, UNKNOWN_TIME)),
         np.where(
             there == UNKNOWN_TIME, -1, np.maximum(received_batches.next_called_ns - np.maximum(there, begin_ns), 0)
         ),
@@ -111,11 +111,11 @@ def _timings(records: LoaderRecords, rows: Int64, step: Int64, begin_ns: int) ->
 
 def _transfer(received: ReceivedBatches, end_ns: Int64) -> Int64:
     """From the worker's end to the object in this process, without the time in which it only lay in the queue."""
-    known = (end_ns != UNKNOWN_TIME) & (received.unpickled_ns != UNKNOWN_TIME)
-    late = np.maximum(end_ns, received.next_called_ns)
-    alone = received.unpickled_ns - np.where(received.unpickled_ns >= late, late, received.arrived_ns)
+    is_measured = (end_ns != UNKNOWN_TIME) & (received.unpickled_ns != UNKNOWN_TIME)
+    ready_ns = np.maximum(end_ns, received.next_called_ns)
+    alone = received.unpickled_ns - np.where(received.unpickled_ns >= ready_ns, ready_ns, received.arrived_ns)
     way = np.where(received.pinned_ns != UNKNOWN_TIME, received.pinned_ns - end_ns, alone)
-    return np.maximum(np.where(known, way, -1), -1)
+    return np.maximum(np.where(is_measured, way, -1), -1)
 
 
 #: A thread that computes for more than this share of its time is limited by the CPU, ...
@@ -184,8 +184,8 @@ def recorded_workers(records: LoaderRecords, low: int, high: int) -> list[Record
     overlap = _overlap(batches, low, high)
     columns = np.stack((batches.loader, batches.worker, batches.pid), axis=1)
     keys = np.unique(columns[overlap > 0], axis=0)
-    mine = [np.flatnonzero((overlap > 0) & (columns == key).all(axis=1)) for key in keys]
-    return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in mine]
+    batches_of = [np.flatnonzero((overlap > 0) & (columns == key).all(axis=1)) for key in keys]
+    return [_worker(records, rows, int(overlap[rows].sum()), high - low) for rows in batches_of]
 
 
 def _overlap(batches: ProducedBatches, low: int, high: int) -> Int64:
@@ -371,23 +371,23 @@ def _lane(
     records: LoaderRecords, there: Int64, loader: int, worker: int, window: tuple[int, int], least: int
 ) -> ProductionLane:
     batches = records.produced
-    mine = np.flatnonzero((batches.loader == loader) & (batches.worker == worker))
-    start, collate, end = batches.start_ns[mine], batches.collate_ns[mine], batches.end_ns[mine]
+    rows = np.flatnonzero((batches.loader == loader) & (batches.worker == worker))
+    start, collate, end = batches.start_ns[rows], batches.collate_ns[rows], batches.end_ns[rows]
     following = np.append(start[1:], max(window[1], int(end.max(initial=window[0]))))
-    arrived = np.clip(np.where(there[mine] == UNKNOWN_TIME, end, there[mine]), end, np.maximum(following, end))
+    arrived = np.clip(np.where(there[rows] == UNKNOWN_TIME, end, there[rows]), end, np.maximum(following, end))
     edges = np.stack((start, collate, end, arrived, np.maximum(following, arrived)))
-    begin, past = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
-    part = np.tile(np.arange(4), len(mine))
-    batch = np.where(part == WAIT, -1, np.repeat(batches.batch[mine], 4))
-    keep = np.flatnonzero(past - begin >= least)
+    begin, end_ns = np.clip(edges[:-1].T.ravel(), *window), np.clip(edges[1:].T.ravel(), *window)
+    part = np.tile(np.arange(4), len(rows))
+    batch = np.where(part == WAIT, -1, np.repeat(batches.batch[rows], 4))
+    keep = np.flatnonzero(end_ns - begin >= least)
     columns: tuple[Int64, ...]
-    if len(keep) < len(mine):  # most batches are too short: times without a visible gap are merged into one segment
+    if len(keep) < len(rows):  # most batches are too short: times without a visible gap are merged into one segment
         inside = (end > window[0]) & (start < window[1])
         closed = Intervals.union(np.clip(start, *window)[inside], np.clip(end, *window)[inside] + least)
         columns = (closed.start, closed.end - least, np.full(len(closed), DATASET), np.full(len(closed), -1))
     else:
         keep = keep[: MOST_SEGMENTS // max(1, len(distinct(batches.worker)))]
-        columns = (begin[keep], past[keep], part[keep], batch[keep])
+        columns = (begin[keep], end_ns[keep], part[keep], batch[keep])
     return ProductionLane(loader, worker, *(column.tolist() for column in columns))
 
 
@@ -400,17 +400,17 @@ def ready_queues(records: LoaderRecords, low: int, high: int) -> list[ReadyQueue
 
 def _queue(records: LoaderRecords, there: Int64, loader: int, window: tuple[int, int]) -> ReadyQueue:
     received = records.received
-    mine = np.flatnonzero((received.loader == loader) & (there != UNKNOWN_TIME))
-    came, left = there[mine], np.maximum(received.returned_ns[mine], there[mine])
+    rows = np.flatnonzero((received.loader == loader) & (there != UNKNOWN_TIME))
+    came, left = there[rows], np.maximum(received.returned_ns[rows], there[rows])
     at = np.concatenate((came, left))
     order = np.argsort(at, kind="stable")
-    depth = np.cumsum(np.repeat([1, -1], len(mine))[order])
+    depth = np.cumsum(np.repeat([1, -1], len(rows))[order])
     at = at[order]
     shown = np.flatnonzero((at >= window[0]) & (at < window[1]))
     before = int(depth[shown[0] - 1]) if len(shown) and shown[0] > 0 else 0
     if len(shown) > MOST_POINTS:
         shown = shown[:: -(-len(shown) // MOST_POINTS)]
-    requests = mine[(received.next_called_ns[mine] >= window[0]) & (received.next_called_ns[mine] < window[1])]
-    late = there[requests] > received.next_called_ns[requests]
+    requests = rows[(received.next_called_ns[rows] >= window[0]) & (received.next_called_ns[rows] < window[1])]
+    is_late = there[requests] > received.next_called_ns[requests]
     at_ns, depths = [window[0], *at[shown].tolist()], [before, *depth[shown].tolist()]
-    return ReadyQueue(loader, at_ns, depths, float(late.mean()) if len(late) else None)
+    return ReadyQueue(loader, at_ns, depths, float(is_late.mean()) if len(is_late) else None)

@@ -106,15 +106,15 @@ def find_throughput(trace: Trace) -> LoaderThroughput | None:
     main, recorded = main_loader(trace), recorded_of_main(trace)
     if main is None:
         return None
-    known = _as_recorded(trace, recorded) if recorded else None
-    if known is not None:
-        known = msgspec.structs.replace(known, on_cpu=not devices_with_activity(trace))
+    throughput = _as_recorded(trace, recorded) if recorded else None
+    if throughput is not None:
+        throughput = msgspec.structs.replace(throughput, on_cpu=not devices_with_activity(trace))
     if main.multiprocess is not False:
-        return known or _of_burst(trace, main)
-    alone = known or _in_training_process(trace, main)
+        return throughput or _of_burst(trace, main)
+    alone = throughput or _in_training_process(trace, main)
     if alone is None:
         return None
-    computes_ns = alone.production.mean_ns if alone.cpu_ns is None and known else alone.cpu_ns  # promises less
+    computes_ns = alone.production.mean_ns if alone.cpu_ns is None and throughput else alone.cpu_ns  # promises less
     return msgspec.structs.replace(
         alone, workers=0, needed=max(FEWEST, alone.needed), handover_ns=HANDOVER_NS, cpu_ns=computes_ns
     )
@@ -193,8 +193,8 @@ def _recorded_sequence(trace: Trace, recorded: Recorded) -> tuple[float, ...]:
     records, timings = trace.loader_records, find_timings(trace)
     if records is None or timings is None or recorded.main_loader.iterable:
         return ()
-    mine = settled_batches(records, timings, recorded.main).by("next_called_ns")
-    return _sequence(mine.dataset_ns + mine.collate_ns)
+    settled = settled_batches(records, timings, recorded.main).by("next_called_ns")
+    return _sequence(settled.dataset_ns + settled.collate_ns)
 
 
 def _sequence(times_ns: Int64) -> tuple[float, ...]:
@@ -335,10 +335,10 @@ def _step_ns(loader: LoaderThroughput, mean: MeanStep, workers: int) -> int:
     left = _unexplained_ns(loader, mean)
     if loader.workers < workers and loader.workers < loader.needed:
         left = left * max(0, loader.needed - workers) // (loader.needed - loader.workers)
-    late = short + blocked + left
+    late_ns = short + blocked + left
     if loader.workers and workers >= loader.workers:
-        late = min(late, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
-    step_ns = mean.rest_ns + late + round(loader.batches * loader.handover_ns)
+        late_ns = min(late_ns, max(mean.late_ns, _short_ns(loader, mean, loader.workers)))
+    step_ns = mean.rest_ns + late_ns + round(loader.batches * loader.handover_ns)
     if workers > loader.workers:
         step_ns = max(step_ns, min(loader.of_cores_ns(mean.rest_ns), mean.duration_ns - mean.epochs_ns))
     return mean.epochs_ns + step_ns

@@ -121,9 +121,11 @@ def step_waits(trace: Trace, chosen: Steps | None = None) -> StepWaits | None:
     mean, curve = mean_of(rows), None
     causes = _causes(trace, mean, steps)
     if throughput is not None:
-        late = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
+        late_ns = causes.shares.late_ns + causes.shares.jitter_ns  # fewer workers would increase both
         epochs = causes.shares.first_ns + (causes.starts.setup_ns if causes.starts else 0)
-        curve = worker_curve(throughput, MeanStep(mean.duration_ns, late, epochs), len(find_batches(trace).loaders) > 1)
+        curve = worker_curve(
+            throughput, MeanStep(mean.duration_ns, late_ns, epochs), len(find_batches(trace).loaders) > 1
+        )
     return StepWaits(rows, mean, causes, curve)
 
 
@@ -149,22 +151,22 @@ def find_jitter(trace: Trace, burst: Burst | None, enough_workers: bool, chosen:
     regular = burst is not None and burst.period is not None
     if main is None or main.multiprocess is False or main.in_a_row > 1 or not enough_workers or regular:
         return None
-    mine = batches.of(main.loader)
-    wait, steps = batches.wait_ns[mine], find_steps(trace).steps
-    typical = round(median(wait)) if len(mine) else 0
-    long = np.flatnonzero(slow(wait) & (wait >= LONG_TIMES * typical) & (batches.exposed_ns[mine] > 0))
-    if len(long) > RARE_FRACTION * len(mine):
+    of_loader = batches.of(main.loader)
+    wait, steps = batches.wait_ns[of_loader], find_steps(trace).steps
+    typical = round(median(wait)) if len(of_loader) else 0
+    long = np.flatnonzero(slow(wait) & (wait >= LONG_TIMES * typical) & (batches.exposed_ns[of_loader] > 0))
+    if len(long) > RARE_FRACTION * len(of_loader):
         return None
-    long = long[(chosen or find_steps(trace)).holding_on_host(trace.events.start_ns[batches.row[mine[long]]]) >= 0]
+    long = long[(chosen or find_steps(trace)).holding_on_host(trace.events.start_ns[batches.row[of_loader[long]]]) >= 0]
     if not len(long):
         return None
-    beyond = np.minimum(np.maximum(wait[long] - typical, 0), batches.exposed_ns[mine[long]])
+    beyond = np.minimum(np.maximum(wait[long] - typical, 0), batches.exposed_ns[of_loader[long]])
     return Jitter(
         typical_ns=typical,
         long_ns=round(float(wait[long].mean())),
         long_count=len(long),
         exposed_ns=int(beyond.sum()) // len(chosen.steps if chosen else steps),
-        steps=list(dict.fromkeys(steps[step].name for step in batches.step[mine[long]].tolist())),
+        steps=list(dict.fromkeys(steps[step].name for step in batches.step[of_loader[long]].tolist())),
     )
 
 
@@ -173,24 +175,29 @@ def find_overhead(
 ) -> Overhead | None:
     """The overhead of the loader with the longest total wait; None if the main process makes its batches. chosen: the
     steps over which the waits are averaged; None for all."""
-    batches, main, late, steps = find_batches(trace), main_loader(trace), late_waits(trace), chosen or find_steps(trace)
+    batches, main, late_intervals, steps = (
+        find_batches(trace),
+        main_loader(trace),
+        late_waits(trace),
+        chosen or find_steps(trace),
+    )
     if main is None or main.multiprocess is False:
         return None
-    mine = batches.of(main.loader)
-    mine = mine[steps.holding_on_host(trace.events.start_ns[batches.row[mine]]) >= 0]
-    found: dict[Literal["recorder", "ready", "short"], int | None] = {
+    of_loader = batches.of(main.loader)
+    of_loader = of_loader[steps.holding_on_host(trace.events.start_ns[batches.row[of_loader]]) >= 0]
+    by_source: dict[Literal["recorder", "ready", "short"], int | None] = {
         "recorder": recorded.overhead_ns if recorded else None,
         # if the recorder cannot tell, the shape of the waits is even less reliable
         "ready": burst.short_wait_ns if burst and not recorded else None,
         "short": short_wait_ns(trace, batches, main.loader) if not recorded else None,
     }
-    source = next((source for source, each_ns in found.items() if each_ns is not None), None)
-    if source is None or (each_ns := found[source]) is None:
+    source = next((source for source, each_ns in by_source.items() if each_ns is not None), None)
+    if source is None or (each_ns := by_source[source]) is None:
         return Overhead(None, None, 0, None, Reason("overhead_hidden_by_late_batches"))
-    exposed = np.minimum(batches.exposed_ns[mine], each_ns)
-    if source == "recorder" and late is not None:
-        start, end = trace.events.start_ns[batches.row[mine]], trace.events.ends(batches.row[mine])
-        exposed = batches.exposed_ns[mine] - (exposed_waits(trace) & late).overlap_ns(start, end)
+    exposed = np.minimum(batches.exposed_ns[of_loader], each_ns)
+    if source == "recorder" and late_intervals is not None:
+        start, end = trace.events.start_ns[batches.row[of_loader]], trace.events.ends(batches.row[of_loader])
+        exposed = batches.exposed_ns[of_loader] - (exposed_waits(trace) & late_intervals).overlap_ns(start, end)
     gain = np.maximum(np.minimum(exposed, each_ns) - unavoidable_ns(trace), 0)
     sampler = recorded.sampler_ns if recorded and source == "recorder" else None
     number = len(steps.steps)

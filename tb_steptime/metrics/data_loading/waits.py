@@ -42,20 +42,20 @@ class LoaderWaits(msgspec.Struct, frozen=True, eq=False):
 
 @shared
 def device_busy(trace: Trace) -> Intervals:
-    """When any device of this process is busy: kernels, copies, memsets, collectives."""
+    """Says when any device of this process is busy: kernels, copies, memsets, collectives."""
     return Intervals.joined(busy_intervals(trace, device) for device in devices_with_activity(trace))
 
 
 @shared
 def work_from_before(trace: Trace) -> Intervals:
-    """When any device runs work that was launched before the recording, whether or not the launch was seen."""
+    """Says when any device runs work that was launched before the recording, whether or not the launch was seen."""
     return Intervals.joined(excluded_time(trace, device).before_recording for device in devices_with_activity(trace))
 
 
 @shared
 def exposed_waits(trace: Trace) -> Intervals:
-    """When the main process waits for a batch and no device works, in the judged time: not while one runs work from
-    before the recording. Without a device every wait is exposed."""
+    """Says when the main process waits for a batch and no device works, in the judged time: not while one runs work
+    from before the recording. Without a device every wait is exposed."""
     return loader_intervals(trace) - device_busy(trace) - work_from_before(trace)
 
 
@@ -103,8 +103,8 @@ class LoaderStep(msgspec.Struct, frozen=True):
 
 def loader_steps(trace: Trace, waits: LoaderWaits, chosen: Steps) -> list[LoaderStep]:
     columns = (waits.wait_ns.tolist(), waits.exposed_ns.tolist(), waits.hidden_ns.tolist())
-    rows, wanted = zip(find_steps(trace).steps, *columns, strict=True), set(chosen.start_ns.tolist())
-    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in rows if step.start_ns in wanted]
+    rows, starts = zip(find_steps(trace).steps, *columns, strict=True), set(chosen.start_ns.tolist())
+    return [LoaderStep(step.name, step.duration_ns, *row) for step, *row in rows if step.start_ns in starts]
 
 
 def mean_of(rows: list[LoaderStep]) -> LoaderStep:
@@ -257,10 +257,10 @@ class Marks(msgspec.Struct, frozen=True, eq=False):
         """0, 1, ...: marks of a step with no work between them are of one chain."""
         return np.cumsum(self.works | (np.diff(self.step, prepend=-1) != 0)) - 1
 
-    def of(self, kept: Bool) -> Marks:
-        works = np.diff(np.cumsum(self.works)[kept], prepend=0) > 0
-        ns, recorded = self.seed_ns[kept], self.recorded[kept]
-        return Marks(self.row[kept], self.step[kept], works, ns, recorded, self.begins[kept])
+    def of(self, chosen: Bool) -> Marks:
+        works = np.diff(np.cumsum(self.works)[chosen], prepend=0) > 0
+        ns, recorded = self.seed_ns[chosen], self.recorded[chosen]
+        return Marks(self.row[chosen], self.step[chosen], works, ns, recorded, self.begins[chosen])
 
 
 def find_marks(trace: Trace) -> Marks:
@@ -285,8 +285,8 @@ def _without_batch(trace: Trace, marks: Marks) -> Bool:
     filled = np.zeros(len(marks.row), bool)
     for thread in distinct_in(events.thread[marks.row]).tolist():
         begins = events.start_ns[ops[events.thread[ops] == thread]]
-        mine = events.thread[marks.row] == thread
-        filled[mine] = np.searchsorted(begins, start[mine]) < np.searchsorted(begins, end[mine])
+        on_thread = events.thread[marks.row] == thread
+        filled[on_thread] = np.searchsorted(begins, start[on_thread]) < np.searchsorted(begins, end[on_thread])
     usually = np.zeros(len(marks.row), bool)
     for each in distinct_in(name).tolist():
         usually[name == each] = filled[name == each].mean() > USUALLY
@@ -303,7 +303,7 @@ def outermost_marks(trace: Trace) -> Int64:
 
 
 def in_steps(trace: Trace, at_ns: Int64) -> tuple[Int64, Int64]:
-    """Which times lie within the steps, by the host's marks, and the step of each of these."""
+    """Says which times lie within the steps, by the host's marks, and the step of each of these."""
     step = find_steps(trace).holding_on_host(at_ns)
     inside = np.flatnonzero(step >= 0)
     return inside, step[inside]
@@ -349,13 +349,13 @@ def _as_recorded(trace: Trace, marks: Marks, records: LoaderRecords) -> Marks:
     start, end, taken = trace.events.start_ns[marks.row], trace.events.ends(marks.row), records.received
     mark = np.clip(np.searchsorted((start[1:] + start[:-1]) // 2, taken.next_called_ns), 0, len(start) - 1)
     meets = np.argsort(taken.returned_ns - taken.next_called_ns, kind="stable")
-    asked, mark = taken.next_called_ns[meets], mark[meets]
-    inside = (asked > start[mark] - _CLOCKS_NS) & (asked < end[mark] + _CLOCKS_NS)
+    next_called_ns, mark = taken.next_called_ns[meets], mark[meets]
+    inside = (next_called_ns > start[mark] - _CLOCKS_NS) & (next_called_ns < end[mark] + _CLOCKS_NS)
     meets, mark = meets[inside], mark[inside]
     recorded, begins = marks.recorded.copy(), marks.begins.copy()
     recorded[mark], begins[mark] = taken.loader[meets], taken.batch[meets] == 0
-    known = msgspec.structs.replace(marks, recorded=recorded, begins=begins)
-    return known.of(~_ends(trace, known, records))
+    result = msgspec.structs.replace(marks, recorded=recorded, begins=begins)
+    return result.of(~_ends(trace, result, records))
 
 
 def _ends(trace: Trace, marks: Marks, records: LoaderRecords) -> Bool:

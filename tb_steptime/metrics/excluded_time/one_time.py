@@ -58,19 +58,21 @@ class OneTime(msgspec.Struct, frozen=True, eq=False):
 def one_time_costs(trace: Trace, device: int | None) -> tuple[OneTime, ...]:
     """Returns the one-time costs of every cause within the steps, as far as they lengthen the steps for this device.
     Waits for the loader are not included."""
-    steps, found = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
-    host, on_device = (*training_threads(trace), *autograd_threads(trace)), trace.events.device[found.event]
-    found = found.where(is_in(found.track, host) | (is_in(found.event, trials(trace).event) & (on_device == device)))
+    steps, excess = find_steps(trace), find_excess(trace).of(ExcessKind.ONCE)
+    host, on_device = (*training_threads(trace), *autograd_threads(trace)), trace.events.device[excess.event]
+    excess = excess.where(
+        is_in(excess.track, host) | (is_in(excess.event, trials(trace).event) & (on_device == device))
+    )
     tried = trial_intervals(trace, device) if device is not None else Intervals.empty()
     rest = steps.intervals & ((on_host_once(trace, device) - loader_intervals(trace)) | tried)
-    row, costs, left = _rows(trace, found), [], np.ones(len(found), bool)
-    for cause, mine in _causes(trace, found, row):
-        selected = found.where(mine & left)
+    row, costs, left = _rows(trace, excess), [], np.ones(len(excess), bool)
+    for cause, of_cause in _causes(trace, excess, row):
+        selected = excess.where(of_cause & left)
         when = (selected.intervals() | tried if cause == "first_call" else selected.intervals()) & rest
         if len(when) and len(selected):
-            costs.append(OneTime(cause, selected, row[mine & left], when))
+            costs.append(OneTime(cause, selected, row[of_cause & left], when))
             rest = rest - when
-        left &= ~mine
+        left &= ~of_cause
     recorded_ns = int(steps.duration_ns.sum())
     return tuple(costs) if sum(cost.when.total_ns for cost in costs) >= LEAST_FRACTION * recorded_ns else ()
 
@@ -117,10 +119,10 @@ def _ahead_from(trace: Trace, device: int, instant_ns: int) -> bool:
     return bool(np.maximum(late_ns, 0).sum() <= AHEAD_FRACTION * (int(busy.end[-1]) - int(later[0])))
 
 
-def _rows(trace: Trace, found: Excess) -> Int64:
+def _rows(trace: Trace, excess: Excess) -> Int64:
     """Returns the innermost op that contains each cost; or the call or the user's range; -1 between ops."""
-    events, event = trace.events, found.event.astype(np.int64)
-    inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
+    events, event = trace.events, excess.event.astype(np.int64)
+    inside = (event >= 0) & (events.start_ns[event] <= excess.start_ns) & (excess.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
     row = np.full(len(event), -1, np.int64)
     op = op_at(trace, event[inside])
@@ -128,16 +130,16 @@ def _rows(trace: Trace, found: Excess) -> Int64:
     return op_of_trial(trace, event, row)
 
 
-def _causes(trace: Trace, found: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
+def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeCause, Bool]]:
     """Yields the costs of each cause, in the order of attribution."""
     events, calls = trace.events, blocking_calls(trace)
     compiled = compilations(trace)
     compiling = Intervals.of_events(events, compiled)
-    yield "compilation", _within(compiling, found)
-    yield "graph_capture", _within(capture_intervals(trace), found)
-    yield "loading", is_in(found.event, np.concatenate((loading_calls(trace), _launches(trace))))
-    yield "allocation", is_in(found.event, calls.row[calls.kind == Blocks.ALLOCATOR])
-    kind = np.where(found.event >= 0, events.kind[found.event].astype(np.int64), -1)
+    yield "compilation", _within(compiling, excess)
+    yield "graph_capture", _within(capture_intervals(trace), excess)
+    yield "loading", is_in(excess.event, np.concatenate((loading_calls(trace), _launches(trace))))
+    yield "allocation", is_in(excess.event, calls.row[calls.kind == Blocks.ALLOCATOR])
+    kind = np.where(excess.event >= 0, events.kind[excess.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0
     yield "between_ops", row < 0
@@ -151,5 +153,5 @@ def _launches(trace: Trace) -> Int64:
     return calls
 
 
-def _within(when: Intervals, found: Excess) -> Bool:
-    return np.asarray(2 * when.overlap_ns(found.start_ns, found.end_ns) > found.dur_ns, bool)
+def _within(when: Intervals, excess: Excess) -> Bool:
+    return np.asarray(2 * when.overlap_ns(excess.start_ns, excess.end_ns) > excess.dur_ns, bool)

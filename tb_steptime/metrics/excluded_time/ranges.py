@@ -123,10 +123,10 @@ def are_judged(recorded_ns: npt.ArrayLike, left_ns: npt.ArrayLike, *, paced_by_d
     return judged
 
 
-def step_at(trace: Trace, instants: Int64, wanted: Bool) -> Int64:
-    """Returns the place of the step that contains each instant; -1 outside the wanted steps."""
+def step_at(trace: Trace, instants: Int64, is_counted: Bool) -> Int64:
+    """Returns the place of the step that contains each instant; -1 outside the counted steps."""
     place = find_steps(trace).holding(instants)
-    return np.where(wanted[place], place, -1)
+    return np.where(is_counted[place], place, -1)
 
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:
@@ -135,13 +135,13 @@ def findings(trace: Trace, device: int | None) -> list[Finding]:
     steps, own = find_steps(trace), excluded_time(trace, device).profiler
     excluded_ns = int(steps.overlap_ns(own).sum())
     share = excluded_ns / max(1, int(steps.duration_ns.sum()))
-    found = list(recording_findings(trace))
+    result = list(recording_findings(trace))
     if share >= LEAST_FRACTION:
         values, ranges = {"time": ns(excluded_ns), "share": fraction(share)}, longest_ranges(own.start, own.end)
         profiler = Finding("profiler_time", "left_out", (), share=share, values=values, ranges=ranges)
-        found.insert(sum(each.done != "said" for each in found), profiler)
+        result.insert(sum(each.done != "said" for each in result), profiler)
     observed = observed_ops(trace)
-    return [*found, observed] if observed else found
+    return [*result, observed] if observed else result
 
 
 class OneTimeCost(msgspec.Struct, frozen=True):
@@ -163,7 +163,7 @@ class OneTimeCost(msgspec.Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """Where the longest one is, with {name} for the op or call."""
+        """Says where the longest one is, with {name} for the op or call."""
         return "Python code between ops" if self.cause == "between_ops" else "the first {name}"
 
     @property
@@ -185,10 +185,10 @@ def _row(trace: Trace, device: int | None, cost: OneTime) -> OneTimeCost:
     own_ns = cost.when.overlap_ns(cost.excess.start_ns, cost.excess.end_ns)
     groups = Groups.of(np.where(cost.row >= 0, cost.row, -2 - np.arange(len(cost.row))))
     sums = groups.sum(own_ns)
-    mine = np.flatnonzero(groups.place == sums.argmax())
-    piece = int(mine[own_ns[mine].argmax()])
+    in_group = np.flatnonzero(groups.place == sums.argmax())
+    piece = int(in_group[own_ns[in_group].argmax()])
     row, event = int(cost.row[piece]), int(cost.excess.event[piece])
-    start, end = int(cost.excess.start_ns[mine].min()), int(cost.excess.end_ns[mine].max())
+    start, end = int(cost.excess.start_ns[in_group].min()), int(cost.excess.end_ns[in_group].max())
     return OneTimeCost(
         cause=cost.cause,
         count=int((sums > 0).sum()),

@@ -46,7 +46,7 @@ class Tensors(msgspec.Struct, frozen=True):
     def read(self, *places: int) -> int:
         """Bytes of the inputs at these places, as far as they exist."""
         shapes = self.call.shapes
-        return sum(prod(shapes[at]) * self.sizes[at] for at in places if at < len(shapes) and at < len(self.sizes))
+        return sum(prod(shapes[i]) * self.sizes[i] for i in places if i < len(shapes) and i < len(self.sizes))
 
 
 Formula = Callable[[Tensors], CallTraffic | None]
@@ -79,11 +79,11 @@ def _elementwise(arity: int, operations: int = 1, out_bytes: int | None = None, 
     in place the first one's."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
-        given = tensors.call.shapes[:arity]
-        shape = _common([each for each in given if each])
+        inputs = tensors.call.shapes[:arity]
+        shape = _common([each for each in inputs if each])
         if shape is None:
             return None
-        widest = max((size for each, size in zip(given, tensors.sizes, strict=False) if each), default=0)
+        widest = max((size for each, size in zip(inputs, tensors.sizes, strict=False) if each), default=0)
         elements = prod(shape)
         written = elements * (tensors.sizes[0] if in_place else widest if out_bytes is None else out_bytes)
         return CallTraffic(tensors.read(*range(arity)) + written, operations * elements)
@@ -105,7 +105,7 @@ def _reading(*read: int, counted: tuple[int, ...] = ()) -> Formula:
     that are counted."""
 
     def measure(tensors: Tensors) -> CallTraffic | None:
-        return CallTraffic(tensors.read(*read), max((prod(tensors.call.shapes[at]) for at in counted), default=0))
+        return CallTraffic(tensors.read(*read), max((prod(tensors.call.shapes[i]) for i in counted), default=0))
 
     return measure
 

@@ -90,10 +90,10 @@ class Call(msgspec.Struct, frozen=True):
         (2, 2)
         """
         try:
-            found = msgspec.json.decode(self.setting(place), type=tuple[int, ...])
+            values = msgspec.json.decode(self.setting(place), type=tuple[int, ...])
         except msgspec.MsgspecError:
             return None
-        return found * count if len(found) == 1 else found if len(found) == count else None
+        return values * count if len(values) == 1 else values if len(values) == count else None
 
     def flag(self, place: int) -> bool | None:
         """A setting that is on or off; None where not recorded."""
@@ -253,7 +253,7 @@ def backward_convolution(op: str) -> Callable[[Call], Work | None]:
         each, gradients = _convolved(source, weight, output), _gradients(call, _MASK.get(op))
         moved = prod(output) + min(prod(source), prod(weight)) + max(prod(source), prod(weight))
         least = each.least_flops * (1 if gradients is None else gradients)
-        count = next(known for known in (gradients, call.gradients, 2) if known is not None)
+        count = next(number for number in (gradients, call.gradients, 2) if number is not None)
         return replace(each, flops=each.flops * count, least_flops=least, least_bytes=moved)
 
     return measure
@@ -274,10 +274,10 @@ def gradient_of_input(call: Call) -> Work | None:
 
 def convolution_output(op: str, shapes: str) -> tuple[tuple[Shape, Shape], Shape] | None:
     """((input, weight), output) as a backward convolution records them; None for other ops."""
-    given, order = shapes_of(shapes), BACKWARD_CONVOLUTIONS.get(op)
-    if given is None or order is None or len(given) < len(order):
+    sizes, order = shapes_of(shapes), BACKWARD_CONVOLUTIONS.get(op)
+    if sizes is None or order is None or len(sizes) < len(order):
         return None
-    output, source, weight = (given[place] for place in order)
+    output, source, weight = (sizes[place] for place in order)
     whole = len(output) == len(source) == len(weight) >= 3
     return ((source, weight), output) if whole else None
 
@@ -314,14 +314,14 @@ def work_of(
     >>> work_of("aten::mm", "[[128,64],[64,32]]", '["float","float"]').flops
     524288
     """
-    rule, given = _RULES.get(op), shapes_of(shapes)
-    if rule is None or given is None:
+    rule, sizes = _RULES.get(op), shapes_of(shapes)
+    if rule is None or sizes is None:
         return None
     first, measure = rule
     types = types_of(dtypes)
     dtype = types[first] if len(types) > first else ""
     try:
-        work = measure(Call(given, settings_of(settings), outputs, gradients))
+        work = measure(Call(sizes, settings_of(settings), outputs, gradients))
     except (IndexError, ValueError):
         return None
     if work is None or work.flops <= 0:

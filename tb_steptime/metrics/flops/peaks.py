@@ -136,8 +136,8 @@ PEAKS = (
 
 def device_peaks(trace: Trace, device: int) -> Peaks | None:
     """Peaks of one of the trace's devices; None if it is not described, or has none by its name."""
-    known = trace.devices.get(device)
-    return peaks_of(known.name) if known else None
+    properties = trace.devices.get(device)
+    return peaks_of(properties.name) if properties else None
 
 
 def peaks_of(device_name: str) -> Peaks | None:
@@ -182,14 +182,14 @@ def user_rates(device_name: str) -> Rates | None:
 
 @functools.lru_cache(maxsize=8)
 def _read(text: str) -> tuple[tuple[str, Rates], ...]:
-    return tuple(_one(entry) for entry in text.split(";") if entry.strip())
+    return tuple(_entry_rates(entry) for entry in text.split(";") if entry.strip())
 
 
-def _one(entry: str) -> tuple[str, Rates]:
+def _entry_rates(entry: str) -> tuple[str, Rates]:
     name, _, text = entry.rpartition(":")
-    found = [_RATE.fullmatch(each) for each in text.split()]
-    rates = {each[1]: float(each[2]) for each in found if each}
-    is_odd = None in found or not name.strip() or not rates.keys() <= set(MAY_BE_TOLD)
+    matches = [_RATE.fullmatch(each) for each in text.split()]
+    rates = {each[1]: float(each[2]) for each in matches if each}
+    is_odd = None in matches or not name.strip() or not rates.keys() <= set(MAY_BE_TOLD)
     if is_odd or any(rates.get(each, 0.0) <= 0 for each in NEEDED):
         raise TraceError(
             f"The peak rates {entry.strip()!r} cannot be read",

@@ -53,8 +53,8 @@ class Products(msgspec.Struct, frozen=True, eq=False):
     @property
     def has_work(self) -> Bool:
         """For each kernel whether its op is known, with its amount of work."""
-        known: Bool = np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
-        return known
+        has_work: Bool = np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
+        return has_work
 
 
 @shared
@@ -66,14 +66,14 @@ def find_products(trace: Trace) -> Products:
     op = innermost(trace, rows, np.where(origins.call >= 0, origins.call, origins.op))
     op = _with_labelled(trace, op)
     place = np.full(len(op), -1, np.int64)
-    found = np.flatnonzero(op >= 0)
-    keys = inputs_of(trace, found, op[found])
-    keys.append(_gradients(trace, op[found]))
+    with_op = np.flatnonzero(op >= 0)
+    keys = inputs_of(trace, with_op, op[with_op])
+    keys.append(_gradients(trace, op[with_op]))
     groups, outputs = Groups.of(*keys), _outputs(trace, rows)
     first = zip(*(key[groups.first].tolist() for key in keys), strict=True)
     products = [_product(trace, key, outputs) for key in first]
     number = {product: place for place, product in enumerate(dict.fromkeys(products))}
-    place[found] = np.array([number[product] for product in products], np.int64)[groups.place]
+    place[with_op] = np.array([number[product] for product in products], np.int64)[groups.place]
     return Products(op.astype(np.int32), place.astype(np.int32), list(number))
 
 
@@ -114,9 +114,9 @@ def inputs_of(trace: Trace, kernels: Int64, ops: Int64) -> list[Int64]:
     ]
 
 
-def names_among(trace: Trace, name: Int32, wanted: Collection[str]) -> Bool:
-    """Which of these rows of the string table are among some names. A negative row stands for no name."""
-    return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in wanted])
+def names_among(trace: Trace, name: Int32, names: Collection[str]) -> Bool:
+    """Says which of these rows of the string table are among some names. A negative row stands for no name."""
+    return is_in(name, [each for each in distinct_in(name[name >= 0]).tolist() if trace.strings[each] in names])
 
 
 def _product(trace: Trace, key: tuple[int, ...], outputs: Outputs) -> Product:
@@ -155,9 +155,9 @@ def _outputs(trace: Trace, rows: Int64) -> Outputs:
     first = Groups.of(names, shapes).first
     pairs = zip(names[first].tolist(), shapes[first].tolist(), strict=True)
     sizes = [convolution_output(trace.strings[name], input_text(trace, shape)) for name, shape in pairs]
-    known = dict(filter(None, sizes))
-    ambiguous = {key for key, output in filter(None, sizes) if known[key] != output}
-    return {key: output for key, output in known.items() if key not in ambiguous}
+    outputs = dict(filter(None, sizes))
+    ambiguous = {key for key, output in filter(None, sizes) if outputs[key] != output}
+    return {key: output for key, output in outputs.items() if key not in ambiguous}
 
 
 #: Suffix number of a module: modules of one class do the same work.
@@ -198,18 +198,18 @@ def activity_site(trace: Trace, event: Int64, call: Int64, op: Int64) -> KernelS
     their ops."""
     events, dur = trace.events, trace.events.dur_ns[event] + 1  # at microsecond resolution lengths may be 0
     name, op_name = _leading(events.name[event], dur), _leading(values_at(events.name, op), dur)
-    mine = (op >= 0) & (events.name[op] == op_name)
+    same_op = (op >= 0) & (events.name[op] == op_name)
     anchor = np.where(call >= 0, call, op)
-    made = forward_of(trace, anchor).astype(np.int64)
-    user = np.where(made >= 0, made, anchor)
+    forward = forward_of(trace, anchor).astype(np.int64)
+    user = np.where(forward >= 0, forward, anchor)
     return KernelSite(
         kernel=short_name(trace.strings[name]),
         op=trace.strings.get(op_name),
-        shapes=_input(trace, events.shapes, op[mine], dur[mine]),
-        dtypes=_input(trace, events.dtypes, op[mine], dur[mine]),
+        shapes=_input(trace, events.shapes, op[same_op], dur[same_op]),
+        dtypes=_input(trace, events.dtypes, op[same_op], dur[same_op]),
         module=_word(modules(trace, user), dur, lambda word: _NUMBER.sub("", word)),
         source=_word(sources(trace, user), dur, str),
-        backward=bool(dur[made >= 0].sum() * 2 > dur.sum()),
+        backward=bool(dur[forward >= 0].sum() * 2 > dur.sum()),
         longest=run_of(trace, int(event[dur.argmax()])),
     )
 
@@ -272,19 +272,19 @@ def way(name: str) -> CopyDirection:
     >>> way("Memcpy DtoH (Device -> Pinned)")
     CopyDirection(direction='DtoH', source='Device', target='Pinned')
     """
-    if found := _SPELLED.search(name):
-        return CopyDirection(found["direction"], found["source"], found["target"])
-    if found := _IN_WORDS.search(name):
-        return CopyDirection(f"{found['source'][0]}to{found['target'][0]}", found["source"], found["target"])
-    if found := _BY_LETTERS.match(name):
-        source, target = _MEMORY[found["source"]], _MEMORY[found["target"]]
+    if match := _SPELLED.search(name):
+        return CopyDirection(match["direction"], match["source"], match["target"])
+    if match := _IN_WORDS.search(name):
+        return CopyDirection(f"{match['source'][0]}to{match['target'][0]}", match["source"], match["target"])
+    if match := _BY_LETTERS.match(name):
+        source, target = _MEMORY[match["source"]], _MEMORY[match["target"]]
         return CopyDirection(f"{source[0]}to{target[0]}", source, target)
     return CopyDirection(name, _UNKNOWN_MEMORY, _UNKNOWN_MEMORY)
 
 
 def directions(trace: Trace, copies: Int32) -> Words:
     """The direction of each of some rows of `find_launches` that are copies; none for -1."""
-    known = copies >= 0
+    is_copy = copies >= 0
     name = np.full(len(copies), -1, np.int32)
-    name[known] = trace.events.name[find_launches(trace).activity[copies[known]]]
+    name[is_copy] = trace.events.name[find_launches(trace).activity[copies[is_copy]]]
     return words_of(name, trace.strings.strings, lambda text: way(text).direction)

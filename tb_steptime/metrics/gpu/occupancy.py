@@ -176,15 +176,15 @@ def slots(trace: Trace) -> Int64:
 
 def sm_active(trace: Trace) -> Float64:
     """Share of the SMs that have a block, averaged over the waves of each kernel; NaN where unknown."""
-    found, sms = filling(trace), np.maximum(sm_counts(trace), 1)
-    waves = np.where(found.waves > 0, found.waves, np.nan)
-    active: Float64 = (waves - 1 + np.minimum(found.tail, sms) / sms) / waves
+    fill, sms = filling(trace), np.maximum(sm_counts(trace), 1)
+    waves = np.where(fill.waves > 0, fill.waves, np.nan)
+    active: Float64 = (waves - 1 + np.minimum(fill.tail, sms) / sms) / waves
     return active
 
 
 @shared
 def is_persistent(trace: Trace) -> Bool:
-    """Which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
+    """Says which kernels' blocks loop over tiles, by name. A grid as small as the GPU does not prove it."""
     return are_named(trace, trace.kernels.event, PERSISTENT.search)
 
 

@@ -80,7 +80,7 @@ def kernel_rows_in_window(trace: Trace, device: int, steps: Steps | None = None)
 
 
 def runs_alone(trace: Trace, rows: Int64) -> Bool:
-    """Which of these kernels, given in time order, run while none of the others does.
+    """Says which of these kernels, given in time order, run while none of the others does.
 
     kernel 7 | aaa..bbb.ccc |
     kernel 9 | ......d..... |   ->  only a and c are alone
@@ -96,19 +96,19 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
 
 @shared
 def kernel_intervals(trace: Trace, device: int) -> Intervals:
-    """When at least one kernel runs on the device, over the whole recording."""
+    """Says when at least one kernel runs on the device, over the whole recording."""
     return activity_intervals(trace, device, Kind.KERNEL)
 
 
 @shared
 def busy_intervals(trace: Trace, device: int) -> Intervals:
-    """When the device is busy: kernels, copies and memsets of all streams, over the whole recording."""
+    """Says when the device is busy: kernels, copies and memsets of all streams, over the whole recording."""
     kernels, copies = kernel_intervals(trace, device), activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return kernels | copies if len(copies) else kernels
 
 
 def activity_intervals(trace: Trace, device: int, *kinds: Kind) -> Intervals:
-    """When activities of these kinds run on the device, over the whole recording."""
+    """Says when activities of these kinds run on the device, over the whole recording."""
     events, rows = trace.events, trace.events.rows(*kinds)
     rows = rows[events.device[rows] == device]
     return Intervals.of_events(events, rows)
@@ -154,12 +154,12 @@ def blocks_per_sm(trace: Trace) -> Float64:
     counted = blocks(trace)
     for device in trace.devices.values():
         sm_count = device.sm_count
-        mine = on == device.id
+        on_device = on == device.id
         if counted is None or not sm_count:
             continue
-        known = mine & (counted > 0)
-        if not np.isnan(recorded[mine]).all() or known.sum() == mine.sum():
-            result[known] = counted[known] / sm_count
+        has_count = on_device & (counted > 0)
+        if not np.isnan(recorded[on_device]).all() or has_count.sum() == on_device.sum():
+            result[has_count] = counted[has_count] / sm_count
     return result
 
 
@@ -291,13 +291,13 @@ def computing_kernels(trace: Trace) -> Int64:
 
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
-    """Which of these rows of `Trace.kernels` are collectives."""
-    found: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
-    return found
+    """Says which of these rows of `Trace.kernels` are collectives."""
+    is_exchange: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
+    return is_exchange
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:
-    """When at least one computing kernel (any but a collective's) runs on the device, over the whole recording."""
+    """Says when at least one computing kernel (any but a collective's) runs on the device, over the whole recording."""
     events, kernels = trace.events, kernel_rows(trace, device)
     exchanges = exchanging(trace, kernels)
     if not exchanges.any():

@@ -84,7 +84,7 @@ def range_rows(trace: Trace, idle_of_activity: Int64 | None = None) -> list[Rang
     if not len(tree.rows):
         return []
     begin_counts, host_ns, self_ns = _host_sums(trace, tree)
-    kept = _kept(host_ns)
+    kept = _is_shown(host_ns)
     launched = _launched(trace, tree, _nearest(tree.parent, kept), idle_of_activity)
     sums = _Sums(begin_counts, host_ns, self_ns, *launched)
     return [
@@ -101,14 +101,14 @@ def _tree(trace: Trace) -> _Tree:
     key = label * len(PHASES) + phase
     path, parent, keys = np.full(len(rows), -1, np.int64), [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     size = len(labels) * len(PHASES)
-    level, known = around < 0, 0
+    level, path_count = around < 0, 0
     while level.any():
         outer = values_at(path, around[level])
         distinct, place = np.unique((outer + 1) * size + key[level], return_inverse=True)
-        path[level] = known + place
+        path[level] = path_count + place
         parent.append(distinct // size - 1)
         keys.append(distinct % size)
-        known += len(distinct)
+        path_count += len(distinct)
         level = (around >= 0) & level[around]
     of_path = np.concatenate(keys).tolist()
     names, phases = [labels[k // len(PHASES)] for k in of_path], [PHASES[k % len(PHASES)] for k in of_path]
@@ -119,25 +119,25 @@ def _around(trace: Trace, rows: Int64) -> Int64:
     """For each range the place in `rows` of the range around it; -1 for none. The training thread waits for the engine,
     so its open range encloses the work of the engine's threads."""
     around = parent_places(trace, rows).astype(np.int64)
-    loose = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
-    waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[loose]])
-    around[loose] = places_in(rows, waiting)
+    without_range = np.flatnonzero((around < 0) & is_in(trace.events.thread[rows], autograd_threads(trace)))
+    waiting = _range_of_waiting(trace, rows, trace.events.start_ns[rows[without_range]])
+    around[without_range] = places_in(rows, waiting)
     return around
 
 
 def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
     """The innermost of these ranges that is open on the training thread at each instant; -1 for none."""
-    mine = rows[is_in(trace.events.thread[rows], training_threads(trace)[:1])]
-    return values_at(mine, open_at(trace.events.start_ns[mine], trace.events.ends(mine), instants))
+    rows_here = rows[is_in(trace.events.thread[rows], training_threads(trace)[:1])]
+    return values_at(rows_here, open_at(trace.events.start_ns[rows_here], trace.events.ends(rows_here), instants))
 
 
 def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
     """The distinct labels of ranges, and the label number of each range."""
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
     is_wait = loader_names(trace)
-    words = [LOADER_RANGE if is_wait[name] else short_range(trace.strings[name]) for name in names.tolist()]
-    labels = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    return list(labels), np.array([labels[word] for word in words], np.int64)[place.reshape(-1)]
+    range_names = [LOADER_RANGE if is_wait[name] else short_range(trace.strings[name]) for name in names.tolist()]
+    labels = {word: number for number, word in enumerate(dict.fromkeys(range_names))}
+    return list(labels), np.array([labels[word] for word in range_names], np.int64)[place.reshape(-1)]
 
 
 def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
@@ -154,7 +154,7 @@ def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:
     return exact_sums(tree.path, begins.astype(np.int64), size), host_ns, np.maximum(host_ns - children_ns, 0)
 
 
-def _kept(host_ns: Int64) -> Bool:
+def _is_shown(host_ns: Int64) -> Bool:
     """The paths with the most host time, out of those with any. An outer path has at least as much as its inner ones,
     and comes before them."""
     kept = np.zeros(len(host_ns), bool)
@@ -194,13 +194,13 @@ def _launched(trace: Trace, tree: _Tree, nearest: Int64, idle_of_activity: Int64
 def _range_of_call(trace: Trace, rows: Int64, call: Int32) -> Int64:
     """The innermost range around each call, or around the wait for the engine's thread that calls; -1 for none."""
     row = innermost(trace, rows, call.astype(np.int64))
-    loose = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
-    row[loose] = _range_of_waiting(trace, rows, trace.events.start_ns[call[loose]])
+    without_range = np.flatnonzero((row < 0) & (call >= 0) & is_in(trace.events.thread[call], autograd_threads(trace)))
+    row[without_range] = _range_of_waiting(trace, rows, trace.events.start_ns[call[without_range]])
     return row
 
 
 def _running(start: Int64, end: Int64, path: Int64, parent: Int64) -> dict[int, Intervals]:
-    """When the work launched inside each path runs; rows must be sorted by path."""
+    """Says when the work launched inside each path runs; rows must be sorted by path."""
     paths, first = np.unique(path, return_index=True)
     bounds = np.append(first, len(path)).tolist()
     running = {

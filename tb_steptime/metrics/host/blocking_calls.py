@@ -234,14 +234,14 @@ def _launched_before(trace: Trace, rows: Int64) -> Int64:
     launching = distinct_in(call[call >= 0])
     thread, before = trace.events.thread[launching], np.zeros(len(rows), np.int64)
     for number in distinct_in(trace.events.thread[rows]).tolist():
-        mine = trace.events.thread[rows] == number
-        before[mine] = np.searchsorted(launching[thread == number], rows[mine])
+        on_thread = trace.events.thread[rows] == number
+        before[on_thread] = np.searchsorted(launching[thread == number], rows[on_thread])
     return before
 
 
 def _opens(trace: Trace, calls: _Calls) -> Bool:
-    """Which calls begin a group. A call does not if it is under the same op as the call before or, outside any op, is
-    the synchronize after a copy. Work that is launched between two calls separates them."""
+    """Says which calls begin a group. A call does not if it is under the same op as the call before or, outside any op,
+    is the synchronize after a copy. Work that is launched between two calls separates them."""
     copies = is_in(calls.kind, (Blocks.NOT, Blocks.COPY, Blocks.PAGEABLE_COPY))
     new = np.ones(len(calls.row), bool)
     together = (calls.op[1:] >= 0) | (copies[:-1] & (calls.kind[1:] == Blocks.SYNC))
@@ -255,10 +255,10 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Blocking
     events, number = trace.events, np.cumsum(np.bincount(first, minlength=len(calls.row)) > 0) - 1
     length = events.dur_ns[calls.row]
     copy, nbytes = _copied(trace, calls.row)
-    past = np.append(first[1:], len(calls.row))[: len(first)] - 1
+    last = np.append(first[1:], len(calls.row))[: len(first)] - 1
     return BlockingGroups(
         start=events.start_ns[calls.row[first]][order],
-        end=events.ends(calls.row[past])[order],
+        end=events.ends(calls.row[last])[order],
         call=calls.row[first][order],
         op=calls.op[first][order],
         blocked_ns=np.add.reduceat(length, first)[order],
@@ -280,12 +280,12 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     copies = np.flatnonzero(events.kind[launches.activity] == Kind.MEMCPY)
     by_call = copies[np.argsort(launches.call[copies], kind="stable")]
     place = np.searchsorted(launches.call[by_call], rows)
-    known = np.append(launches.call[by_call], -1)[place] == rows
-    found = np.where(known, np.append(by_call, -1)[place], -1)
+    is_linked = np.append(launches.call[by_call], -1)[place] == rows
+    linked = np.where(is_linked, np.append(by_call, -1)[place], -1)
     if events.bytes is None:
-        return found, np.full(len(rows), -1, np.int64)
-    activity = np.append(launches.activity, -1)[found]  # there may be no activity at all
-    return found, np.where(found >= 0, np.append(events.bytes, -1)[activity], -1)
+        return linked, np.full(len(rows), -1, np.int64)
+    activity = np.append(launches.activity, -1)[linked]  # there may be no activity at all
+    return linked, np.where(linked >= 0, np.append(events.bytes, -1)[activity], -1)
 
 
 def _kinds(trace: Trace, calls: _Calls, group: Int64, count: int) -> UInt8:
@@ -339,35 +339,35 @@ class BlockingPlace(msgspec.Struct, frozen=True):
 def blocking_places(trace: Trace, step: Int64, steps: int) -> list[BlockingPlace]:
     """The places of the `blocking_groups` in the compared steps, longest blocked first. step: the step of each group,
     -1 for none."""
-    kept = np.flatnonzero(step >= 0)
-    if not len(kept):
+    in_steps = np.flatnonzero(step >= 0)
+    if not len(in_steps):
         return []
-    around, blocked = _Surroundings(trace, kept), blocking_groups(trace).blocked_ns[kept]
+    around, blocked = _Surroundings(trace, in_steps), blocking_groups(trace).blocked_ns[in_steps]
     alike = Groups.of(*around.keys())
     figures = zip(alike.count().tolist(), alike.sum(blocked).tolist(),
-                  alike.deviation(blocked, step[kept], steps).tolist(), strict=True)  # fmt: skip
-    found = [around.place(row, count, ns, none_if_nan(spread))
+                  alike.deviation(blocked, step[in_steps], steps).tolist(), strict=True)  # fmt: skip
+    places = [around.place(row, count, ns, none_if_nan(spread))
              for row, (count, ns, spread) in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
-    return sorted(found, key=lambda place: (-place.total_ns, place.call, place.op or ""))[:PLACES]
+    return sorted(places, key=lambda place: (-place.total_ns, place.call, place.op or ""))[:PLACES]
 
 
 class _Surroundings:
     """Places of some of `blocking_groups`. op, outer_op: rows of the string table, -1 for none."""
 
-    def __init__(self, trace: Trace, kept: Int64) -> None:
+    def __init__(self, trace: Trace, chosen: Int64) -> None:
         groups = blocking_groups(trace)
-        op, call = groups.op[kept], groups.call[kept]
+        op, call = groups.op[chosen], groups.call[chosen]
         outer = outermost(trace, op_rows, op)
-        self._trace, self._groups, self._kept = trace, groups, kept
+        self._trace, self._groups, self._kept = trace, groups, chosen
         self._op, self._outer = (values_at(trace.events.name, row) for row in (op, outer))
         self._site = site_of(trace, call)
-        self._direction = directions(trace, groups.copy[kept])
+        self._direction = directions(trace, groups.copy[chosen])
         self._module, self._source = modules(trace, call), _without_lines(sources(trace, call))
 
     def keys(self) -> list[Int64]:
-        words = (self._direction, self._module, self._source)
+        names = (self._direction, self._module, self._source)
         calls = (self._groups.kind[self._kept], *self._groups.names[self._kept].T)
-        columns = (*calls, self._op, self._outer, self._site, *(each.number for each in words))
+        columns = (*calls, self._op, self._outer, self._site, *(each.number for each in names))
         return [np.asarray(column, np.int64) for column in columns]
 
     def place(self, row: int, count: int, total_ns: int, deviation_ns: float | None) -> BlockingPlace:

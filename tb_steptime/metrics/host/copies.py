@@ -64,8 +64,8 @@ def copy_rows(trace: Trace, steps: Steps | None = None) -> list[CopyRow]:
     all."""
     chosen = steps or find_steps(trace)
     rows, number, directions = copies_in_steps(trace, chosen)
-    found = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(directions)]
-    return sorted(found, key=lambda row: (-row.total_ns, row.direction, row.source))
+    result = [copy_row(trace, each, rows[number == i], len(chosen.steps)) for i, each in enumerate(directions)]
+    return sorted(result, key=lambda row: (-row.total_ns, row.direction, row.source))
 
 
 def copies_in_steps(trace: Trace, steps: Steps) -> tuple[Int64, Int64, list[CopyDirection]]:
@@ -84,7 +84,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
     events, activity = trace.events, find_launches(trace).activity[rows]
     nbytes = copied_bytes(trace, activity)
     recorded = nbytes >= 0
-    known, known_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
+    sum_bytes, timed_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
     return CopyRow(
         direction=each.direction,
         source=each.source,
@@ -93,8 +93,8 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         count=len(rows) / steps,
         total_ns=int(events.dur_ns[activity].sum()) // steps,
         hidden_ns=_hidden_ns(trace, rows) // steps,
-        bytes=known // steps if recorded.any() else None,
-        bytes_per_second=known * 1e9 / known_ns if known_ns else None,
+        bytes=sum_bytes // steps if recorded.any() else None,
+        bytes_per_second=sum_bytes * 1e9 / timed_ns if timed_ns else None,
         blocked_ns=_blocked_ns(trace, rows) // steps,
         op=_maker(trace, rows),
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
@@ -128,8 +128,8 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
     events, activity = trace.events, find_launches(trace).activity[rows]
     hidden = 0
     for device in devices_with_activity(trace):
-        mine = activity[events.device[activity] == device]
-        hidden += int(kernel_intervals(trace, device).overlap_ns(events.start_ns[mine], events.ends(mine)).sum())
+        copies = activity[events.device[activity] == device]
+        hidden += int(kernel_intervals(trace, device).overlap_ns(events.start_ns[copies], events.ends(copies)).sum())
     return hidden
 
 
@@ -185,8 +185,8 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
     rows, number, directions = copies_in_steps(trace, find_steps(trace))
     activity = find_launches(trace).activity[rows]
     step = step_at(trace.events.start_ns[activity])
-    kept = step >= 0
-    rows, number, activity, step = rows[kept], number[kept], activity[kept], step[kept]
+    in_steps = step >= 0
+    rows, number, activity, step = rows[in_steps], number[in_steps], activity[in_steps], step[in_steps]
     if not len(rows):
         return []
     maker, phase = copy_makers(trace, rows), SITE_PHASE[activity_sites(trace)[rows]]
@@ -197,9 +197,9 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
     )
     figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
                   map(none_if_nan, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
-    found = [_place(trace, directions[number[row]], int(maker[row]), PHASES[int(phase[row])], figures_of_copy)
+    places = [_place(trace, directions[number[row]], int(maker[row]), PHASES[int(phase[row])], figures_of_copy)
              for row, figures_of_copy in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
-    return sorted(found, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
+    return sorted(places, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
 
 
 def _known_sums(alike: Groups, nbytes: Int64) -> list[int | None]:

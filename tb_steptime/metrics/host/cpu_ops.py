@@ -261,8 +261,8 @@ def _recurrent_share(trace: Trace, rows: Int64, own_ns: Int64) -> float:
 def _of_steps(trace: Trace, waiting: Int64) -> tuple[Int64, Int64]:
     """Rows of the ops that begin within the steps and do not wait, by thread, and the self time of each."""
     events = trace.events
-    apart = loader_names(trace) | collective_names(trace)
-    rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~apart[events.name])
+    excluded = loader_names(trace) | collective_names(trace)
+    rows = np.flatnonzero((events.kind == Kind.CPU_OP) & ~excluded[events.name])
     rows = rows[np.argsort(events.thread[rows], kind="stable")]
     own_ns = self_times(trace, rows)
     inside = (find_steps(trace).holding(events.start_ns[rows]) >= 0) & ~is_in(rows, waiting)
@@ -274,19 +274,19 @@ def _allocated_bytes(trace: Trace, rows: Int64) -> Int64 | None:
     place = next((each for each in memory_devices(trace) if each.type == CPU), None)
     if place is None:
         return None
-    of = op_bytes(trace, place)
-    counted = np.searchsorted(of.op, rows)
-    return exact_sums(trace.events.name[rows], of.allocated[counted], len(trace.strings))
+    op_memory = op_bytes(trace, place)
+    counted = np.searchsorted(op_memory.op, rows)
+    return exact_sums(trace.events.name[rows], op_memory.allocated[counted], len(trace.strings))
 
 
 def _groups(trace: Trace, rows: Int64, own_ns: Int64) -> list[CpuGroup]:
     """The groups that take any time, most time first."""
     kinds: list[CpuGroupId] = [*_GROUPS, "other"]
     kind_of = np.array([kinds.index(group_of(name)) for name in trace.strings.strings], np.int64)
-    found = kind_of[trace.events.name[rows]]
-    places = distinct_in(found).tolist()
-    timed = [each for each in places if own_ns[found == each].any()]  # a damaged file may have ops without a length
-    groups = [_group(trace, kinds[each], rows[found == each], own_ns[found == each]) for each in timed]
+    kind = kind_of[trace.events.name[rows]]
+    places = distinct_in(kind).tolist()
+    timed = [each for each in places if own_ns[kind == each].any()]  # a damaged file may have ops without a length
+    groups = [_group(trace, kinds[each], rows[kind == each], own_ns[kind == each]) for each in timed]
     return sorted((group for group in groups if group.self_ns), key=lambda group: -group.self_ns)
 
 
@@ -343,16 +343,16 @@ def _between_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
     """Usual time between the ops of an update in a step, without long gaps and without what is before its first op and
     after its last one."""
     events, steps = trace.events, find_steps(trace)
-    found = np.zeros(len(steps.steps), np.int64)
+    between_ns = np.zeros(len(steps.steps), np.int64)
     for thread in distinct_in(events.thread[rows]).tolist():
-        mine = rows[events.thread[rows] == thread]
+        ops = rows[events.thread[rows] == thread]
         update = host_courses(trace)[thread].when("optimizer")
-        gaps = update - Intervals.of_events(events, mine)
+        gaps = update - Intervals.of_events(events, ops)
         between = ~is_in(gaps.start, update.start) & ~is_in(gaps.end, update.end)
         short = between & (gaps.end - gaps.start <= LONG_GAP_NS)
-        found += steps.overlap_ns(Intervals(gaps.start[short], gaps.end[short]) - left_out)
-    updated = np.sort(found[distinct_in(steps.begun_at(events.start_ns[rows]))])
-    return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(found)
+        between_ns += steps.overlap_ns(Intervals(gaps.start[short], gaps.end[short]) - left_out)
+    updated = np.sort(between_ns[distinct_in(steps.begun_at(events.start_ns[rows]))])
+    return int(updated[(len(updated) - 1) // 2]) * len(updated) // len(between_ns)
 
 
 def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
@@ -361,17 +361,15 @@ def _short_gaps_ns(trace: Trace, left_out: Intervals) -> int:
     start, end = busy.end[:-1], busy.start[1:]
     short = end - start <= SHORT_GAP_NS
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
-    apart = Intervals.joined([updates, loader_intervals(trace), left_out])
-    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - apart).sum())
+    excluded = Intervals.joined([updates, loader_intervals(trace), left_out])
+    return int(find_steps(trace).overlap_ns(Intervals(start[short], end[short]) - excluded).sum())
 
 
 def _usual_by_name(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, int]:
     """The usual time of the ops of each of these names."""
     events, steps = trace.events, find_steps(trace).start_ns
     chosen = {name: np.flatnonzero(events.name[rows] == name) for name in names}
-    return {
-        name: usual_ns(steps, events.start_ns[rows[mine]], own_ns[mine]) for name, mine in chosen.items() if len(mine)
-    }
+    return {name: usual_ns(steps, events.start_ns[rows[at]], own_ns[at]) for name, at in chosen.items() if len(at)}
 
 
 def _judged_ns(trace: Trace, left_out: Intervals) -> int:
@@ -388,19 +386,19 @@ def _busy_ns(trace: Trace, rows: Int64, left_out: Intervals) -> int:
 
 
 def _dtypes(trace: Trace, rows: Int64, own_ns: Int64, names: list[int]) -> dict[int, str]:
-    """By name, the type of the first input that takes most of the op's time; ops without recorded inputs are left
-    out."""
+    """Returns by name the type of the first input that takes most of the op's time; ops without recorded inputs are
+    left out."""
     column = trace.events.dtypes
     if column is None:
         return {}
-    found: dict[int, str] = {}
+    dtypes: dict[int, str] = {}
     for name in names:
-        mine = (trace.events.name[rows] == name) & (column[rows] >= 0)
-        if mine.any():
-            by_types = np.bincount(column[rows[mine]], weights=own_ns[mine])
+        of_name = (trace.events.name[rows] == name) & (column[rows] >= 0)
+        if of_name.any():
+            by_types = np.bincount(column[rows[of_name]], weights=own_ns[of_name])
             first = _first_type(trace.inputs[int(by_types.argmax())])
-            found |= {name: first} if first else {}
-    return found
+            dtypes |= {name: first} if first else {}
+    return dtypes
 
 
 def _first_type(inputs: str) -> str | None:

@@ -29,15 +29,15 @@ def channels_last(trace: Trace, rows: Int64) -> bool | None:
     """Whether oneDNN's convolutions among these ops spend most of their time on images whose channels come last; None
     if there are none."""
     events = trace.events
-    mine = rows[are_named(trace, rows, _OF_ONEDNN.match)]
-    if not len(mine):
+    onednn_ops = rows[are_named(trace, rows, _OF_ONEDNN.match)]
+    if not len(onednn_ops):
         return None
     described, resized = (
-        is_in(mine, innermost(trace, mine, rows_named(trace, (Kind.CPU_OP,), inside.match)))
+        is_in(onednn_ops, innermost(trace, onednn_ops, rows_named(trace, (Kind.CPU_OP,), inside.match)))
         for inside in (_DESCRIBES, _RESIZES)
     )
     last = resized & ~described
-    return bool(2 * events.dur_ns[mine[last]].sum() > events.dur_ns[mine].sum())
+    return bool(2 * events.dur_ns[onednn_ops[last]].sum() > events.dur_ns[onednn_ops].sum())
 
 
 def _dimensions(trace: Trace, rows: Int64) -> int | None:
@@ -47,17 +47,17 @@ def _dimensions(trace: Trace, rows: Int64) -> int | None:
     called: dict[int, int] = {}
     shaped: dict[int, int] = {}
     for name in distinct_in(events.name[rows]).tolist():
-        mine = rows[events.name[rows] == name]
+        of_name = rows[events.name[rows] == name]
         function = _CONVOLVES.match(trace.strings[name])
         if function:
             number = int(function["dimensions"])
-            called[number] = called.get(number, 0) + int(events.dur_ns[mine].sum())
+            called[number] = called.get(number, 0) + int(events.dur_ns[of_name].sum())
         elif shapes is not None and trace.strings[name] in _ANY_CONVOLUTION:
-            for text in distinct_in(shapes[mine[shapes[mine] >= 0]]).tolist():
+            for text in distinct_in(shapes[of_name[shapes[of_name] >= 0]]).tolist():
                 number = len((shapes_of(trace.inputs[text]) or [()])[0]) - 2
-                shaped[number] = shaped.get(number, 0) + int(events.dur_ns[mine[shapes[mine] == text]].sum())
-    found = called or {number: time for number, time in shaped.items() if number > 0}
-    return max(found, key=lambda number: found[number], default=None)
+                shaped[number] = shaped.get(number, 0) + int(events.dur_ns[of_name[shapes[of_name] == text]].sum())
+    by_number = called or {number: time for number, time in shaped.items() if number > 0}
+    return max(by_number, key=lambda number: by_number[number], default=None)
 
 
 def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
@@ -71,9 +71,9 @@ def _pooled_dimensions(trace: Trace, rows: Int64) -> int | None:
     if shapes is not None:
         for text in distinct_in(shapes[forward[shapes[forward] >= 0]]).tolist():
             first = (shapes_of(trace.inputs[text]) or [()])[0]
-            mine = (shapes[forward] == text) & ~flat & ~image
+            of_shape = (shapes[forward] == text) & ~flat & ~image
             if len(first) > _SPATIAL:
-                (flat if 1 in first[-_SPATIAL:] or len(first) == 1 + _SPATIAL else image)[mine] = True
+                (flat if 1 in first[-_SPATIAL:] or len(first) == 1 + _SPATIAL else image)[of_shape] = True
     times_of = {1: int(times[flat].sum()), 2: int(times[image].sum())}
     return max(times_of, key=lambda number: times_of[number]) if any(times_of.values()) else None
 

@@ -59,9 +59,11 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
     groups = Groups.of(shapes[rows[fills]], indices)
     keys = zip(shapes[rows[fills[groups.first]]].tolist(), indices[groups.first].tolist(), strict=True)
     tables = [_table(trace, *key) for key in keys]
-    once = np.unique(node[fills], return_index=True)[1]
+    first_fills = np.unique(node[fills], return_index=True)[1]
     by_shape = Counter[Shape]()
-    for (shape, share), nodes in zip(tables, np.bincount(groups.place[once], minlength=len(groups)), strict=True):
+    for (shape, share), nodes in zip(
+        tables, np.bincount(groups.place[first_fills], minlength=len(groups)), strict=True
+    ):
         by_shape[shape] += nodes * share
     spared = np.array([share for _, share in tables])[groups.place]
     written = np.flatnonzero(updates & (shapes[rows] >= 0))
@@ -89,9 +91,9 @@ def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
     """For each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for none."""
     ops, distinct = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), np.unique(nodes)
     around = innermost(trace, distinct, ops)
-    found = np.full(len(distinct), -1, np.int64)
-    found[np.searchsorted(distinct, around[around >= 0])] = shapes[ops[around >= 0]]
-    return found[np.searchsorted(distinct, nodes)]
+    index_shape = np.full(len(distinct), -1, np.int64)
+    index_shape[np.searchsorted(distinct, around[around >= 0])] = shapes[ops[around >= 0]]
+    return index_shape[np.searchsorted(distinct, nodes)]
 
 
 def _table(trace: Trace, filled: int, backward: int) -> tuple[Shape, float]:
@@ -130,7 +132,7 @@ def _tensors(trace: Trace, inputs: int) -> list[Shape]:
     """The shape of the first input, () if it is no tensor; of a list of tensors, as of a foreach op, all of them."""
     try:
         listed = msgspec.json.decode(trace.inputs[inputs], type=list[msgspec.Raw])
-        found = msgspec.json.decode(listed[0], type=list[Shape])
+        tensors = msgspec.json.decode(listed[0], type=list[Shape])
     except (msgspec.MsgspecError, IndexError):
         return _shapes(trace, inputs)[:1]
-    return [each if min(each, default=0) >= 0 else () for each in found]
+    return [each if min(each, default=0) >= 0 else () for each in tensors]

@@ -61,8 +61,8 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
     were recorded in the steps."""
     events, count, with_shapes = trace.events, np.zeros(256, np.int64), 0
     for first in range(0, len(events), _AT_ONCE):
-        some = slice(first, first + _AT_ONCE)
-        rows = first + np.flatnonzero(_counts(trace, events.thread[some], events.start_ns[some]))
+        block = slice(first, first + _AT_ONCE)
+        rows = first + np.flatnonzero(_counts(trace, events.thread[block], events.start_ns[block]))
         count += np.bincount(events.kind[rows], minlength=len(count))
         if events.shapes is not None:
             with_shapes += int((events.shapes[rows[events.kind[rows] == Kind.CPU_OP]] >= 0).sum())
@@ -81,7 +81,7 @@ def profiler_cost(trace: Trace) -> ProfilerCost | None:
 
 
 def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None) -> Bool:
-    """Which events begin in a step, on one of these threads. chosen: None for all steps."""
+    """Says which events begin in a step, on one of these threads. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True
     inside: Bool = ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]

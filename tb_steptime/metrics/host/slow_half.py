@@ -58,36 +58,36 @@ def slow_half(trace: Trace, rows: Int64, own_ns: Int64) -> SlowHalf | None:
     half = max(by_type.keys() & _HALF.keys(), key=lambda dtype: by_type[dtype].sum(), default=None)
     if half is None:
         return None
-    at, rate = _usual_rate(trace, rows, own_ns, by_type[half])
+    share, rate = _usual_rate(trace, rows, own_ns, by_type[half])
     if "float" not in by_type:
         fp32_rate = max(_FP32_RATE, _FP32_TIMES * rate)
-        return SlowHalf(_HALF[half], at, rate, fp32_rate) if rate <= _WITHOUT_INSTRUCTIONS else None
+        return SlowHalf(_HALF[half], share, rate, fp32_rate) if rate <= _WITHOUT_INSTRUCTIONS else None
     fp32_rate = _usual_rate(trace, rows, own_ns, by_type["float"])[1]
     calls = int((by_type[half] > 0).sum()) / len(find_steps(trace).steps)
-    slow = rate <= _FAR_BELOW_FP32 * fp32_rate and at >= _LONG_PRODUCT_NS * calls
-    return SlowHalf(_HALF[half], at, rate, fp32_rate) if slow else None
+    slow = rate <= _FAR_BELOW_FP32 * fp32_rate and share >= _LONG_PRODUCT_NS * calls
+    return SlowHalf(_HALF[half], share, rate, fp32_rate) if slow else None
 
 
 def _usual_rate(trace: Trace, rows: Int64, own_ns: Int64, flops: Int64) -> tuple[int, float]:
     """The usual time of these products in the mean step, and their operations per ns of it. flops: of each row."""
-    steps, mine = find_steps(trace), flops > 0
-    ns = usual_ns(steps.start_ns, trace.events.start_ns[rows[mine]], own_ns[mine])
+    steps, has_flops = find_steps(trace), flops > 0
+    ns = usual_ns(steps.start_ns, trace.events.start_ns[rows[has_flops]], own_ns[has_flops])
     return ns, float(flops.sum()) / len(steps.steps) / max(ns, 1)
 
 
 def _flops_by_type(trace: Trace, rows: Int64) -> dict[str, Int64]:
-    """By the type of the first matrix, the operations of each row; 0 for all but large products."""
-    events, found = trace.events, dict[str, Int64]()
+    """Returns, by the type of the first matrix, the operations of each row; 0 for all but large products."""
+    events, by_type = trace.events, dict[str, Int64]()
     if events.shapes is None or events.dtypes is None:
-        return found
-    mine = np.flatnonzero(
+        return by_type
+    candidates = np.flatnonzero(
         are_named(trace, rows, _PRODUCTS.match) & (events.shapes[rows] >= 0) & (events.dtypes[rows] >= 0)
     )
-    inputs = np.stack([column[rows[mine]] for column in (events.name, events.shapes, events.dtypes)], axis=1)
+    inputs = np.stack([column[rows[candidates]] for column in (events.name, events.shapes, events.dtypes)], axis=1)
     distinct, kind = np.unique(inputs, axis=0, return_inverse=True)
     for place, (name, shapes, dtypes) in enumerate(distinct.tolist()):
         work = work_of(trace.strings[name], trace.inputs[shapes], trace.inputs[dtypes])
         if work is not None and work.flops >= _LEAST_FLOPS and min(work.lengths) >= _LEAST_SIDE:
-            flops = found.setdefault(work.dtype, np.zeros(len(rows), np.int64))
-            flops[mine[kind == place]] = work.flops
-    return found
+            flops = by_type.setdefault(work.dtype, np.zeros(len(rows), np.int64))
+            flops[candidates[kind == place]] = work.flops
+    return by_type

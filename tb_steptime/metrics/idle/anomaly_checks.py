@@ -45,8 +45,8 @@ def anomaly_checks(trace: Trace, chosen: Steps | None = None) -> AnomalyChecks |
     if not len(rows_named(trace, (Kind.CPU_OP,), lambda name: name == _CHECK)):
         return None
     ops = events.rows(Kind.CPU_OP)
-    parent, wanted = parent_places(trace, ops), (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
-    node, of_check, check = (are_named(trace, ops, each) for each in wanted)
+    parent, tests = parent_places(trace, ops), (_NODE.match, _OF_CHECK.__contains__, _CHECK.__eq__)
+    node, of_check, check = (are_named(trace, ops, each) for each in tests)
     of_node = (parent >= 0) & node[parent]
     checked = np.zeros(len(ops), bool)
     checked[parent[check & of_node]] = True

@@ -88,9 +88,9 @@ def few_segments(trace: Trace, device: int) -> tuple[IdleSegments, ...]:
     room, segments = _KEPT_SEGMENTS // max(len(devices_with_activity(trace)), 1), list[IdleSegments]()
     if len(find_gaps(trace, device).start) > room:
         return ()
-    for some in _all_segments(trace, device):
-        segments.append(some)
-        room -= len(some.start)
+    for segments_found in _all_segments(trace, device):
+        segments.append(segments_found)
+        room -= len(segments_found.start)
         if room < 0:
             return ()
     return tuple(segments)
@@ -171,7 +171,7 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     launched_ns = trace.events.start_ns[call]
     waited = (call >= 0) & (launched_ns >= gaps.start)
     blocks = waited & is_in(call, blocking_calls(trace).row)
-    late = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
+    wait_end = np.where(waited, np.minimum(launched_ns, gaps.end), gaps.start)
     activity = find_launches(trace).activity[gaps.launch]
     collective = (gaps.launch >= 0) & collective_names(trace)[trace.events.name[activity]]
     waits = np.where(collective, _COLLECTIVE, _DEPENDENCY)  # only before a collective it may be for other ranks
@@ -179,8 +179,8 @@ def _begun(trace: Trace, gaps: Gaps, reached: Int64) -> _Begun:
     reason = np.select(
         [gaps.launch < 0, call < 0, blocks, waited], [_TAIL, _UNKNOWN, _BLOCKING, _LATENCY], default=queued
     )
-    reached = np.where(reason == _LATENCY, np.maximum(reached, late), gaps.end)
-    return _Begun(late, reason.astype(np.uint8), reached, waits.astype(np.uint8))
+    reached = np.where(reason == _LATENCY, np.maximum(reached, wait_end), gaps.end)
+    return _Begun(wait_end, reason.astype(np.uint8), reached, waits.astype(np.uint8))
 
 
 def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> Iterator[_Parts]:
@@ -200,15 +200,15 @@ def _after_the_call(gaps: Gaps, times: _Begun, before_all: list[Intervals]) -> I
         yield _Parts(cut.source, cut.start, cut.end, np.where(cut.label == 0, _LOADING, why).astype(np.int32))
 
 
-def _before_the_call(trace: Trace, gaps: Gaps, late: Int64, threads: _Threads) -> Iterator[_Parts]:
+def _before_the_call(trace: Trace, gaps: Gaps, wait_end: Int64, threads: _Threads) -> Iterator[_Parts]:
     """Yields the launching thread's activity until its call began, or that of the threads for which it waited."""
-    waiting = np.flatnonzero(late > gaps.start)
+    waiting = np.flatnonzero(wait_end > gaps.start)
     thread = trace.events.thread[find_launches(trace).call[gaps.launch[waiting]]]
     low, high = int(gaps.start[0]), int(gaps.end[-1])
     for number in distinct_in(thread).tolist():
-        mine = waiting[thread == number]
-        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[mine], late[mine])
-        yield _Parts(mine[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
+        on_thread = waiting[thread == number]
+        cut = Segments.first_of(threads.does(number), low, high).cut(gaps.start[on_thread], wait_end[on_thread])
+        yield _Parts(on_thread[cut.source], cut.start, cut.end, _REASON_OF_LAYER[cut.label])
 
 
 #: The reasons for the layers of `_Threads.does`: those before all others, the thread's own, those of the other threads;
@@ -270,6 +270,6 @@ def _cpu_work(trace: Trace, thread: int) -> Intervals:
         chunk = slice(first, first + _JOINED_AT_ONCE)
         work = np.zeros(256, bool)
         work[[Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER]] = True
-        mine = first + np.flatnonzero(work[events.kind[chunk]] & (events.thread[chunk] == thread))
-        parts.append(Intervals.of_events(events, mine))
+        work_rows = first + np.flatnonzero(work[events.kind[chunk]] & (events.thread[chunk] == thread))
+        parts.append(Intervals.of_events(events, work_rows))
     return Intervals.joined(parts)

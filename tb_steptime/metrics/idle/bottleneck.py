@@ -137,13 +137,13 @@ def judge_cpu(pace: CpuPace) -> Bound:
 
     step  |llll|cccccccccccccccccccccccccc|oo|   a wait of an eighth decides nothing: the CPU computes
     """
-    known = {
+    causes = {
         Bound.INPUT: pace.input_ns,
         Bound.COMMUNICATION: pace.communication_ns,
         Bound.CPU: pace.computes_ns,
     }
-    bound, most_ns = max(known.items(), key=lambda cause: cause[1])
-    step_ns = sum(known.values()) + pace.other_ns
+    bound, most_ns = max(causes.items(), key=lambda cause: cause[1])
+    step_ns = sum(causes.values()) + pace.other_ns
     if most_ns < IDLE_FRACTION * step_ns or not step_ns:
         return Bound.UNKNOWN
     if bound is not Bound.INPUT and most_ns < pace.other_ns:

@@ -148,9 +148,9 @@ def _when_covered(intervals: Intervals, amounts: Int64) -> Int64:
     never."""
     covered = np.cumsum(intervals.end - intervals.start)
     place = np.searchsorted(covered, amounts)
-    known = place < len(covered)
+    is_covered = place < len(covered)
     when = np.full(len(amounts), np.iinfo(np.int64).max)
-    when[known] = intervals.end[place[known]] - (covered[place[known]] - amounts[known])
+    when[is_covered] = intervals.end[place[is_covered]] - (covered[place[is_covered]] - amounts[is_covered])
     return when
 
 
@@ -180,11 +180,11 @@ def blocking_rows(
     order = np.lexsort((groups.start[worst], -totals[:, 1], -totals[:, 2]))
     order = order[totals[order, 0] > 0]
     ends = np.maximum(groups.end, np.where(idle > 0, bubble.end, 0))
-    found, number = [], len((steps or find_steps(trace)).steps)
+    result, number = [], len((steps or find_steps(trace)).steps)
     for row, sums_of_row in zip(worst[order].tolist(), totals[order].tolist(), strict=True):
         place, texts = SITES[int(site[row])], {name: words[row] for name, words in around.items()}
-        found.append(_row(trace, device, row, place, texts, sums_of_row, int(ends[row]), number))
-    return found
+        result.append(_row(trace, device, row, place, texts, sums_of_row, int(ends[row]), number))
+    return result
 
 
 def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:

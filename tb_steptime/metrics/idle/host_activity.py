@@ -50,15 +50,15 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
                   |-norm-|               |-norm-|
     ns               nnnnn                nnnnnn                        -> norm: its two calls, cut to the range
     """
-    found, rows = None, frames
+    busiest, rows = None, frames
     whole_ns = int(_within(trace, rows, start, end).sum())
     calls = _calls(trace, frames, end)
     while len(inner := _busiest(trace, _called(trace, calls, rows), start, end)):
         ns, name = int(_within(trace, inner, start, end).sum()), trace.name_of(inner[0])
-        if 2 * ns <= whole_ns or (found is not None and not is_source(name)):
+        if 2 * ns <= whole_ns or (busiest is not None and not is_source(name)):
             break
-        found, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns
-    return found
+        busiest, rows, whole_ns = Busiest(short_frame(name), ns), inner, ns
+    return busiest
 
 
 def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
@@ -162,14 +162,14 @@ def activity_in(trace: Trace, thread: int, start: int, end: int) -> HostActivity
     others = sorted(one_at_a_time - {thread}) if thread in one_at_a_time else []
     rows = _lasting(trace, start, end)
     of_thread = (rows[trace.events.thread[rows] == number] for number in (thread, *others))
-    found = [_activity(trace, mine, start, end) for mine in of_thread]
-    one = next((each for each in found if each.kind in ("call", "op")), None) or next(
-        (each for each in found if each.name), found[0]
+    candidates = [_activity(trace, thread_rows, start, end) for thread_rows in of_thread]
+    activity = next((each for each in candidates if each.kind in ("call", "op")), None) or next(
+        (each for each in candidates if each.name), candidates[0]
     )
-    if one.kind != "nothing":
-        return one
-    several = (_several(trace, number, start, end, one.compiles) for number in (thread, *others))
-    return next((each for each in several if each.kind != "nothing"), one)
+    if activity.kind != "nothing":
+        return activity
+    several = (_several(trace, number, start, end, activity.compiles) for number in (thread, *others))
+    return next((each for each in several if each.kind != "nothing"), activity)
 
 
 def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) -> HostActivity:
@@ -193,7 +193,7 @@ def _several(trace: Trace, thread: int, start: int, end: int, compiles: bool) ->
 def _lasting(trace: Trace, start: int, end: int) -> Int64:
     """Returns the rows of the events of all threads that last for most of the range, outer ones first."""
     events = trace.events
-    rows = _at(trace, (start + end) // 2)  # what lasts for half of a range lasts at its middle
+    rows = _open_rows_at(trace, (start + end) // 2)  # what lasts for half of a range lasts at its middle
     within = np.minimum(events.ends(rows), end) - np.maximum(events.start_ns[rows], start)
     rows = rows[within >= MOSTLY * (end - start)]
     rows = rows[~_marks(trace)[events.name[rows]]]
@@ -202,16 +202,16 @@ def _lasting(trace: Trace, start: int, end: int) -> Int64:
     return rows
 
 
-def _at(trace: Trace, instant: int) -> Int64:
+def _open_rows_at(trace: Trace, instant: int) -> Int64:
     """Returns the rows of the events that last at an instant, in ns, or begin or end at it, in time order."""
     events = trace.events
     start_count = int(np.searchsorted(events.start_ns, instant, side="right"))
-    found = []
+    open_rows = []
     for block in np.flatnonzero(_latest_ends(trace)[: -(-start_count // _BLOCK)] >= instant).tolist():
         first, last = block * _BLOCK, min((block + 1) * _BLOCK, start_count)
         ends = events.start_ns[first:last] + events.dur_ns[first:last]
-        found.append(first + np.flatnonzero(ends >= instant))
-    return np.concatenate((np.empty(0, np.int64), *found))
+        open_rows.append(first + np.flatnonzero(ends >= instant))
+    return np.concatenate((np.empty(0, np.int64), *open_rows))
 
 
 @shared
@@ -219,7 +219,7 @@ def _latest_ends(trace: Trace) -> Int64:
     """Returns the latest end of the events of each block, in ns."""
     events = trace.events
     blocks = (slice(first, first + _BLOCK) for first in range(0, len(events), _BLOCK))
-    return np.array([(events.start_ns[some] + events.dur_ns[some]).max() for some in blocks], np.int64)
+    return np.array([(events.start_ns[block] + events.dur_ns[block]).max() for block in blocks], np.int64)
 
 
 @shared
@@ -248,9 +248,9 @@ def _activity(trace: Trace, rows: Int64, start: int, end: int) -> HostActivity:
     events = trace.events
     compiles = any(_COMPILES.search(trace.strings[name]) for name in distinct_in(events.name[rows]).tolist())
     for kind, kinds in _KINDS:
-        mine = rows[is_in(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
-        if len(mine):
-            row = _named(trace, mine)
+        candidates = rows[is_in(events.kind[rows], kinds) & _exact(trace, rows, end - start)]
+        if len(candidates):
+            row = _named(trace, candidates)
             name = trace.name_of(row)
             ops = rows[events.kind[rows] == Kind.CPU_OP]
             inside = trace.name_of(ops[-1]) if kind == "call" and len(ops) else None
@@ -273,10 +273,10 @@ def _exact(trace: Trace, rows: Int64, length_ns: int) -> Bool:
 def _named(trace: Trace, rows: Int64) -> int:
     """Returns the innermost row; of frames the innermost that a user knows: in a file outside torch, or of a module."""
     names = [trace.strings[name] for name in trace.events.name[rows].tolist()]
-    known = [
+    named = [
         row for row, name in zip(rows.tolist(), names, strict=True) if is_source(name) or name.startswith(MODULE_FRAME)
     ]
-    return known[-1] if known else int(rows[-1])
+    return named[-1] if named else int(rows[-1])
 
 
 def is_explained(trace: Trace, start: int, end: int) -> bool:

@@ -97,8 +97,8 @@ def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]
     """Lists the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
     idle, chosen = idle_outside_loader(trace, device), steps or find_steps(trace)
     within = ((stops, own & chosen.intervals) for stops, own in _own_stops(trace, device))
-    found = [_pause(trace, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
-    return sorted(found, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
+    result = [_pause(trace, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
+    return sorted(result, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
 def pause_intervals(trace: Trace, device: int) -> Intervals:
@@ -129,23 +129,23 @@ def _stops(trace: Trace, device: int) -> Iterator[_Stops]:
 def _interrupted(trace: Trace) -> _Stops:
     """Returns the excess time of ops and calls of training threads, compared with all similar ones. Time between ops
     does not belong to them: it is Python, which may have had something to do."""
-    found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
-    found = found.where((found.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, found))
-    found = found.where(is_in(found.event, allocation_retries(trace).rows, invert=True))  # these have their own card
-    return _Stops("interrupted", False, found.start_ns, found.end_ns, found.event.astype(np.int64))
+    excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace), *autograd_threads(trace))
+    excess = excess.where((excess.dur_ns >= INTERRUPTED_NS) & _is_in_code(trace, excess))
+    excess = excess.where(is_in(excess.event, allocation_retries(trace).rows, invert=True))  # these have their own card
+    return _Stops("interrupted", False, excess.start_ns, excess.end_ns, excess.event.astype(np.int64))
 
 
 def _between_ops(trace: Trace) -> Intervals:
     """Returns when training threads take far longer between two ops or calls than they usually do there."""
-    found = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
-    return found.where(~_is_in_code(trace, found)).intervals()
+    excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
+    return excess.where(~_is_in_code(trace, excess)).intervals()
 
 
-def _is_in_code(trace: Trace, found: Excess) -> Bool:
+def _is_in_code(trace: Trace, excess: Excess) -> Bool:
     """Says which excess is within an op or a call. Other excess is in a range, or only names the event beside it."""
-    events, named = trace.events, np.flatnonzero(found.event >= 0)
-    rows, within = found.event[named], np.zeros(len(found), bool)
-    within[named] = (events.start_ns[rows] <= found.start_ns[named]) & (found.end_ns[named] <= events.ends(rows))
+    events, named = trace.events, np.flatnonzero(excess.event >= 0)
+    rows, within = excess.event[named], np.zeros(len(excess), bool)
+    within[named] = (events.start_ns[rows] <= excess.start_ns[named]) & (excess.end_ns[named] <= events.ends(rows))
     within[named] &= is_in(events.kind[rows], (Kind.CPU_OP, Kind.RUNTIME, Kind.DRIVER))
     return within
 
@@ -185,16 +185,16 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     none = np.empty(0, np.int64)
     if len(steps.steps) < LEAST_STEPS or not (gaps.end - gaps.start >= UNEXPLAINED_NS).any():
         return none, none
-    nothing, low, found = REASONS.index("nothing_recorded"), steps.window[0], []
+    nothing, low, parts = REASONS.index("nothing_recorded"), steps.window[0], []
     for segments in idle_segments(trace, device):
         long = (segments.reason == nothing) & (segments.end - segments.start >= UNEXPLAINED_NS) & (segments.start > low)
-        found.append((segments.start[long], segments.end[long], segments.step[long]))
-    start, end, step = (np.concatenate(column) for column in zip(*found, strict=True))
+        parts.append((segments.start[long], segments.end[long], segments.step[long]))
+    start, end, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     most = max(1, RARE_FRACTION * len(steps.steps))
     if len(distinct_in(step)) > most:  # usual ones hide no rare ones that are far longer
         longer = 2 * _between_ops(trace).overlap_ns(start, end) >= end - start
         start, end, step = start[longer], end[longer], step[longer]
     if len(distinct_in(step)) > most:
         return none, none
-    known = np.array([is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool)
-    return start[~known], end[~known]
+    explained = np.array([is_explained(trace, *each) for each in zip(start.tolist(), end.tolist(), strict=True)], bool)
+    return start[~explained], end[~explained]

@@ -64,14 +64,14 @@ def _is_split(trace: Trace) -> Bool:
     before and after it. A graph's launch counts as many."""
     events, call, calls = trace.events, find_launches(trace).call, blocking_calls(trace)
     waits = calls.row[is_in(calls.kind, WAITING)]
-    found = np.zeros(len(call), bool)
+    is_split = np.zeros(len(call), bool)
     for thread in distinct(events.thread[waits]).tolist():
-        mine = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
-        begun = events.start_ns[waits[events.thread[waits] == thread]]
-        between = np.searchsorted(begun, events.start_ns[call[mine]])
-        inner = (between > 0) & (between < len(begun))
-        found[mine] = inner & (np.bincount(between, minlength=1)[between] < FEW_LAUNCHES)
-    return found
+        on_thread = np.flatnonzero((call >= 0) & (events.thread[call] == thread))
+        wait_starts = events.start_ns[waits[events.thread[waits] == thread]]
+        between = np.searchsorted(wait_starts, events.start_ns[call[on_thread]])
+        inner = (between > 0) & (between < len(wait_starts))
+        is_split[on_thread] = inner & (np.bincount(between, minlength=1)[between] < FEW_LAUNCHES)
+    return is_split
 
 
 def _is_refill(trace: Trace, device: int) -> Bool:
@@ -79,21 +79,24 @@ def _is_refill(trace: Trace, device: int) -> Bool:
     the first launch that returns while the device still works. Without such a launch the host is late for another
     reason, too."""
     events, launches, calls = trace.events, find_launches(trace), blocking_calls(trace)
-    waits, found = calls.row[is_in(calls.kind, WAITING)], np.zeros(len(launches.call), bool)
+    waits, is_refill = calls.row[is_in(calls.kind, WAITING)], np.zeros(len(launches.call), bool)
     rows = launch_rows(trace, device).astype(np.int64)
     rows = rows[launches.call[rows] >= 0]
     rows = rows[np.argsort(events.start_ns[launches.call[rows]], kind="stable")]
     call = launches.call[rows].astype(np.int64)
-    begun, reach = events.start_ns[call], np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64)))
-    before = np.searchsorted(begun, begun) - 1  # the last activity of an earlier call
+    call_starts, reach = (
+        events.start_ns[call],
+        np.maximum.accumulate(events.ends(launches.activity[rows].astype(np.int64))),
+    )
+    before = np.searchsorted(call_starts, call_starts) - 1  # the last activity of an earlier call
     ahead = (before >= 0) & (reach[before] > events.ends(call))
     for thread in distinct(events.thread[waits]).tolist():
-        mine = np.flatnonzero(events.thread[call] == thread)
-        after = np.searchsorted(events.start_ns[waits[events.thread[waits] == thread]], begun[mine])
+        on_thread = np.flatnonzero(events.thread[call] == thread)
+        after = np.searchsorted(events.start_ns[waits[events.thread[waits] == thread]], call_starts[on_thread])
         first = np.full(int(after.max(initial=0)) + 1, len(rows))
-        np.minimum.at(first, after[ahead[mine]], mine[ahead[mine]])
-        found[rows[mine]] = (after > 0) & (mine < first[after]) & (first[after] < len(rows))
-    return found
+        np.minimum.at(first, after[ahead[on_thread]], on_thread[ahead[on_thread]])
+        is_refill[rows[on_thread]] = (after > 0) & (on_thread < first[after]) & (first[after] < len(rows))
+    return is_refill
 
 
 #: Name of the op that copies a gradient's values back from the bucket. The copy into the bucket is needed anyway, since
@@ -112,10 +115,10 @@ class BucketCopies(msgspec.Struct, frozen=True):
 def bucket_copies(trace: Trace, device: int, chosen: Steps | None = None) -> BucketCopies:
     """The copies in some steps; chosen: None for all."""
     rows, steps = trace.events.rows(Kind.CPU_OP), chosen or find_steps(trace)
-    wanted = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
-    if not wanted:
+    names = [number for number, name in enumerate(trace.strings.strings) if name.endswith(BUCKET_COPY)]
+    if not names:
         return BucketCopies(0.0, 0)
-    rows = rows[is_in(trace.events.name[rows], wanted)]
+    rows = rows[is_in(trace.events.name[rows], names)]
     start = trace.events.start_ns[rows]
     inside = np.searchsorted(start, steps.end_ns) - np.searchsorted(start, steps.start_ns)
     return BucketCopies(float(inside.mean()), _late_copies_ns(trace, device, rows, steps) // len(steps.steps))
@@ -129,7 +132,7 @@ def _late_copies_ns(trace: Trace, device: int, ops: Int64, steps: Steps) -> int:
     reasons = [REASONS.index(reason) for reason in HOST_BOUND]
     late_ns = 0
     for segments in idle_segments(trace, device):
-        mine = is_in(segments.reason, reasons) & (segments.launch >= 0) & copies[segments.launch]
-        mine &= steps.holding(segments.start) >= 0
-        late_ns += int((segments.end - segments.start)[mine].sum())
+        is_late_copy = is_in(segments.reason, reasons) & (segments.launch >= 0) & copies[segments.launch]
+        is_late_copy &= steps.holding(segments.start) >= 0
+        late_ns += int((segments.end - segments.start)[is_late_copy].sum())
     return late_ns

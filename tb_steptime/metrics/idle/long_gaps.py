@@ -127,40 +127,42 @@ class LateGaps(NamedTuple):
 @shared
 def late_gaps(trace: Trace, device: int) -> LateGaps:
     launch, (late_ns, lasting) = find_gaps(trace, device).launch, _late_ns(trace, device)
-    late = np.where(launch >= 0, late_ns[launch], 0)
-    compared = late >= max(PIECE_NS, LONG_TIMES * _usual_ns(trace, device, late_ns))
-    long = compared & (late >= LONG_NS)
+    gap_late_ns = np.where(launch >= 0, late_ns[launch], 0)
+    compared = gap_late_ns >= max(PIECE_NS, LONG_TIMES * _usual_ns(trace, device, late_ns))
+    long = compared & (gap_late_ns >= LONG_NS)
     if (job_kind(trace).graph_share or 0.0) >= MOSTLY:
-        return LateGaps(late, long)  # what the CPU does between graphs has a card of its own
-    piece = _is_one_piece(trace, device, late, compared, lasting)
-    many = late[piece].sum() >= PIECES_FRACTION * late[~long].sum()
-    return LateGaps(late, long | piece if many else long)
+        return LateGaps(gap_late_ns, long)  # what the CPU does between graphs has a card of its own
+    piece = _is_one_piece(trace, device, gap_late_ns, compared, lasting)
+    many = gap_late_ns[piece].sum() >= PIECES_FRACTION * gap_late_ns[~long].sum()
+    return LateGaps(gap_late_ns, long | piece if many else long)
 
 
 def before_graphs_ns(trace: Trace, device: int, steps: Steps | None = None) -> int:
     """Returns how long the device waits in gaps that are not long until work of captured graphs is launched, ns per
     step. steps: those in which the gaps begin; None for all."""
-    gaps, (late, long) = find_gaps(trace, device), late_gaps(trace, device)
+    gaps, (gap_late_ns, long) = find_gaps(trace, device), late_gaps(trace, device)
     rows = np.flatnonzero((gaps.launch >= 0) & ~long & _begin_in(gaps, steps))
     call = find_launches(trace).call[gaps.launch[rows]]
     graph = np.append(is_in(np.arange(len(trace.events)), rows_named(trace, CALL_KINDS, GRAPH_CALL.search)), False)
-    return int(late[rows[graph[call]]].sum()) // len((steps or find_steps(trace)).steps)
+    return int(gap_late_ns[rows[graph[call]]].sum()) // len((steps or find_steps(trace)).steps)
 
 
 def _begin_in(gaps: Gaps, steps: Steps | None) -> Bool:
     return np.ones(len(gaps.start), bool) if steps is None else np.asarray(steps.holding(gaps.start) >= 0, bool)
 
 
-def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late: Intervals) -> Bool:
-    """Says which of the gaps that may be long last for most of their late time because of one piece of work. late: when
-    the device is idle for one reason for long enough."""
-    gaps, found = find_gaps(trace, device), np.zeros(len(late_ns), bool)
+def _is_one_piece(trace: Trace, device: int, late_ns: Int64, may: Bool, late_times: Intervals) -> Bool:
+    """Says which of the gaps that may be long last for most of their late time because of one piece of work.
+    late_times: when the device is idle for one reason for long enough."""
+    gaps, is_one_piece = find_gaps(trace, device), np.zeros(len(late_ns), bool)
     rows = np.flatnonzero(may & (late_ns < LONG_NS))
     if len(rows):
         launching = trace.events.thread[find_launches(trace).call[gaps.launch[rows]]]
-        longest = _undivided_ns(trace, launching, gaps.start[rows], late & Intervals(gaps.start[rows], gaps.end[rows]))
-        found[rows] = longest >= np.maximum(PIECE_NS, MOSTLY * late_ns[rows])
-    return found
+        longest = _undivided_ns(
+            trace, launching, gaps.start[rows], late_times & Intervals(gaps.start[rows], gaps.end[rows])
+        )
+        is_one_piece[rows] = longest >= np.maximum(PIECE_NS, MOSTLY * late_ns[rows])
+    return is_one_piece
 
 
 def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals) -> Int64:
@@ -182,53 +184,55 @@ def _undivided_ns(trace: Trace, launching: Int32, start: Int64, when: Intervals)
     )
     when = when - Intervals.of_events(events, calls)
     edges = distinct(np.concatenate((when.start, when.end, events.start_ns[ops], events.ends(ops))))
-    begun, length = edges[:-1], np.diff(edges)
-    inside = np.flatnonzero(when.overlap_ns(begun, edges[1:]) == length)
+    starts, length = edges[:-1], np.diff(edges)
+    inside = np.flatnonzero(when.overlap_ns(starts, edges[1:]) == length)
     longest = np.zeros(len(start), np.int64)
-    np.maximum.at(longest, np.searchsorted(start, begun[inside], side="right") - 1, length[inside])
+    np.maximum.at(longest, np.searchsorted(start, starts[inside], side="right") - 1, length[inside])
     return longest
 
 
 def long_gaps(trace: Trace, device: int, steps: Steps | None = None) -> list[LongGaps]:
     """Returns the long gaps by place, most late time first; places without any are left out. steps: those in which the
     gaps begin; None for all."""
-    gaps, (late, is_long) = find_gaps(trace, device), late_gaps(trace, device)
+    gaps, (late_ns, is_long) = find_gaps(trace, device), late_gaps(trace, device)
     long, number = np.flatnonzero(is_long & _begin_in(gaps, steps)), len((steps or find_steps(trace)).steps)
     site, compiled = activity_sites(trace)[gaps.launch[long]], _compiled(trace, gaps, long)
     not_late = _claimed(trace, device) | excluded_time(trace, device).total  # it has another cause, or comes once
     places = [site == number for number in distinct_in(site).tolist()]
-    found = [_of_site(trace, gaps, long[mine], late[long[mine]], compiled[mine], not_late, number) for mine in places]
-    return sorted(found, key=lambda row: -row.late_ns)
+    sites = [
+        _of_site(trace, gaps, long[rows], late_ns[long[rows]], compiled[rows], not_late, number) for rows in places
+    ]
+    return sorted(sites, key=lambda row: -row.late_ns)
 
 
 def _of_site(
-    trace: Trace, gaps: Gaps, rows: Int64, late: Int64, compiled: Bool, claimed: Intervals, steps: int
+    trace: Trace, gaps: Gaps, rows: Int64, late_ns: Int64, compiled: Bool, claimed: Intervals, steps: int
 ) -> LongGaps:
-    order = np.argsort(-late, kind="stable").tolist()
-    found = [_gap(trace, gaps, int(rows[i]), int(late[i]), bool(compiled[i]), claimed) for i in order]
-    unusual_ns = sum(gap.late_ns for gap in found if gap.unusual and not gap.compiled)
-    compiled_ns = sum(gap.late_ns for gap in found if gap.compiled)
+    order = np.argsort(-late_ns, kind="stable").tolist()
+    site_gaps = [_gap(trace, gaps, int(rows[i]), int(late_ns[i]), bool(compiled[i]), claimed) for i in order]
+    unusual_ns = sum(gap.late_ns for gap in site_gaps if gap.unusual and not gap.compiled)
+    compiled_ns = sum(gap.late_ns for gap in site_gaps if gap.compiled)
     return LongGaps(
         site=SITES[int(activity_sites(trace)[gaps.launch[rows[0]]])].id,
         count=len(rows),
         steps=len(distinct_in(step_at(trace, gaps.start[rows]))),
-        late_ns=int(late.sum()) // steps,
+        late_ns=int(late_ns.sum()) // steps,
         compiled_ns=compiled_ns // steps,
         unusual_ns=unusual_ns // steps,
-        longest=found[:KEPT],
-        names=_names(found),
+        longest=site_gaps[:KEPT],
+        names=_names(site_gaps),
     )
 
 
 def _names(gaps: list[LongGap]) -> list[WaitName]:
-    ns, kept = Counter[_Key](), dict[_Key, list[int]]()
+    ns, late_by_name = Counter[_Key](), dict[_Key, list[int]]()
     for gap in gaps:
         ns[gap.name, gap.compiled, gap.unusual] += gap.late_ns
     named = {key for key, _ in ns.most_common(NAMES)}
     for gap in sorted(gaps, key=lambda gap: -ns[gap.name, gap.compiled, gap.unusual]):
         key = gap.name, gap.compiled, gap.unusual
-        kept.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
-    return [WaitName(*key, len(late), sum(late)) for key, late in kept.items()]
+        late_by_name.setdefault(key if key in named else (None, *key[1:]), []).append(gap.late_ns)
+    return [WaitName(*key, len(waits_ns), sum(waits_ns)) for key, waits_ns in late_by_name.items()]
 
 
 def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
@@ -236,8 +240,8 @@ def _usual_ns(trace: Trace, device: int, late_ns: Int64) -> int:
     one long gap per step has no similar one to compare with, and still counts as long."""
     rows, window = launch_rows(trace, device), find_steps(trace).window
     start = trace.events.start_ns[find_launches(trace).activity[rows]]
-    late = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
-    return int(late[(len(late) - 1) // 2]) if len(late) else 0
+    ordered_ns = np.sort(late_ns[rows[(start >= window[0]) & (start < window[1])]])
+    return int(ordered_ns[(len(ordered_ns) - 1) // 2]) if len(ordered_ns) else 0
 
 
 @shared

@@ -88,11 +88,11 @@ def _unmarked(trace: Trace) -> Intervals:
     places = zip(threads.tolist(), start.tolist(), end.tolist(), strict=True)
     doing = [activity_in(trace, *each) for each in places]
     # nothing is recorded of the CPU for most of the time, or a function of an optimizer
-    found = np.array([
+    is_unmarked = np.array([
         each.kind == "nothing" or (each.kind == "frame" and _OF_OPTIMIZER.search(each.name or "") is not None)
         for each in doing
     ], bool)  # fmt: skip
-    return Intervals.union(start[found], end[found])
+    return Intervals.union(start[is_unmarked], end[is_unmarked])
 
 
 def _next_weights(trace: Trace, waited: Int64) -> Int64:
@@ -117,9 +117,9 @@ def _next_weights(trace: Trace, waited: Int64) -> Int64:
 def _copied(trace: Trace, activity: Int32, direction: str) -> Int64:
     """Returns the bytes that are copied in this direction before each of these activities, and by all of them."""
     assert trace.events.bytes is not None
-    mine = are_named(trace, activity, lambda name: way(name).direction == direction)
-    mine &= trace.events.kind[activity] == Kind.MEMCPY
-    return np.append(0, np.cumsum(np.where(mine, np.maximum(trace.events.bytes[activity], 0), 0)))
+    is_copy = are_named(trace, activity, lambda name: way(name).direction == direction)
+    is_copy &= trace.events.kind[activity] == Kind.MEMCPY
+    return np.append(0, np.cumsum(np.where(is_copy, np.maximum(trace.events.bytes[activity], 0), 0)))
 
 
 #: Ranges and kernels of decoding with a cache of keys and values: of vLLM, SGLang, TensorRT-LLM, FlashInfer and
@@ -137,33 +137,35 @@ def token_waits(trace: Trace) -> Bool:
     """Says which of `blocking_groups` are the last ones of their step that wait for results, if the job decodes, or
     wait for what an optimizer on the CPU needs."""
     groups = blocking_groups(trace)
-    found = np.zeros(len(groups), bool)
+    is_token_wait = np.zeros(len(groups), bool)
     if not len(groups):
-        return found
+        return is_token_wait
     way = directions(trace, groups.copy)
     reads = np.array([way[place] == "DtoH" for place in range(len(groups))], bool)
     rows = np.flatnonzero(reads | (groups.kind == KINDS.index("sync")) & (groups.copy < 0))
-    found[rows] = _before_updates(trace, groups.end[rows])
+    is_token_wait[rows] = _before_updates(trace, groups.end[rows])
     decodes = rows_named(trace, (Kind.USER, Kind.CPU_OP, Kind.KERNEL), _DECODES.search)
     if not len(decodes) or purpose_of(trace)[0] == "training":
-        return found
+        return is_token_wait
     step_starts = find_steps(trace).host_start_ns
     step = np.searchsorted(step_starts, groups.start[rows], side="right")
-    found[rows[np.diff(step, append=len(step_starts) + 1) > 0]] = True
-    return found
+    is_token_wait[rows[np.diff(step, append=len(step_starts) + 1) > 0]] = True
+    return is_token_wait
 
 
 def _before_updates(trace: Trace, ends: Int64) -> Bool:
     """Whether optimizers run on the CPU for most of the time from each instant to the next launch, or to the end of
     the steps."""
     launches = find_launches(trace)
-    begun = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
-    following = np.append(begun, ends.max(initial=find_steps(trace).window[1]))[np.searchsorted(begun, ends)]
+    call_starts = np.sort(trace.events.start_ns[launches.call[launches.call >= 0]])
+    following = np.append(call_starts, ends.max(initial=find_steps(trace).window[1]))[
+        np.searchsorted(call_starts, ends)
+    ]
     return np.asarray(2 * cpu_updates(trace).overlap_ns(ends, following) > following - ends, bool)
 
 
 def in_token_waits(trace: Trace, rows: Int32 | Int64) -> Bool:
     """Says which of these rows of the event table begin in such a wait, or in another one at the same time."""
-    groups, mine = blocking_groups(trace), token_waits(trace)
-    begun = trace.events.start_ns[rows]
-    return Intervals.union(groups.start[mine], groups.end[mine]).overlap_ns(begun, begun + 1) > 0
+    groups, token_groups = blocking_groups(trace), token_waits(trace)
+    starts = trace.events.start_ns[rows]
+    return Intervals.union(groups.start[token_groups], groups.end[token_groups]).overlap_ns(starts, starts + 1) > 0

@@ -58,8 +58,8 @@ def python_function(trace: Trace) -> PythonFunction | None:
         return None
     steps = sorted(find_steps(trace).steps, key=lambda step: step.duration_ns)
     step = steps[(len(steps) - 1) // 2]
-    first, past = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
-    rows = int(first) + np.flatnonzero(trace.events.thread[first:past] == threads[0])
+    first, end = np.searchsorted(trace.events.start_ns, [step.start_ns, step.end_ns])
+    rows = int(first) + np.flatnonzero(trace.events.thread[first:end] == threads[0])
     busy = rows[is_in(trace.events.kind[rows], _RECORDED) | loader_names(trace)[trace.events.name[rows]]]
     outside = Intervals.of((step.start_ns, step.end_ns)) - Intervals.of_events(trace.events, busy)
     calls = _calls(trace, _frames(trace, rows, step, is_source), outside)
@@ -106,10 +106,10 @@ def calls_by_name(trace: Trace, rows: Int64, when: Intervals) -> Iterator[tuple[
         yield name, calls, int(_within(trace, calls, when).sum())
 
 
-def _frames(trace: Trace, rows: Int64, step: Step, wanted: Callable[[str], bool]) -> Int64:
+def _frames(trace: Trace, rows: Int64, step: Step, matches: Callable[[str], bool]) -> Int64:
     events = trace.events
-    mine = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
-    frames: Int64 = mine[are_named(trace, mine, wanted)]
+    python_rows = rows[(events.kind[rows] == Kind.PYTHON) & (events.ends(rows) <= step.end_ns)]
+    frames: Int64 = python_rows[are_named(trace, python_rows, matches)]
     return frames
 
 
@@ -142,12 +142,12 @@ def outside_range(trace: Trace) -> OutsideRange | None:
     rows = events.rows(Kind.USER)  # named ranges, without marks of steps and of loaders
     rows = rows[(events.thread[rows] == threads[0]) & ~loader_names(trace)[events.name[rows]]]
     rows = rows[is_in(rows, step_marks(trace), invert=True)]
-    found = [
+    ranges = [
         (int(events.dur_ns[calls].sum()), -int(calls[0]), name, ns)
         for name, calls, ns in calls_by_name(trace, rows, outside)
         if ns >= max(MOSTLY * outside.total_ns, 1)
     ]
-    if not found:
+    if not ranges:
         return None
-    _, _, name, ns = min(found)  # the shortest is the innermost; of equal ones, the later in the table
+    _, _, name, ns = min(ranges)  # the shortest is the innermost; of equal ones, the later in the table
     return OutsideRange(short_range(trace.strings[name]), ns // len(steps.steps))

@@ -101,15 +101,17 @@ def python_work(trace: Trace) -> list[PythonWork]:
     chosen = _timed(trace, _chosen(trace, threads[0]), judged - waited, interrupted)
     alone = _python_alone(trace, chosen, busy | waited, interrupted) & ~_hold_a_pass(trace, chosen, threads[0])
     start, end = _ranges(trace, chosen.row)
-    begun = np.searchsorted(steps.host_start_ns, start, side="right")
-    alone &= begun == np.searchsorted(steps.host_start_ns, end, side="left")  # no step begins in it: it is not the loop
-    waiting, found = _timed(trace, waits, judged, interrupted), []
+    steps_begun = np.searchsorted(steps.host_start_ns, start, side="right")
+    alone &= steps_begun == np.searchsorted(
+        steps.host_start_ns, end, side="left"
+    )  # no step begins in it: it is not the loop
+    waiting, functions = _timed(trace, waits, judged, interrupted), []
     every_wait = np.arange(len(waiting.row))
     for every, used, are_waits in ((chosen, _what_they_do(trace, chosen, alone), False), (waiting, every_wait, True)):
         for function in distinct_in(every.function[used]).tolist():
             calls = every.of(used[every.function[used] == function])
-            found.append(_function(trace, calls, every.row[every.function == function], waits=are_waits))
-    return sorted((each for each in found if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
+            functions.append(_function(trace, calls, every.row[every.function == function], waits=are_waits))
+    return sorted((each for each in functions if each.ns), key=lambda each: -each.ns)[:MOST_FUNCTIONS]
 
 
 class _Calls(msgspec.Struct, frozen=True, eq=False):
@@ -126,8 +128,8 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
     whole_ns: Int64
     ns: Int64
 
-    def of(self, kept: Int64 | Bool) -> _Calls:
-        return _Calls(self.row[kept], self.function[kept], self.whole_ns[kept], self.ns[kept])
+    def of(self, chosen: Int64 | Bool) -> _Calls:
+        return _Calls(self.row[chosen], self.function[chosen], self.whole_ns[chosen], self.ns[chosen])
 
 
 def _function(trace: Trace, calls: _Calls, every: Int64, *, waits: bool) -> PythonWork:
@@ -183,18 +185,18 @@ def _timed(trace: Trace, rows: Int64, judged: Intervals, interrupted: Intervals)
     function, ns = _functions(trace, rows), judged.overlap_ns(start, end)
     excess = (judged & interrupted).overlap_ns(start, end)
     for each in distinct_in(function[excess > 0]).tolist():
-        mine = function == each
-        usual = np.sort(ns[mine])[(mine.sum() - 1) // 2]
-        excess[mine] = np.clip(ns[mine] - usual, 0, excess[mine])
+        of_function = function == each
+        usual = np.sort(ns[of_function])[(of_function.sum() - 1) // 2]
+        excess[of_function] = np.clip(ns[of_function] - usual, 0, excess[of_function])
     return _Calls(rows, function, end - start - excess, ns - excess)
 
 
 def _functions(trace: Trace, rows: Int64) -> Int64:
     names = trace.events.name[rows]
-    known = distinct_in(names)
-    words = [_ADDRESS.sub("", trace.strings[each]) for each in known.tolist()]
-    numbers = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    function: Int64 = np.array([numbers[word] for word in words], np.int64)[np.searchsorted(known, names)]
+    distinct_names = distinct_in(names)
+    functions = [_ADDRESS.sub("", trace.strings[each]) for each in distinct_names.tolist()]
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(functions))}
+    function: Int64 = np.array([numbers[word] for word in functions], np.int64)[np.searchsorted(distinct_names, names)]
     return function
 
 
@@ -217,10 +219,10 @@ def _hold_a_pass(trace: Trace, calls: _Calls, thread: int) -> Bool:
     passes = (nodes.event, distinct_in(forward), optimizer) if len(nodes.event) else (ops, optimizer)
     holds = np.zeros(len(calls.row), bool)
     for rows in passes:
-        mine = top_level(trace, rows[events.thread[rows] == thread].astype(np.int64))
-        total = np.append(0, np.cumsum(events.dur_ns[mine]))
-        first, past = (np.searchsorted(events.start_ns[mine], at) for at in _ranges(trace, calls.row))
-        of_functions = np.bincount(calls.function, weights=total[past] - total[first])
+        top_rows = top_level(trace, rows[events.thread[rows] == thread].astype(np.int64))
+        total = np.append(0, np.cumsum(events.dur_ns[top_rows]))
+        first, end = (np.searchsorted(events.start_ns[top_rows], at) for at in _ranges(trace, calls.row))
+        of_functions = np.bincount(calls.function, weights=total[end] - total[first])
         holds |= (of_functions > MOST_INSIDE * total[-1])[calls.function]
     return holds
 
@@ -234,18 +236,18 @@ def _what_they_do(trace: Trace, calls: _Calls, alone: Bool) -> Int64:
     most of their time: of the innermost such function."""
     top = np.flatnonzero(alone)[is_in(calls.row[alone], top_level(trace, calls.row[alone]))]
     source = are_named(trace, calls.row, is_source)
-    by_script, found, all_ns = _called_by_script(trace, calls, source), [], calls.ns[top].sum()
+    by_script, frames_of, all_ns = _called_by_script(trace, calls, source), [], calls.ns[top].sum()
     for function in distinct_in(calls.function[top]).tolist():
         frames = top[calls.function[top] == function]
         least_ns = MOST_INSIDE * calls.whole_ns[frames].sum()
-        wanted = calls.function != function
+        is_left = calls.function != function
         while calls.ns[frames].sum() > WORTH_LOOKING * all_ns and len(
-            inner := _busiest(trace, calls, frames, wanted & ~(source & by_script[frames].all()), least_ns)
+            inner := _busiest(trace, calls, frames, is_left & ~(source & by_script[frames].all()), least_ns)
         ):
             frames = inner
-            wanted &= calls.function != calls.function[inner[0]]
-        found.append(frames)
-    return distinct_in(np.concatenate([np.empty(0, np.int64), *found]))
+            is_left &= calls.function != calls.function[inner[0]]
+        frames_of.append(frames)
+    return distinct_in(np.concatenate([np.empty(0, np.int64), *frames_of]))
 
 
 def _called_by_script(trace: Trace, calls: _Calls, source: Bool) -> Bool:
@@ -270,19 +272,19 @@ def _package(frame: str) -> str:
     return short_frame(frame).rpartition("(")[0].rpartition("/")[0].partition("/")[0]
 
 
-def _busiest(trace: Trace, calls: _Calls, frames: Int64, wanted: Bool, least_ns: float) -> Int64:
-    """Returns the places of the wanted calls inside these frames of the one function that takes most of their time, if
-    it takes more than this; empty otherwise."""
-    (start, end), (begin, past) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
+def _busiest(trace: Trace, calls: _Calls, frames: Int64, is_left: Bool, least_ns: float) -> Int64:
+    """Returns the places of the calls inside these frames of the one function that takes most of their time, if it
+    takes more than this; empty otherwise. is_left: the calls that count."""
+    (start, end), (begin, frame_end) = _ranges(trace, calls.row), _ranges(trace, calls.row[frames])
     around = np.searchsorted(begin, start, side="right") - 1
-    inside = np.flatnonzero((around >= 0) & (end <= past[around]) & wanted)
+    inside = np.flatnonzero((around >= 0) & (end <= frame_end[around]) & is_left)
     best, best_ns = inside[:0], least_ns
     sums = np.bincount(calls.function[inside], weights=calls.ns[inside])
     for function in np.flatnonzero(sums > least_ns).tolist():
-        mine = inside[calls.function[inside] == function]
-        mine = mine[is_in(calls.row[mine], top_level(trace, calls.row[mine]))]
-        if (ns := calls.ns[mine].sum()) > best_ns:
-            best, best_ns = mine, ns
+        of_function = inside[calls.function[inside] == function]
+        of_function = of_function[is_in(calls.row[of_function], top_level(trace, calls.row[of_function]))]
+        if (ns := calls.ns[of_function].sum()) > best_ns:
+            best, best_ns = of_function, ns
     return best
 
 
@@ -294,8 +296,8 @@ def is_named(frame: str) -> bool:
 def _frames_on(trace: Trace, thread: int, names: re.Pattern[str]) -> Int64:
     """Calls on this thread of functions with such names."""
     rows = rows_named(trace, (Kind.PYTHON,), names.match)
-    mine: Int64 = rows[trace.events.thread[rows] == thread]
-    return mine
+    on_thread: Int64 = rows[trace.events.thread[rows] == thread]
+    return on_thread
 
 
 #: Minimum share of a thread's time in functions that must be Python's own code. Built-in functions may release the
@@ -337,14 +339,14 @@ def held_interpreter(trace: Trace) -> HeldInterpreter | None:
     for thread in distinct_in(events.thread[rows]).tolist():
         if thread in (*threads, *of_models):
             continue
-        mine = rows[events.thread[rows] == thread]
-        runs = (Intervals.of_events(events, mine) - _busy(trace, thread, rows)) & outside
+        on_thread = rows[events.thread[rows] == thread]
+        runs = (Intervals.of_events(events, on_thread) - _busy(trace, thread, rows)) & outside
         if runs.total_ns < max(MOSTLY * outside.total_ns, 1):
             continue
         own = runs - Intervals.of_events(
-            events, mine[are_named(trace, mine, lambda name: name.startswith("<built-in "))]
+            events, on_thread[are_named(trace, on_thread, lambda name: name.startswith("<built-in "))]
         )
-        function = _holding(trace, mine, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
+        function = _holding(trace, on_thread, runs) if own.total_ns >= OF_PYTHON * runs.total_ns else None
         if function is not None:
             number, ns = trace.threads[thread].tid, runs.total_ns // len(steps.steps)
             return HeldInterpreter(number, function, ns, runs.total_ns / outside.total_ns)
@@ -361,9 +363,9 @@ def _busy(trace: Trace, thread: int, frames: Int64) -> Intervals:
 def _holding(trace: Trace, frames: Int64, runs: Intervals) -> str | None:
     """Returns the innermost of the user's functions that holds most of this time."""
     frames = frames[are_named(trace, frames, is_named)]
-    found = [
+    candidates = [
         (int(trace.events.dur_ns[calls].sum()), name)
         for name, calls, ns in calls_by_name(trace, frames, runs)
         if ns >= MOSTLY * runs.total_ns
     ]
-    return short_frame(trace.strings[min(found)[1]]) if found else None
+    return short_frame(trace.strings[min(candidates)[1]]) if candidates else None

@@ -110,9 +110,9 @@ def group_devices(trace: Trace) -> Int64:
     linked = np.flatnonzero(launches.call >= 0)
     linked = linked[np.argsort(launches.call[linked], kind="stable")]
     call, device = launches.call[linked], events.device[launches.activity[linked]]
-    thread, found = events.thread[call], np.full(len(groups), -1, np.int64)
+    thread, of_call = events.thread[call], np.full(len(groups), -1, np.int64)
     for number in distinct_in(events.thread[groups.call]).tolist():
-        mine = events.thread[groups.call] == number
-        before = np.searchsorted(call[thread == number], groups.call[mine])
-        found[mine] = np.append(-1, device[thread == number])[before]
-    return np.where(groups.copy >= 0, events.device[launches.activity[groups.copy]], found)
+        on_thread = events.thread[groups.call] == number
+        before = np.searchsorted(call[thread == number], groups.call[on_thread])
+        of_call[on_thread] = np.append(-1, device[thread == number])[before]
+    return np.where(groups.copy >= 0, events.device[launches.activity[groups.copy]], of_call)

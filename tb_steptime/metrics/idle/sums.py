@@ -82,7 +82,7 @@ def longest_gaps(
 ) -> dict[tuple[str, str], list[Evidence]]:
     """Returns the longest segments of each (site, reason) that has any, longest first, at most `count` of each. steps:
     None for all."""
-    kept: dict[int, list[tuple[int, int, int]]] = {}
+    gaps_by_key: dict[int, list[tuple[int, int, int]]] = {}
     chosen = steps or find_steps(trace)
     for segments in idle_segments(trace, device):
         key = segments.site.astype(np.int64) * len(REASONS) + segments.reason
@@ -90,29 +90,29 @@ def longest_gaps(
         order = order[chosen.holding(segments.start[order]) >= 0]
         rank = np.arange(len(order)) - np.searchsorted(key[order], key[order])
         for i in order[rank < count].tolist():
-            found = (int(segments.start[i] - segments.end[i]), int(segments.start[i]), int(segments.step[i]))
-            kept.setdefault(int(key[i]), []).append(found)
+            gap = (int(segments.start[i] - segments.end[i]), int(segments.start[i]), int(segments.step[i]))
+            gaps_by_key.setdefault(int(key[i]), []).append(gap)
     names = [step.name for step in find_steps(trace).steps]
     return {
         (SITES[key // len(REASONS)].id, REASONS[key % len(REASONS)]): [
-            Evidence(names[step], start, start - negative) for negative, start, step in sorted(found)[:count]
+            Evidence(names[step], start, start - negative) for negative, start, step in sorted(gap)[:count]
         ]
-        for key, found in sorted(kept.items())
+        for key, gap in sorted(gaps_by_key.items())
     }
 
 
 def _sums(trace: Trace, device: int) -> IdleSums:
     shape = (len(find_steps(trace).steps), len(SITES), len(REASONS))
     size = int(np.prod(shape))
-    found = [np.zeros(size, np.int64) for _ in range(2)]
+    totals = [np.zeros(size, np.int64) for _ in range(2)]
     behind = Intervals.union(*bubbles(trace, device)[:2])
     for segments in idle_segments(trace, device):
         place = np.ravel_multi_index((segments.step, segments.site, segments.reason), shape)
         in_bubble = behind.overlap_ns(segments.start, segments.end)
         in_bubble[is_in(segments.reason, _NO_BUBBLE)] = 0
-        for total, ns in zip(found, (segments.end - segments.start, in_bubble), strict=True):
+        for total, ns in zip(totals, (segments.end - segments.start, in_bubble), strict=True):
             total += exact_sums(place, ns, size)
-    return IdleSums(found[0].reshape(shape), found[1].reshape(shape))
+    return IdleSums(totals[0].reshape(shape), totals[1].reshape(shape))
 
 
 def bubble_time(trace: Trace, device: int) -> Figure:

@@ -101,11 +101,11 @@ def unrecorded_work(trace: Trace, device: int) -> Intervals:
     """Parts of the device's gaps in which it runs unrecorded work. Never while another device of the process works,
     since the wait may be for that one."""
     gaps = find_gaps(trace, device)
-    found = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
-    found = found | _behind_graphs(trace, gaps)
+    work = _after_launches(trace, device, gaps) | _in_synchronizes(trace, gaps) | _before_copies(trace, gaps)
+    work = work | _behind_graphs(trace, gaps)
     others = [busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device]
-    alone = Intervals.joined(others).overlap_ns(found.start, found.end) == 0
-    return Intervals(found.start[alone], found.end[alone])
+    alone = Intervals.joined(others).overlap_ns(work.start, work.end) == 0
+    return Intervals(work.start[alone], work.end[alone])
 
 
 def _after_launches(trace: Trace, device: int, gaps: Gaps) -> Intervals:
@@ -132,30 +132,30 @@ def _behind_graphs(trace: Trace, gaps: Gaps) -> Intervals:
     launching = np.append(-1, distinct_in(launched[launched >= 0]).astype(np.int64))
     before = launching[np.searchsorted(launching, calls) - 1]
     behind = np.searchsorted(graphs, calls) > np.searchsorted(graphs, before)
-    mine = np.flatnonzero(behind & (calls >= 0) & ~_begun_by(trace, gaps, *WAITING))
-    reached = trace.events.ends(calls[mine]) + REACHED_NS
-    return Intervals.union(np.clip(reached, gaps.start[mine], gaps.end[mine]), gaps.end[mine])
+    behind_graph = np.flatnonzero(behind & (calls >= 0) & ~_begun_by(trace, gaps, *WAITING))
+    reached = trace.events.ends(calls[behind_graph]) + REACHED_NS
+    return Intervals.union(np.clip(reached, gaps.start[behind_graph], gaps.end[behind_graph]), gaps.end[behind_graph])
 
 
 def _in_synchronizes(trace: Trace, gaps: Gaps) -> Intervals:
     """In a synchronize, the time beyond its usual length and before the next launch begins: it does not wait for
     recorded work."""
     calls = _calls(trace, gaps)
-    late = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
-    late = np.where(gaps.launch >= 0, np.maximum(late, gaps.start), gaps.start)
-    inside = Intervals.union(gaps.start, late) & _blocked(trace, Blocks.SYNC)
+    wait_end = np.where(calls >= 0, np.minimum(trace.events.start_ns[calls], gaps.end), gaps.end)
+    wait_end = np.where(gaps.launch >= 0, np.maximum(wait_end, gaps.start), gaps.start)
+    inside = Intervals.union(gaps.start, wait_end) & _blocked(trace, Blocks.SYNC)
     return _waits(inside.start, inside.end, SYNC_RETURNS_NS)
 
 
 def _before_copies(trace: Trace, gaps: Gaps) -> Intervals:
     """In a blocking copy, the time beyond the usual delay before it begins."""
-    mine = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
-    call_starts = trace.events.start_ns[_calls(trace, gaps)[mine]]
-    copies, nbytes = find_launches(trace).activity[gaps.launch[mine]], trace.events.bytes
+    before_copy = np.flatnonzero(_found_idle(trace, gaps) & _begun_by(trace, gaps, *_COPIES))
+    call_starts = trace.events.start_ns[_calls(trace, gaps)[before_copy]]
+    copies, nbytes = find_launches(trace).activity[gaps.launch[before_copy]], trace.events.bytes
     # copies to the device with more bytes than fit into a command, as far as recorded
     staged = are_named(trace, copies, lambda name: "DtoH" not in name and "Device -> Host" not in name)
     staged &= (nbytes[copies] < 0) | (nbytes[copies] > STAGED_BYTES) if nbytes is not None else True
-    return _waits(call_starts, gaps.end[mine], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
+    return _waits(call_starts, gaps.end[before_copy], np.where(staged, STAGED_COPY_BEGINS_NS, COPY_BEGINS_NS))
 
 
 def _waits(start: Int64, end: Int64, usual_ns: Int64 | int) -> Intervals:

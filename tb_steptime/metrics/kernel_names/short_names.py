@@ -242,8 +242,8 @@ def _library(kernel: str, own: str) -> str:
         return _typed(f"batch_norm {_WAYS[norm[1]]}", _argument_type(kernel))
     if not re.search(r"(?i)attn|attention|fmha|flash", own):
         if _CONVOLUTION.search(where):
-            found = _PASS.search(where)
-            kind = found.group().lower() if found else ""
+            match = _PASS.search(where)
+            kind = match.group().lower() if match else ""
             return _spaced("conv", _PASSES.get(kind, kind), _product_type(kernel), _tile(kernel))
         if _PRODUCT.search(own):
             return _spaced("gemm", _product_type(kernel), _tile(kernel))
@@ -300,8 +300,8 @@ def _plain(kernel: str, own: str) -> str:
 
 def _argument_type(text: str) -> str | None:
     """The first type among template arguments."""
-    found = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
-    return _type_word(found.group()) if found else None
+    match = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
+    return _type_word(match.group()) if match else None
 
 
 def _stored_type(template: str) -> str | None:
@@ -318,8 +318,8 @@ def _type_word(written: str) -> str:
 
 def _product_type(kernel: str) -> str:
     for pattern, words in ((_TENSILE, _TENSILE_TYPES), (_NVJET, _NVJET_TYPES)):
-        if found := pattern.search(kernel):
-            return words[found[1]]
+        if match := pattern.search(kernel):
+            return words[match[1]]
     letter = _LETTER.search(kernel)
     head = kernel if "(" not in kernel else kernel[: kernel.rfind("(")]
     return next((word for pattern, word in _PRODUCT_TYPES if pattern.search(head)), _by_letter(letter, kernel))
@@ -334,7 +334,7 @@ def _by_letter(letter: re.Match[str] | None, kernel: str) -> str:
 
 
 def _tile(kernel: str) -> str:
-    return next((f"{found[1]}x{found[2]}" for pattern in _TILES if (found := pattern.search(kernel))), "")
+    return next((f"{match[1]}x{match[2]}" for pattern in _TILES if (match := pattern.search(kernel))), "")
 
 
 def _spaced(*words: str) -> str:
@@ -411,8 +411,8 @@ def _numbered(names: list[str]) -> list[str]:
     """Number the names that are still equal."""
     alike = Counter(names)
     seen: Counter[str] = Counter()
-    found = []
+    distinct_names = []
     for name in names:
         seen[name] += 1
-        found.append(f"{name} #{seen[name]}" if alike[name] > 1 else name)
-    return found
+        distinct_names.append(f"{name} #{seen[name]}" if alike[name] > 1 else name)
+    return distinct_names

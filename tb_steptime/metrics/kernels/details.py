@@ -157,7 +157,7 @@ def lengths(dur_ns: Int64) -> LaunchLengths:
 
 
 def launch_times(trace: Trace, event: Int64, window: tuple[int, int]) -> LaunchTimes:
-    """When these events, which must begin within the window, begin and run."""
+    """Says when these events, which must begin within the window, begin and run."""
     low, high = window
     bin_ns, edges = equal_bins(low, high, CALL_BINS)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
@@ -189,29 +189,29 @@ def _shape_numbers(trace: Trace) -> Int32:
 
 
 def _shape_of(trace: Trace, row: int, launches: int, shape_count: int) -> LaunchShape:
-    kernels, found = trace.kernels, filling(trace)
+    kernels, fill = trace.kernels, filling(trace)
     assert kernels.grid is not None
     return LaunchShape(
         grid=kernels.grid[row].tolist(),
         block=[] if kernels.block is None else kernels.block[row].tolist(),
-        registers=_known(kernels.registers, row),
-        shared_memory=_known(kernels.shared_memory, row),
+        registers=_none_if_unknown(kernels.registers, row),
+        shared_memory=_none_if_unknown(kernels.shared_memory, row),
         launches=launches,
         shape_count=shape_count,
-        blocks=_known(blocks(trace), row),
+        blocks=_none_if_unknown(blocks(trace), row),
         sm_count=int(sm_counts(trace)[row]) or None,
-        resident=_known(found.resident, row),
+        resident=_none_if_unknown(fill.resident, row),
         slots=int(slots(trace)[row]) or None,
-        waves=_known(found.waves, row),
-        tail=_known(found.tail, row),
-        slot_efficiency=_finite(found.slot_efficiency, row),
-        occupancy=_finite(found.occupancy, row),
+        waves=_none_if_unknown(fill.waves, row),
+        tail=_none_if_unknown(fill.tail, row),
+        slot_efficiency=_finite(fill.slot_efficiency, row),
+        occupancy=_finite(fill.occupancy, row),
         kineto_occupancy=_finite(kernels.kineto_occupancy, row),
         persistent=bool(is_persistent(trace)[row]),
     )
 
 
-def _known(column: Int64 | Int32 | None, row: int) -> int | None:
+def _none_if_unknown(column: Int64 | Int32 | None, row: int) -> int | None:
     return None if column is None or column[row] < 0 else int(column[row])
 
 

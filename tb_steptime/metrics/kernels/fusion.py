@@ -134,45 +134,45 @@ def _kinds(trace: Trace, rows: Int64) -> UInt8:
 
 
 def _alone_in_op(op: Int64) -> Bool:
-    """Which kernels are the only one of their op, so that no other one measured statistics for them."""
+    """Says which kernels are the only one of their op, so that no other one measured statistics for them."""
     alone: Bool = (op >= 0) & (np.bincount(op + 1)[op + 1] == 1)
     return alone
 
 
 def _with_op(trace: Trace, op: Int64, pattern: re.Pattern[str]) -> Bool:
-    """Which of these ops, -1 for none, have a name that matches the pattern."""
+    """Says which of these ops, -1 for none, have a name that matches the pattern."""
     result = op >= 0
     result[result] = are_named(trace, op[result], pattern.search)
     return result
 
 
 def _broken(trace: Trace, device: int, rows: Int64) -> Bool:
-    """Where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
+    """Says where a chain is broken: by a copy or memset of the same stream, or the begin of a step or stream."""
     events, event = trace.events, trace.kernels.event[rows]
     others = events.rows(*(kind for kind in DEVICE_KINDS if kind != Kind.KERNEL))
     others = others[events.device[others] == device]
     begins = find_steps(trace).start_ns
     broken = np.ones(len(rows), bool)
     for stream in distinct_in(events.stream[event] + 1).tolist():
-        mine = np.flatnonzero(events.stream[event] == stream - 1)
+        on_stream = np.flatnonzero(events.stream[event] == stream - 1)
         between = np.sort(np.concatenate((events.start_ns[others[events.stream[others] == stream - 1]], begins)))
-        before = np.searchsorted(between, events.start_ns[event[mine]], side="right")
-        broken[mine[1:]] = before[1:] != before[:-1]
+        before = np.searchsorted(between, events.start_ns[event[on_stream]], side="right")
+        broken[on_stream[1:]] = before[1:] != before[:-1]
     return broken
 
 
 def _of_layer(trace: Trace, rows: Int64) -> Bool:
     origins = kernel_origins(trace)
     anchor = np.where(origins.call[rows] >= 0, origins.call[rows], origins.op[rows]).astype(np.int64)
-    apart = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
-    of_layer: Bool = (origins.op[rows] >= 0) & ~apart & in_layer(trace, anchor)
+    is_excluded = is_in(kernel_phases(trace)[rows], _NO_LAYER_PHASES)
+    of_layer: Bool = (origins.op[rows] >= 0) & ~is_excluded & in_layer(trace, anchor)
     return of_layer
 
 
 def in_layer(trace: Trace, calls: Int64) -> Bool:
-    """Which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
-    apart = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
-    inside: Bool = innermost(trace, apart, calls) < 0
+    """Says which calls or ops are not inside a range of an optimizer, of summing gradients or of exchanging them."""
+    excluded = rows_named(trace, (Kind.CPU_OP, Kind.USER), _NO_LAYER.search)
+    inside: Bool = innermost(trace, excluded, calls) < 0
     return inside
 
 
@@ -240,12 +240,12 @@ def eager_attention(trace: Trace, device: int, steps: Steps | None = None) -> Ea
 
 @shared
 def in_attention(trace: Trace, device: int) -> Bool:
-    """Which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
+    """Says which of the device's `stream_kernels` fused attention would replace. No other advice counts these."""
     kernels = stream_kernels(trace, device)
-    found = np.zeros(len(kernels.row), bool)
+    is_attention = np.zeros(len(kernels.row), bool)
     for place in np.flatnonzero(kernels.kind == KernelKind.SOFTMAX).tolist():
-        found[_around(trace, kernels, place)] = True
-    return found
+        is_attention[_around(trace, kernels, place)] = True
+    return is_attention
 
 
 def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
@@ -256,13 +256,13 @@ def _around(trace: Trace, kernels: StreamKernels, softmax: int) -> Int64:
         return np.empty(0, np.int64)
     places: Int64 = np.arange(before + 1, after)
     kind = kernels.kind[places]
-    kept = (kind != KernelKind.COPY) & (kind != KernelKind.REDUCTION)
+    counts = (kind != KernelKind.COPY) & (kind != KernelKind.REDUCTION)
     copies = places[kind == KernelKind.COPY].tolist()
-    kept[kind == KernelKind.COPY] = [
+    counts[kind == KernelKind.COPY] = [
         _copies_weights(trace, kernels, copy, size, places[kind == KernelKind.ELEMENTWISE]) for copy in copies
     ]
-    found: Int64 = places[kept]
-    return found
+    places_around: Int64 = places[counts]
+    return places_around
 
 
 def _next_product(kernels: StreamKernels, place: int, way: int) -> int | None:
@@ -375,13 +375,13 @@ def fusible_chains(trace: Trace, device: int, steps: Steps | None = None) -> Fus
     kernels, chosen = stream_kernels(trace, device), steps or find_steps(trace)
     chains = _chains(trace, kernels, in_attention(trace, device) | ~begin_in(trace, chosen, kernels.row))
     kind, number = chain_kinds(trace, _op_names(trace, chains.row), chains.first), len(chosen.steps)
-    found = [_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()]
+    kinds_found = [_of_kind(trace, chains, kind == place, KINDS[place], number) for place in distinct_in(kind).tolist()]
     compiled = bool((kernels.kind == KernelKind.GENERATED).any())
-    return FusibleChains(sorted(found, key=lambda each: -each.gain_ns), compiled)
+    return FusibleChains(sorted(kinds_found, key=lambda each: -each.gain_ns), compiled)
 
 
 def begin_in(trace: Trace, steps: Steps, rows: Int64) -> Bool:
-    """Which of these kernels start in the steps."""
+    """Says which of these kernels start in the steps."""
     begin: Bool = steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0
     return begin
 
@@ -455,16 +455,16 @@ def chain_kinds(trace: Trace, names: Int64, first: Int64) -> Int64:
         return first
     does = np.array([int(_OPS.get(_bare(text), 0)) for text in trace.strings.strings], np.int64)
     has = np.bitwise_or.reduceat(does[names], first)
-    by_variance = _all(has, _Op.MEAN | _Op.DIFFERENCE | _Op.ROOT) | _all(has, _Op.VARIANCE | _Op.ROOT)
-    by_square = _all(has, _Op.MEAN | _Op.ROOT) & (_all(has, _Op.SQUARE) | _all(has, _Op.PRODUCT))
-    turned = _all(has, _Op.NEGATION | _Op.CONCATENATION | _Op.PRODUCT | _Op.SUM)
+    by_variance = _has_all(has, _Op.MEAN | _Op.DIFFERENCE | _Op.ROOT) | _has_all(has, _Op.VARIANCE | _Op.ROOT)
+    by_square = _has_all(has, _Op.MEAN | _Op.ROOT) & (_has_all(has, _Op.SQUARE) | _has_all(has, _Op.PRODUCT))
+    turned = _has_all(has, _Op.NEGATION | _Op.CONCATENATION | _Op.PRODUCT | _Op.SUM)
     places = [KINDS.index(kind) for kind in ("layer_norm", "rms_norm", "rotary")]
     return np.select([by_variance, by_square, turned], places, KINDS.index("elementwise")).astype(np.int64)
 
 
-def _all(has: Int64, wanted: _Op) -> Bool:
-    found: Bool = (has & int(wanted)) == int(wanted)
-    return found
+def _has_all(has: Int64, ops: _Op) -> Bool:
+    has_all: Bool = (has & int(ops)) == int(ops)
+    return has_all
 
 
 def _bare(op: str) -> str:

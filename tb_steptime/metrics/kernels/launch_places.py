@@ -67,9 +67,9 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
     total = groups.sum(keys.dur_ns)
     order = np.empty(len(groups), np.int64)
     order[np.argsort(groups.first)] = np.arange(len(groups))
-    kept = np.lexsort((order, -total))[:PLACES]
+    largest = np.lexsort((order, -total))[:PLACES]
     count, deviation = groups.count(), groups.deviation(keys.dur_ns, keys.step, int(steps.sum()))
-    first, names = groups.first[kept], kernel_names(trace)
+    first, names = groups.first[largest], kernel_names(trace)
     places = [
         LaunchPlace(
             name=trace.strings[name],
@@ -84,12 +84,12 @@ def launch_places(trace: Trace, device: int, steps: Bool) -> tuple[list[LaunchPl
             deviation_ns=none_if_nan(float(deviation[group])),
         )
         for group, name, op, shapes, module, phase in zip(
-            kept.tolist(),
+            largest.tolist(),
             *(column[first].tolist() for column in (keys.name, keys.op, keys.shapes, keys.module, keys.phase)),
             strict=True,
         )
     ]
-    return places, int(total.sum() - total[kept].sum())
+    return places, int(total.sum() - total[largest].sum())
 
 
 class _Keys(msgspec.Struct, frozen=True, eq=False):

@@ -115,26 +115,26 @@ def _weighted(
     lengths = np.maximum(dur_ns, 1).astype(np.float64)  # at microsecond resolution lengths may be 0
     weight, weighted = {}, {}
     for column, values in launch_columns(trace):
-        known = np.isfinite(values[rows])
-        weight[column] = groups.total(np.where(known, lengths, 0.0))
-        weighted[column] = groups.total(np.where(known, lengths * values[rows], 0.0))
+        is_finite = np.isfinite(values[rows])
+        weight[column] = groups.total(np.where(is_finite, lengths, 0.0))
+        weighted[column] = groups.total(np.where(is_finite, lengths * values[rows], 0.0))
     return weight, weighted
 
 
 def _why_keys(trace: Trace, rows: Int32) -> Int32:
-    found, ids = eligibility(trace), reason_ids(trace)
-    return np.array([*(ids.index(reason.id) for reason in found.reasons), -1], np.int32)[found.why[rows]]
+    eligible, ids = eligibility(trace), reason_ids(trace)
+    return np.array([*(ids.index(reason.id) for reason in eligible.reasons), -1], np.int32)[eligible.why[rows]]
 
 
 def launch_columns(trace: Trace) -> Iterator[tuple[str, Float64]]:
     """Properties of each kernel's launch, one column after another with its id; NaN where unknown."""
-    found, occupancy = filling(trace), trace.kernels.kineto_occupancy
+    fill, occupancy = filling(trace), trace.kernels.kineto_occupancy
     yield "blocks_per_sm", _blocks_per_sm(trace)
-    yield "waves", np.where(found.waves > 0, found.waves, np.nan)
-    yield "tail_fraction", np.where(found.waves > 0, found.tail / np.maximum(slots(trace), 1), np.nan)
+    yield "waves", np.where(fill.waves > 0, fill.waves, np.nan)
+    yield "tail_fraction", np.where(fill.waves > 0, fill.tail / np.maximum(slots(trace), 1), np.nan)
     yield "sm_active_share", sm_active(trace)
-    yield "slot_efficiency", found.slot_efficiency
-    yield "est_achieved_occupancy", found.occupancy
+    yield "slot_efficiency", fill.slot_efficiency
+    yield "est_achieved_occupancy", fill.occupancy
     yield "kineto_achieved_occupancy", np.full(len(trace.kernels), np.nan) if occupancy is None else occupancy
 
 
@@ -321,14 +321,14 @@ def _leading_reasons(
     """Per group the reason with most time, of its kernels that have one; None where the group is not eligible."""
     ids, has_reason = reason_ids(trace), parts.why >= 0
     with_reason = Groups.of(groups.place[has_reason])
-    found: list[str | None] = [None] * len(groups)
+    reasons: list[str | None] = [None] * len(groups)
     for group, why in zip(
         groups.place[has_reason][with_reason.first].tolist(),
         with_reason.leading(parts.why[has_reason], parts.total_ns[has_reason])[0],
         strict=True,
     ):
-        found[group] = ids[why] if eligible[group] else None
-    return found
+        reasons[group] = ids[why] if eligible[group] else None
+    return reasons
 
 
 def _eligible(trace: Trace, parts: KernelAggregates, groups: Groups) -> list[bool | None]:

@@ -84,9 +84,9 @@ InBins = Callable[[Trace, int, Int64], Bins | None]
 def metrics_in_bins(trace: Trace, device: int, edges: Int64) -> Iterator[tuple[Metric, Bins]]:
     """Every figure that can be measured for the device in the bins [edges[i], edges[i+1])."""
     for metric, in_bins in TIME_BIN_METRICS.items():
-        found = in_bins(trace, device, edges)
-        if found is not None:
-            yield metric, found
+        bins = in_bins(trace, device, edges)
+        if bins is not None:
+            yield metric, bins
 
 
 def _covered(intervals: Intervals, edges: Int64) -> Bins:
@@ -112,8 +112,8 @@ def _sm_efficiency(trace: Trace, device: int, edges: Int64) -> Bins | None:
 
 def _communication(trace: Trace, device: int, edges: Int64) -> Bins | None:
     events, rows = trace.events, collective_kernels(trace)
-    mine = rows[events.device[rows] == device]
-    return _covered(Intervals.of_events(events, mine), edges) if len(rows) else None
+    on_device = rows[events.device[rows] == device]
+    return _covered(Intervals.of_events(events, on_device), edges) if len(rows) else None
 
 
 def _copies(trace: Trace, device: int, edges: Int64) -> Bins | None:
@@ -132,10 +132,10 @@ def _of_kernels(values_of: Callable[[Trace], Float64]) -> InBins:
         event = trace.kernels.event[rows]
         start, end = trace.events.start_ns[event], trace.events.ends(event)
         # sums may leave a rest where nothing runs
-        some = Intervals.union(start, end).overlap_ns(edges[:-1], edges[1:]) > 0
+        is_covered = Intervals.union(start, end).overlap_ns(edges[:-1], edges[1:]) > 0
         whole = weighted_overlap(start, end, np.ones(len(rows)), edges)
         part = weighted_overlap(start, end, values[rows], edges)
-        return Bins(np.where(some, part, 0.0), np.where(some, whole, 0.0))
+        return Bins(np.where(is_covered, part, 0.0), np.where(is_covered, whole, 0.0))
 
     return in_bins
 
@@ -151,8 +151,8 @@ def _share_of(bin: str) -> InBins:
 
 def _measured(id: str) -> InBins:
     def in_bins(trace: Trace, device: int, edges: Int64) -> Bins | None:
-        found = measured_in(trace, device, id, edges)
-        return found and Bins(*found)
+        measured = measured_in(trace, device, id, edges)
+        return measured and Bins(*measured)
 
     return in_bins
 

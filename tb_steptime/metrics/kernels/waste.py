@@ -118,11 +118,11 @@ def device_copies(trace: Trace, device: int, steps: Steps | None = None) -> list
     copies = copies.chosen(chosen.holding(trace.events.start_ns[copies.event]) >= 0)
     request, kind = _kinds(trace, copies.op, copies.joins)
     copies, request, kind = copies.chosen(request >= 0), request[request >= 0], kind[request >= 0]
-    found = [
+    result = [
         _of_kind(trace, KINDS[each], copies.chosen(kind == each), request[kind == each], len(chosen.steps))
         for each in distinct_in(kind).tolist()
     ]
-    return sorted(found, key=lambda each: -each.total_ns)
+    return sorted(result, key=lambda each: -each.total_ns)
 
 
 def _by_kernels(trace: Trace, device: int) -> _Copies:
@@ -140,9 +140,9 @@ def _by_copy_engines(trace: Trace, device: int) -> _Copies:
     event = within[trace.events.device[within] == device]
     call = find_launches(trace).calls_of(event)
     op = op_at(trace, call)
-    known = (op >= 0) & in_layer(trace, call)
-    joins = are_named(trace, op[known], lambda name: name == "aten::cat")
-    return _Copies(event[known], call[known], op[known], joins)
+    in_steps_ops = (op >= 0) & in_layer(trace, call)
+    joins = are_named(trace, op[in_steps_ops], lambda name: name == "aten::cat")
+    return _Copies(event[in_steps_ops], call[in_steps_ops], op[in_steps_ops], joins)
 
 
 def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
@@ -157,11 +157,11 @@ def _kinds(trace: Trace, op: Int64, joins: Bool) -> tuple[Int64, Int64]:
 def _requesting_op(trace: Trace, op: Int64, patterns: Sequence[re.Pattern[str]]) -> Int64:
     """The innermost op around each copy whose name matches the first of the patterns that any of them does; -1 for
     none."""
-    found = np.full(len(op), -1, np.int64)
+    requesting = np.full(len(op), -1, np.int64)
     for pattern in patterns:
         around = rows_named(trace, (Kind.CPU_OP,), pattern.match)
-        found = np.where(found >= 0, found, innermost(trace, around, op))
-    return found
+        requesting = np.where(requesting >= 0, requesting, innermost(trace, around, op))
+    return requesting
 
 
 def _changes_type(trace: Trace, op: Int64) -> Bool:
@@ -169,12 +169,9 @@ def _changes_type(trace: Trace, op: Int64) -> Bool:
     if trace.events.dtypes is None:
         return np.zeros(len(op), bool)
     row = trace.events.dtypes[op].astype(np.int64)
-    differs = {each: _two(trace.inputs[each]) for each in distinct_in(row[row >= 0]).tolist()}
+    types = {each: types_of(trace.inputs[each])[:2] for each in distinct_in(row[row >= 0]).tolist()}
+    differs = {each: len(set(filter(None, of_copy))) > 1 for each, of_copy in types.items()}
     return np.array([differs.get(each, False) for each in row.tolist()], bool)
-
-
-def _two(dtypes: str) -> bool:
-    return len({each for each in types_of(dtypes)[:2] if each}) > 1
 
 
 def _of_kind(trace: Trace, kind: CopyKind, copies: _Copies, request: Int64, steps: int) -> CopiesOfKind:
@@ -321,13 +318,13 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
     """Gain: the time x the share of the slots for blocks that stay empty over all waves, as for small grids. Only for
     products, convolutions and attention: other kernels wait for memory, which few blocks keep as busy as many."""
     trace, rows = kernels.trace, kernels.rows
-    found = filling(trace)
-    if not (found.waves[rows] > 0).any():
+    fill = filling(trace)
+    if not (fill.waves[rows] > 0).any():
         return None
-    filled = np.nan_to_num(found.slot_efficiency[rows], nan=1.0)
+    filled = np.nan_to_num(fill.slot_efficiency[rows], nan=1.0)
     works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
     works &= _computes(kernels)
-    chosen = (found.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
+    chosen = (fill.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
     return kernels.waste(chosen, _gains(kernels, chosen, 1 - filled))
 
 
@@ -395,17 +392,17 @@ def saved_by_fp32(peaks: Peaks | None, *, tensor_cores: bool) -> float:
 
 def _optimizer(kernels: _Kernels, device: int) -> Waste:
     trace, rows = kernels.trace, kernels.rows
-    mine = kernel_phases(trace)[rows] == PHASES.index("optimizer")
-    chosen = mine & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
-    found = kernels.waste(chosen, kernels.dur.astype(np.float64))
-    return msgspec.structs.replace(found, gain_ns=_idle_in_optimizer(kernels, device) / len(kernels.steps.steps))
+    in_optimizer = kernel_phases(trace)[rows] == PHASES.index("optimizer")
+    chosen = in_optimizer & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
+    waste = kernels.waste(chosen, kernels.dur.astype(np.float64))
+    return msgspec.structs.replace(waste, gain_ns=_idle_in_optimizer(kernels, device) / len(kernels.steps.steps))
 
 
 def _update(kernels: _Kernels) -> Waste:
-    mine = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
+    in_optimizer = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
     whole = _named(kernels, lambda name: FUSED_OPTIMIZER_KERNEL.search(name) or WHOLE_UPDATE_KERNEL.search(name))
-    made = _named(kernels, COMPILED_KERNEL.match)
-    return kernels.waste(mine & ~whole & ~made, kernels.dur.astype(np.float64))
+    is_compiled = _named(kernels, COMPILED_KERNEL.match)
+    return kernels.waste(in_optimizer & ~whole & ~is_compiled, kernels.dur.astype(np.float64))
 
 
 def _indexing(kernels: _Kernels) -> Waste | None:
@@ -425,20 +422,21 @@ _OF_ATTENTION = ("aten::bmm", "aten::baddbmm")
 def _vectors(kernels: _Kernels) -> VectorProducts | None:
     trace, rows, steps = kernels.trace, kernels.rows[kernels.within], len(kernels.steps.steps)
     event, short = trace.kernels.event[rows], kernel_names(trace)
-    mine = are_named(trace, event, lambda name: _VECTOR_PRODUCT.search(short[name]))
-    if not mine.any():
+    vectors = are_named(trace, event, lambda name: _VECTOR_PRODUCT.search(short[name]))
+    if not vectors.any():
         return None
     dur, op, products = trace.events.dur_ns[event], kernel_op_names(trace, rows), find_products(trace)
     inputs = np.array([*(each.work.rows if each.work else 0 for each in products.distinct), 0])[products.place[rows]]
     attention = is_in(op, [row for row in distinct_in(op[op >= 0]).tolist() if trace.strings[row] in _OF_ATTENTION])
-    total, known, one, attends, named = (
-        int(dur[which].sum()) for which in (mine, mine & (inputs > 0), mine & (inputs == 1), attention, op >= 0)
+    total, with_inputs, with_vector, attends, named = (
+        int(dur[which].sum())
+        for which in (vectors, vectors & (inputs > 0), vectors & (inputs == 1), attention, op >= 0)
     )
     return VectorProducts(
         share=total / max(1, int(dur.sum())),
-        count=int(mine.sum()) / steps,
+        count=int(vectors.sum()) / steps,
         total_ns=total / steps,
-        one_row=one / known if 2 * known > total else None,
+        one_row=with_vector / with_inputs if 2 * with_inputs > total else None,
         attention_ns=attends / steps,
         named_ns=named / steps,
     )
@@ -462,5 +460,5 @@ def _keeps_its_grid(name: str) -> bool:
     return by_design is not None or is_collective(name)
 
 
-def _named(kernels: _Kernels, wanted: Callable[[str], object]) -> Bool:
-    return are_named(kernels.trace, kernels.trace.kernels.event[kernels.rows], wanted)
+def _named(kernels: _Kernels, matches: Callable[[str], object]) -> Bool:
+    return are_named(kernels.trace, kernels.trace.kernels.event[kernels.rows], matches)

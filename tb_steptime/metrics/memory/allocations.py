@@ -205,7 +205,7 @@ class Allocations(msgspec.Struct, frozen=True, eq=False):
 
 
 def are_on(trace: Trace, place: Place) -> Bool:
-    """Which of the allocations are of this device's memory."""
+    """Says which of the allocations are of this device's memory."""
     rows, table = allocations(trace).born, trace.memory
     return np.asarray((table.device_type[rows] == place.type) & (table.device[rows] == place.device), bool)
 
@@ -214,8 +214,8 @@ def are_on(trace: Trace, place: Place) -> Bool:
 def allocations(trace: Trace) -> Allocations:
     """Every allocation whose address was recorded; none in a file of 2021."""
     table = trace.memory
-    known = np.flatnonzero((table.addr >= 0) & (table.bytes != 0))
-    order = known[np.lexsort((known, table.addr[known], table.device[known], table.device_type[known]))]
+    rows = np.flatnonzero((table.addr >= 0) & (table.bytes != 0))
+    order = rows[np.lexsort((rows, table.addr[rows], table.device[rows], table.device_type[rows]))]
     keys = (table.addr[order], table.device[order], table.device_type[order])
     follows = np.append(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]), False) if len(order) else order
     is_born = table.bytes[order] > 0
@@ -233,18 +233,18 @@ def sizes(trace: Trace) -> Int64:
 
 @shared
 def ends_ns(trace: Trace) -> Int64:
-    """When each allocation is freed; NEVER for one that outlives the recording."""
+    """Says when each allocation is freed; NEVER for one that outlives the recording."""
     died = allocations(trace).died
     return np.where(died >= 0, trace.memory.ts[died], NEVER)
 
 
 def alive(trace: Trace, row: int) -> Bool:
-    """Which allocations of its device are alive after this row of the memory table."""
-    table, found = trace.memory, allocations(trace)
-    on_device = (table.device_type[found.born] == table.device_type[row]) & (
-        table.device[found.born] == table.device[row]
+    """Says which allocations of its device are alive after this row of the memory table."""
+    table, lives = trace.memory, allocations(trace)
+    on_device = (table.device_type[lives.born] == table.device_type[row]) & (
+        table.device[lives.born] == table.device[row]
     )
-    result: Bool = on_device & (found.born <= row) & ((found.died < 0) | (found.died > row))
+    result: Bool = on_device & (lives.born <= row) & ((lives.died < 0) | (lives.died > row))
     return result
 
 

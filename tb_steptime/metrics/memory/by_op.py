@@ -65,10 +65,10 @@ def op_bytes(trace: Trace, place: Place) -> OpBytes:
     """Memory of each op; if an op is inside another of the same name, it counts for both."""
     rows = curve(trace, place).row
     ops = op_rows(trace)
-    found, size = ops_at(trace, rows), trace.memory.bytes[rows]
+    op, size = ops_at(trace, rows), trace.memory.bytes[rows]
     values = (np.maximum(size, 0), (size > 0).astype(np.int64), size)
-    inside = found >= 0
-    own = np.searchsorted(ops, found[inside])
+    inside = op >= 0
+    own = np.searchsorted(ops, op[inside])
     selves = [exact_sums(own, each[inside], len(ops)) for each in values]
     return OpBytes(ops.astype(np.int32), *selves, *_with_children(trace, ops, rows, values))
 
@@ -90,7 +90,7 @@ class _During(msgspec.Struct, frozen=True, eq=False):
 @shared
 def _during_ops(trace: Trace) -> tuple[_During, ...]:
     """The events during ops for each thread, on all devices."""
-    events, table, found = trace.events, trace.memory, list[_During]()
+    events, table, during = trace.events, trace.memory, list[_During]()
     on = events.thread.take(op_rows(trace))
     for thread in distinct_in(table.thread).tolist():
         rows, thread_lane = np.flatnonzero(table.thread == thread), lane(trace, op_rows, thread)
@@ -98,8 +98,8 @@ def _during_ops(trace: Trace) -> tuple[_During, ...]:
             np.searchsorted(table.ts.take(rows), edge).astype(np.int32) for edge in (thread_lane.start, thread_lane.end)
         )
         not_empty, op = np.flatnonzero(first < end), np.flatnonzero(on == thread).astype(np.int32)
-        found.append(_During(op.take(not_empty), rows, first.take(not_empty), end.take(not_empty)))
-    return tuple(found)
+        during.append(_During(op.take(not_empty), rows, first.take(not_empty), end.take(not_empty)))
+    return tuple(during)
 
 
 def _with_children(trace: Trace, ops: Int64, rows: Int64, values: tuple[Int64, ...]) -> list[Int64]:
@@ -140,15 +140,15 @@ def _by_name(name: Int32, values: Int64, size: int) -> Int64:
 
 @shared
 def _outermost_of_name(trace: Trace) -> Bool:
-    """Which ops are inside no other op of the same name."""
+    """Says which ops are inside no other op of the same name."""
     events, ops = trace.events, op_rows(trace)
     key = numbered(events.thread.take(ops) * np.int64(len(trace.strings)) + events.name.take(ops))
     order = np.argsort(key.astype(np.uint16) if key.max(initial=0) < 1 << 16 else key, kind="stable")
     start, end, group = events.start_ns.take(ops[order]), events.ends(ops[order]), key.take(order)
-    apart = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
-    reach = np.maximum.accumulate(end + apart)
+    offset = group * (int(end.max(initial=0)) + 1)  # so that groups do not overlap
+    reach = np.maximum.accumulate(end + offset)
     outer = np.ones(len(ops), bool)
-    outer[order[1:]] = reach[:-1] <= (start + apart)[1:]
+    outer[order[1:]] = reach[:-1] <= (start + offset)[1:]
     return outer
 
 
@@ -164,12 +164,12 @@ class ChurnRow(msgspec.Struct, frozen=True):
 
 def churn(trace: Trace, place: Place) -> list[ChurnRow]:
     """Allocations that are made and freed in the same step, by op."""
-    found, made_by, table = allocations(trace), births(trace), trace.memory
+    lives, made_by, table = allocations(trace), births(trace), trace.memory
     on_device = are_on(trace, place)
-    freed_in = np.where(found.died >= 0, steps_at(trace, ends_ns(trace)), -1)
+    freed_in = np.where(lives.died >= 0, steps_at(trace, ends_ns(trace)), -1)
     short_lived = np.flatnonzero(on_device & (made_by.step >= 0) & (freed_in == made_by.step))
     name = np.append(trace.events.name, -1)[made_by.op[short_lived]].astype(np.int64)
-    groups, size = Groups.of(name), table.bytes[found.born[short_lived]]
+    groups, size = Groups.of(name), table.bytes[lives.born[short_lived]]
     _, most = groups.extremes(size)
     steps = len(find_steps(trace).steps)
     columns = zip(

@@ -63,12 +63,12 @@ class _AllocationColumns:
     """Columns of all allocations. start, end: ns, NEVER if it outlives the recording; step: -1 outside of all."""
 
     def __init__(self, trace: Trace) -> None:
-        self.trace, found, made_by = trace, allocations(trace), births(trace)
-        self.start, self.end = trace.memory.ts[found.born], ends_ns(trace)
+        self.trace, lives, made_by = trace, allocations(trace), births(trace)
+        self.start, self.end = trace.memory.ts[lives.born], ends_ns(trace)
         self.phase, self.step, self.outer = made_by.phase, made_by.step, made_by.outer_op
-        freed = moments(trace, found.died[found.died >= 0])
-        self.end_phase, self.end_step = np.full(len(found), -1, np.int16), np.full(len(found), -2, np.int32)
-        self.end_phase[found.died >= 0], self.end_step[found.died >= 0] = freed.phase, freed.step
+        freed = moments(trace, lives.died[lives.died >= 0])
+        self.end_phase, self.end_step = np.full(len(lives), -1, np.int16), np.full(len(lives), -2, np.int32)
+        self.end_phase[lives.died >= 0], self.end_step[lives.died >= 0] = freed.phase, freed.step
         self.last_step = len(find_steps(trace).steps) - 1
         self.passes = _passes(trace)
 
@@ -118,8 +118,8 @@ class _AllocationColumns:
 
     def _from_loader(self) -> Bool:
         """Whether it is made while a batch is read, and still alive after that."""
-        kept = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
-        of_loader: Bool = (self.phase == PHASE["data_loading"]) & kept & ~self._freed_in_phase()
+        is_recent = np.where(self.end == NEVER, self.step >= self.last_step - _PREFETCHED_STEPS, True)
+        of_loader: Bool = (self.phase == PHASE["data_loading"]) & is_recent & ~self._freed_in_phase()
         return of_loader
 
     def _copied_from_host(self) -> Bool:
@@ -148,9 +148,9 @@ class _AllocationColumns:
         inside: Bool = np.zeros(len(self.start), bool)
         threads = trace.memory.thread[allocations(trace).born]
         for thread in distinct_in(trace.events.thread[frames]).tolist():
-            mine, on_thread = frames[trace.events.thread[frames] == thread], threads == thread
+            rows, on_thread = frames[trace.events.thread[frames] == thread], threads == thread
             inside[on_thread] = (
-                open_at(trace.events.start_ns[mine], trace.events.ends(mine), self.start[on_thread]) >= 0
+                open_at(trace.events.start_ns[rows], trace.events.ends(rows), self.start[on_thread]) >= 0
             )
         inside &= self.end == NEVER
         return inside

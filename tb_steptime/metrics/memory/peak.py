@@ -109,21 +109,21 @@ def largest(trace: Trace, row: int) -> list[AllocationRow]:
 
 def rows_of(trace: Trace, chosen: Int64) -> list[AllocationRow]:
     """Table rows for these of `allocations`."""
-    table_rows, at, end = allocations(trace).born[chosen], births(trace), ends_ns(trace)[chosen]
-    names_of_makers, names = makers(trace, at.op[chosen]), [step.name for step in find_steps(trace).steps]
+    table_rows, made_by, end = allocations(trace).born[chosen], births(trace), ends_ns(trace)[chosen]
+    names_of_makers, names = makers(trace, made_by.op[chosen]), [step.name for step in find_steps(trace).steps]
     died, later = allocations(trace).died[chosen], later_steps(trace, chosen).tolist()
     rows = []
-    for place, one in enumerate(chosen.tolist()):
-        step = int(at.step[one])
+    for place, row in enumerate(chosen.tolist()):
+        step = int(made_by.step[row])
         rows.append(
             AllocationRow(
                 bytes=int(trace.memory.bytes[table_rows[place]]),
-                category=CATEGORIES[categories(trace)[one]],
-                op=_name(trace, int(at.op[one])),
-                outer_op=_name(trace, int(at.outer_op[one])),
+                category=CATEGORIES[categories(trace)[row]],
+                op=_name(trace, int(made_by.op[row])),
+                outer_op=_name(trace, int(made_by.outer_op[row])),
                 module=names_of_makers.modules[place],
                 line=names_of_makers.lines[place],
-                phase=PHASES[at.phase[one]],
+                phase=PHASES[made_by.phase[row]],
                 step=names[step] if step >= 0 else None,
                 born_ns=int(trace.memory.ts[table_rows[place]]),
                 died_ns=int(end[place]) if died[place] >= 0 else None,
@@ -194,11 +194,11 @@ def growth(trace: Trace, place: Place) -> Growth:
 def leak_makers(trace: Trace, place: Place) -> list[Maker]:
     """The makers whose allocations stay in each step up to the last but one: the next step may free what the last one
     allocated. Most bytes per step first."""
-    found, made_by = allocations(trace), births(trace)
+    lives, made_by = allocations(trace), births(trace)
     last = len(find_steps(trace).steps) - 1
     on_device = are_on(trace, place)
-    stays = np.flatnonzero(on_device & (found.died < 0) & (made_by.step >= 0) & (made_by.step < last))
-    groups = [_maker(trace, mine, last) for mine in _by_maker(trace, stays)]
+    stays = np.flatnonzero(on_device & (lives.died < 0) & (made_by.step >= 0) & (made_by.step < last))
+    groups = [_maker(trace, of_maker, last) for of_maker in _by_maker(trace, stays)]
     return sorted((each for each in groups if each), key=lambda each: -each.bytes_per_step)[:MOST_MAKERS]
 
 
@@ -208,7 +208,7 @@ def _by_maker(trace: Trace, chosen: Int64) -> list[Int64]:
     names_of_makers = makers(trace, made_by.op[chosen])
     ops = [np.append(trace.events.name, -1)[op[chosen]].tolist() for op in (made_by.op, made_by.outer_op)]
     groups: dict[object, list[int]] = {}
-    for one, *key in zip(
+    for row, *key in zip(
         chosen.tolist(),
         *ops,
         made_by.phase[chosen].tolist(),
@@ -216,25 +216,25 @@ def _by_maker(trace: Trace, chosen: Int64) -> list[Int64]:
         names_of_makers.lines,
         strict=True,
     ):
-        groups.setdefault(tuple(key), []).append(one)
-    return [np.array(mine, np.int64) for mine in groups.values()]
+        groups.setdefault(tuple(key), []).append(row)
+    return [np.array(of_maker, np.int64) for of_maker in groups.values()]
 
 
 def _maker(trace: Trace, chosen: Int64, last: int) -> Maker | None:
     """The maker; None if the allocations do not occur in every step from some step on."""
     step = births(trace).step[chosen]
     since = last - 1
-    there = set(step.tolist())
-    while since in there:
+    steps_with = set(step.tolist())
+    while since in steps_with:
         since -= 1
     since, steps = since + 1, last - 1 - since
     if steps < FEWEST_MADE:
         return None
-    mine = chosen[step >= since]
-    size = trace.memory.bytes[allocations(trace).born[mine]]
-    (example,) = rows_of(trace, mine[np.argmax(size)][None])
+    allocated = chosen[step >= since]
+    size = trace.memory.bytes[allocations(trace).born[allocated]]
+    (example,) = rows_of(trace, allocated[np.argmax(size)][None])
     name = find_steps(trace).steps[since].name
-    return Maker(float(size.sum()) / steps, len(mine) / steps, name, steps, example)
+    return Maker(float(size.sum()) / steps, len(allocated) / steps, name, steps, example)
 
 
 class MemoryPeak(msgspec.Struct, frozen=True):
@@ -254,13 +254,13 @@ class MemoryPeak(msgspec.Struct, frozen=True):
 
 
 def allocated_peak(trace: Trace, place: Place) -> MemoryPeak:
-    return _at(trace, place, int(curve(trace, place).allocated.argmax()))
+    return _peak_of(trace, place, int(curve(trace, place).allocated.argmax()))
 
 
 def reserved_peak(trace: Trace, place: Place) -> MemoryPeak | None:
     """The reserved peak; None without a caching allocator."""
     reserved = curve(trace, place).reserved
-    return None if reserved is None else _at(trace, place, int(reserved.argmax()))
+    return None if reserved is None else _peak_of(trace, place, int(reserved.argmax()))
 
 
 def step_peaks(trace: Trace, place: Place) -> list[int]:
@@ -290,7 +290,7 @@ def _most(at_start: Int64, allocated: Int64, first: int, end: int) -> int:
     return int(np.append(allocated[first:end], at_start).max())
 
 
-def _at(trace: Trace, place: Place, number: int) -> MemoryPeak:
+def _peak_of(trace: Trace, place: Place, number: int) -> MemoryPeak:
     memory = curve(trace, place)
     moment = moments(trace, memory.row[number : number + 1])
     step = int(moment.step[0])

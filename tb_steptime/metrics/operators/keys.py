@@ -105,37 +105,37 @@ def stacks_of(trace: Trace, rows: Rows) -> Words:
     frames = source_frames(trace)
     if not len(frames):
         return stack_words(trace, rows, _of_user)
-    found = innermost(trace, frames, rows.astype(np.int64))
-    inside = found >= 0
-    path, texts = _paths(trace, frames, found[inside])
+    frame = innermost(trace, frames, rows.astype(np.int64))
+    inside = frame >= 0
+    path, texts = _paths(trace, frames, frame[inside])
     number = np.full(len(rows), -1, np.int32)
     number[inside] = path
     return Words(number, texts)
 
 
-def _paths(trace: Trace, frames: Int64, found: Int64) -> tuple[Int64, list[str]]:
-    """For each of the found frames the number of its stack, and the texts of the stacks, in time order."""
+def _paths(trace: Trace, frames: Int64, frame: Int64) -> tuple[Int64, list[str]]:
+    """For each of these frames the number of its stack, and the texts of the stacks, in time order."""
     parent, name = parent_places(trace, frames), trace.events.name[frames].astype(np.int64)
-    place = np.searchsorted(frames, found)
-    wanted = distinct_in(place)
-    alike = Groups.of(_numbers(parent, name)[wanted])
+    place = np.searchsorted(frames, frame)
+    places = distinct_in(place)
+    alike = Groups.of(_numbers(parent, name)[places])
     texts, number = dict[str, int](), np.empty(len(alike), np.int64)
     for path in np.argsort(alike.first).tolist():
-        text = _text(trace, name, parent, int(wanted[alike.first[path]]))
+        text = _text(trace, name, parent, int(places[alike.first[path]]))
         number[path] = texts.setdefault(text, len(texts))
     of_frame = np.full(len(frames), -1, np.int64)
-    of_frame[wanted] = number[alike.place]
+    of_frame[places] = number[alike.place]
     return of_frame[place], list(texts)
 
 
 def _numbers(parent: Int32, name: Int64) -> Int64:
     """Equal numbers for frames of one name with equal names around them: a million frames have few distinct ones."""
-    number, known = np.full(len(name), -1, np.int64), 0
+    number, key_count = np.full(len(name), -1, np.int64), 0
     for level in levels_of(parent):
         above = number[parent[level]]  # the outermost have parent -1, and so still get -1
         alike = Groups.of(above, name[level])
-        number[level] = known + alike.place
-        known += len(alike)
+        number[level] = key_count + alike.place
+        key_count += len(alike)
     return number
 
 

@@ -112,7 +112,7 @@ def find_lines(trace: Trace) -> Lines | None:
     own, total = _on_host(trace, steps)
     own[None] = steps.total_ns - own.total()
     tree = op_tree(trace, where)
-    lines = _of(sources(trace, tree.row), tree.owner)
+    lines = _texts_at(sources(trace, tree.row), tree.owner)
     costs = {cost: _costs(trace, tree, lines, cost) for cost in _COSTS if cost in measured_costs(trace)}
     calls = _calls(trace)
     texts = {text for sums in (own, total, *costs.values()) for text, value in sums.items() if text and value}
@@ -137,8 +137,8 @@ def sums_of(rows: Sequence[CodeLine | CodeLineSums]) -> CodeLineSums:
 
 def _sum(values: Sequence[int | None]) -> int | None:
     """The sum; None if any value is unknown, and 0 if there are no values."""
-    known = [each for each in values if each is not None]
-    return sum(known) if len(known) == len(values) else None
+    numbers = [each for each in values if each is not None]
+    return sum(numbers) if len(numbers) == len(values) else None
 
 
 def _of_device(costs: Mapping[Cost, Sums], text: str | None) -> list[int | None]:
@@ -170,16 +170,16 @@ def _on_host(trace: Trace, steps: Intervals) -> tuple[Sums, Sums]:
 
 def _costs(trace: Trace, tree: OpTree, lines: Words, cost: Cost) -> Sums:
     """The sum of one cost by the line of the op for which it counts. lines: the line of each op of the tree."""
-    found = _by_text(lines, own_costs(trace, tree, cost))
+    sums = _by_text(lines, own_costs(trace, tree, cost))
     if cost == "allocated":
         frames, allocated = allocated_outside_ops(trace, source_frames(trace))
-        return found + _by_text(_around(trace, frames), allocated)
+        return sums + _by_text(_around(trace, frames), allocated)
     assert cost in DEVICE_COSTS
     outside, work, labels = outside_ops(trace), labelled_work(trace), kernel_labels(trace)
-    found += _by_text(_around(trace, outside.call), outside.costs(trace, cost))
+    sums += _by_text(_around(trace, outside.call), outside.costs(trace, cost))
     if labels is not None:
-        found += _by_text(_of(label_keys(trace, labels, "line"), work.kernel), work.costs(trace, cost))
-    return found
+        sums += _by_text(_texts_at(label_keys(trace, labels, "line"), work.kernel), work.costs(trace, cost))
+    return sums
 
 
 def _around(trace: Trace, rows: Int64) -> Words:
@@ -189,7 +189,7 @@ def _around(trace: Trace, rows: Int64) -> Words:
     return Words(number, words.texts)
 
 
-def _of(words: Words, places: Int32 | Int64) -> Words:
+def _texts_at(words: Words, places: Int32 | Int64) -> Words:
     return Words(words.number[places], words.texts)
 
 

@@ -75,7 +75,7 @@ def module_rows(modules: Modules, folded: bool) -> tuple[list[ModuleRow], int]:
     instances = np.bincount(at[each.occurrences > 0], minlength=len(paths))
     slowest_ns = _largest(at, each.each_ns(), len(paths))
     counted = (sums.occurrences > 0) | (sums.backward_ns() > 0)
-    order = depth_first(paths.parent, np.flatnonzero(_kept(counted, sums.total_ns())))
+    order = depth_first(paths.parent, np.flatnonzero(_is_shown(counted, sums.total_ns())))
     place, named = {path: row for row, path in enumerate(order)}, module_class if folded else module_name
     rows = [
         msgspec.structs.replace(
@@ -180,7 +180,7 @@ def _largest(at: Int64, values: Int64, size: int) -> Int64:
     return largest
 
 
-def _kept(counted: Bool, total_ns: Int64) -> Bool:
+def _is_shown(counted: Bool, total_ns: Int64) -> Bool:
     """The paths with the most time, of those that count. An outer path has at least the time of its inner ones."""
     order = np.lexsort((np.arange(len(total_ns)), -total_ns))
     order = order[counted[order]]

@@ -108,35 +108,35 @@ def module_calls(trace: Trace) -> ModuleCalls:
 def _add_ops(trace: Trace, rows: Int64, own: dict[ModuleCost, Int64 | None]) -> None:
     """Add the costs of ops inside the modules, and of work that no op launched."""
     tree, outside = op_tree(trace, "ran"), outside_ops(trace, "module")
-    module, made = _modules_of_ops(trace, tree, rows)
-    loose = places_in(rows, innermost(trace, rows, outside.call))
+    module, backward = _modules_of_ops(trace, tree, rows)
+    of_outside = places_in(rows, innermost(trace, rows, outside.call))
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
     assert own["python"] is not None
     own["python"] = own["python"] - _sum(module, host, len(rows))
-    own["backward_host"] = _sum(made, host, len(rows))
+    own["backward_host"] = _sum(backward, host, len(rows))
     if "allocated" in measured_costs(trace):
         values, (around, size) = own_costs(trace, tree, "allocated"), allocated_outside_ops(trace, rows)
         own["allocated"] = _sum(module, values, len(rows)) + _sum(places_in(rows, around), size, len(rows))
-        own["backward_allocated"] = _sum(made, values, len(rows))
+        own["backward_allocated"] = _sum(backward, values, len(rows))
     for cost in DEVICE_COSTS:
         if cost not in measured_costs(trace):
             continue
         values = own_costs(trace, tree, cost, "module")
-        own[cost] = _sum(module, values, len(rows)) + _sum(loose, outside.costs(trace, cost), len(rows))
+        own[cost] = _sum(module, values, len(rows)) + _sum(of_outside, outside.costs(trace, cost), len(rows))
         if cost == "device":
-            own["backward_device"] = _sum(made, values, len(rows))
+            own["backward_device"] = _sum(backward, values, len(rows))
 
 
 def _modules_of_ops(trace: Trace, tree: OpTree, rows: Int64) -> tuple[Int64, Int64]:
     """For each op the place of the module call around it, and of the one around the op that created it; -1 for none."""
     forward = forward_of(trace, tree.row)
-    module, made = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
-    return module, np.where(module >= 0, -1, made)  # work that a checkpoint recomputes has a module call of its own
+    module, backward = (places_in(rows, innermost(trace, rows, each.astype(np.int64))) for each in (tree.row, forward))
+    return module, np.where(module >= 0, -1, backward)  # work that a checkpoint recomputes has a module call of its own
 
 
 def _sum(place: Int64, values: Int64, size: int) -> Int64:
-    known = place >= 0
-    return exact_sums(place[known], values[known], size)
+    is_placed = place >= 0
+    return exact_sums(place[is_placed], values[is_placed], size)
 
 
 class ModulePaths(msgspec.Struct, frozen=True, eq=False):
@@ -157,21 +157,21 @@ class ModulePaths(msgspec.Struct, frozen=True, eq=False):
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
     """Finds the path of each call. name: the name of its frame, a row of the string table."""
-    again, known = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
+    is_again, numbers = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
-    for tree in (~again, again):
+    for tree in (~is_again, is_again):
         level, outer = tree & (calls.around < 0), np.full(len(name), -1, np.int64)
-        path[level] = known.homes(name[level]) if tree is again else known.numbers(outer[level], name[level])
+        path[level] = numbers.homes(name[level]) if tree is is_again else numbers.numbers(outer[level], name[level])
         while level.any():
             level = (calls.around >= 0) & level[calls.around]
-            path[level] = known.numbers(path[calls.around[level]], name[level])
-    pairs = np.array(list(known.number), np.int64).reshape(-1, 2)
+            path[level] = numbers.numbers(path[calls.around[level]], name[level])
+    pairs = np.array(list(numbers.number), np.int64).reshape(-1, 2)
     return ModulePaths(path, pairs[:, 0], pairs[:, 1])
 
 
 def _again(calls: ModuleCalls, name: Int64) -> Bool:
-    """Which calls are, or are inside, a call that nothing encloses although other calls of the same name are inside a
-    module."""
+    """Says which calls are, or are inside, a call that nothing encloses although other calls of the same name are
+    inside a module."""
     return is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
 
 
@@ -186,8 +186,8 @@ class _PathNumbers:
         keys, place = np.unique((outer + 1) * self._names + name, return_inverse=True)
         pairs = [(key // self._names - 1, key % self._names) for key in keys.tolist()]
         of_key = np.array([self.number.setdefault(pair, len(self.number)) for pair in pairs], np.int64)
-        found: Int64 = of_key[place.reshape(-1)]
-        return found
+        numbers: Int64 = of_key[place.reshape(-1)]
+        return numbers
 
     def homes(self, name: Int64) -> Int64:
         """Returns paths for calls that nothing encloses: the only path that ends in the name, or else one of their
@@ -215,38 +215,38 @@ def find_modules(trace: Trace) -> Modules:
     if len(trace.hierarchies) and not len(module_frames(trace)):
         return _scripted(trace)
     calls = module_calls(trace)
-    found = Modules(calls, paths_of(calls, trace.events.name[calls.row].astype(np.int64)), trace.strings.strings)
+    modules = Modules(calls, paths_of(calls, trace.events.name[calls.row].astype(np.int64)), trace.strings.strings)
     labels = kernel_labels(trace)
-    return found if labels is None else _with_labelled(trace, found, labels)
+    return modules if labels is None else _with_labelled(trace, modules, labels)
 
 
-def _with_labelled(trace: Trace, found: Modules, labels: KernelLabels) -> Modules:
+def _with_labelled(trace: Trace, modules: Modules, labels: KernelLabels) -> Modules:
     """Add the modules in labels of graph kernels: an entry for each kernel with its cost, and one for each module that
     a graph launch runs forward, which counts as a call without cost."""
     work = labelled_work(trace, "module")
     kernel, place = work.kernel, work.place
-    known = _Paths(found)
-    path = _labelled_paths(known, labels.modules[kernel], labels.texts.strings)
+    paths = _Paths(modules)
+    path = _labelled_paths(paths, labels.modules[kernel], labels.texts.strings)
     backward = labels.phase[kernel] == _row_of(labels.texts.strings, "backward")
     launch = kernel_origins(trace).call[kernel].astype(np.int64)
-    begun = _begun_in_graphs(path[~backward], launch[~backward], known.around)
-    begun = begun[~np.isin(begun[:, 0], found.paths.of_call)]  # a recorded module call counts only once
-    calls, count = found.calls, len(kernel) + len(begun)
+    entered = _entered_in_graphs(path[~backward], launch[~backward], paths.around)
+    entered = entered[~np.isin(entered[:, 0], modules.paths.of_call)]  # a recorded module call counts only once
+    calls, count = modules.calls, len(kernel) + len(entered)
     own = {cost: None if ns is None else _lengthened(ns, count) for cost, ns in calls.own.items()}
     for cost in DEVICE_COSTS:
         if cost in measured_costs(trace):
-            of = of_activities(trace, cost)[place]
-            _add(own, cost, np.where(backward, 0, of), len(calls.row), count)
+            cost_of_kernel = of_activities(trace, cost)[place]
+            _add(own, cost, np.where(backward, 0, cost_of_kernel), len(calls.row), count)
             if cost == "device":
-                _add(own, "backward_device", np.where(backward, of, 0), len(calls.row), count)
-    rows = np.concatenate((calls.row, launch, begun[:, 1]))
-    counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(begun), bool)))
+                _add(own, "backward_device", np.where(backward, cost_of_kernel, 0), len(calls.row), count)
+    rows = np.concatenate((calls.row, launch, entered[:, 1]))
+    counts = np.concatenate((calls.counts, np.zeros(len(kernel), bool), np.ones(len(entered), bool)))
     nowhere = np.full(count, -1, calls.around.dtype)
-    of_call = np.concatenate((found.paths.of_call, path, begun[:, 0]))
+    of_call = np.concatenate((modules.paths.of_call, path, entered[:, 0]))
     return Modules(
         ModuleCalls(rows, np.concatenate((calls.around, nowhere)), counts, own),
-        ModulePaths(of_call, known.around, known.frame),
-        known.names,
+        ModulePaths(of_call, paths.around, paths.frame),
+        paths.names,
     )
 
 
@@ -263,18 +263,18 @@ def _add(own: dict[ModuleCost, Int64 | None], cost: ModuleCost, values: Int64, f
     own[cost] = result
 
 
-def _begun_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
+def _entered_in_graphs(path: Int64, launch: Int64, around: Int64) -> Int64:
     """(calls, 2): each path, and each path around it, with each launch that runs it."""
     pairs = dict.fromkeys(zip(path.tolist(), launch.tolist(), strict=True))
     every = dict.fromkeys((each, row) for number, row in pairs for each in _with_around(number, around))
     return np.array(list(every), np.int64).reshape(-1, 2)
 
 
-def _labelled_paths(known: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:
+def _labelled_paths(paths: _Paths, rows: Int32, texts: Sequence[str]) -> Int64:
     """The number of the path that each of these rows of the labels' texts names."""
     number = np.full(len(texts), -1, np.int64)
     for each in distinct_in(rows).tolist():
-        number[each] = known.numbers(texts[each].split(MODULE_SEPARATOR))[-1]
+        number[each] = paths.numbers(texts[each].split(MODULE_SEPARATOR))[-1]
     return number[rows]
 
 
@@ -282,10 +282,10 @@ class _Paths:
     """Numbers paths of modules by their names, after those of the recorded modules. A path comes after the one around
     it."""
 
-    def __init__(self, found: Modules | None = None) -> None:
-        self._around: list[int] = found.paths.parent.tolist() if found else []
-        self._frame: list[int] = found.paths.frame.tolist() if found else []
-        self.names = list(found.names) if found else []
+    def __init__(self, modules: Modules | None = None) -> None:
+        self._around: list[int] = modules.paths.parent.tolist() if modules else []
+        self._frame: list[int] = modules.paths.frame.tolist() if modules else []
+        self.names = list(modules.names) if modules else []
         self._number = {
             (around, module_name(self.names[frame])): number
             for number, (around, frame) in enumerate(zip(self._around, self._frame, strict=True))
@@ -293,16 +293,16 @@ class _Paths:
 
     def numbers(self, names: Sequence[str]) -> list[int]:
         """The numbers of these nested modules' paths, the outermost first."""
-        found: list[int] = []
+        numbers: list[int] = []
         for name in names:
-            key = found[-1] if found else -1, name
+            key = numbers[-1] if numbers else -1, name
             if key not in self._number:
                 self._number[key] = len(self._around)
                 self._around.append(key[0])
                 self._frame.append(len(self.names))
                 self.names.append(name)
-            found.append(self._number[key])
-        return found
+            numbers.append(self._number[key])
+        return numbers
 
     @property
     def around(self) -> Int64:
@@ -315,22 +315,24 @@ class _Paths:
 
 def _scripted(trace: Trace) -> Modules:
     """An entry with costs for each op in a module, and one without costs for each call that begins."""
-    tree, known = op_tree(trace, "ran"), _Paths()
+    tree, paths = op_tree(trace, "ran"), _Paths()
     words = hierarchies(trace, tree.row)
-    of_text = [known.numbers(nested_modules(text)) for text in words.texts]
+    of_text = [paths.numbers(nested_modules(text)) for text in words.texts]
     innermost = np.array([path[-1] if path else -1 for path in of_text] + [-1], np.int64)
     path = innermost[words.number]
     inside = np.flatnonzero(path >= 0)
-    begun = _begun(trace, tree, path, known.around)
-    entries = np.concatenate((inside, begun[:, 0]))
-    counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[begun[:, 0]]))
-    own = {cost: None if ns is None else _lengthened(ns[inside], len(begun)) for cost, ns in _own(trace, tree).items()}
+    entered = _entered(trace, tree, path, paths.around)
+    entries = np.concatenate((inside, entered[:, 0]))
+    counts = np.concatenate((np.zeros(len(inside), bool), tree.inside[entered[:, 0]]))
+    own = {
+        cost: None if ns is None else _lengthened(ns[inside], len(entered)) for cost, ns in _own(trace, tree).items()
+    }
     calls = ModuleCalls(tree.row[entries].astype(np.int64), np.full(len(entries), -1, np.int64), counts, own)
-    of_call = np.concatenate((path[inside], begun[:, 1]))
-    return Modules(calls, ModulePaths(of_call, known.around, known.frame), known.names)
+    of_call = np.concatenate((path[inside], entered[:, 1]))
+    return Modules(calls, ModulePaths(of_call, paths.around, paths.frame), paths.names)
 
 
-def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
+def _entered(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
     """(calls, 2): op and path of each call that begins: the modules of the op that neither the op around it nor the op
     before it there is in. An op that is itself a method (its name has no namespace) always begins a call."""
     order = np.lexsort((np.arange(len(tree)), trace.events.thread[tree.row], tree.around))
@@ -339,33 +341,35 @@ def _begun(trace: Trace, tree: OpTree, path: Int64, around: Int64) -> Int64:
     before = np.where(same, path[np.roll(order, 1)], -1)
     outside = values_at(path, tree.around)[order]
     before[are_named(trace, tree.row[order], lambda name: "::" not in name)] = -1
-    begun: list[tuple[int, int]] = []
-    for at in np.flatnonzero((path[order] >= 0) & (path[order] != before) & (path[order] != outside)).tolist():
-        known = {*_with_around(int(before[at]), around), *_with_around(int(outside[at]), around)}
-        begun += [(int(order[at]), each) for each in _with_around(int(path[order[at]]), around) if each not in known]
-    return np.array(begun, np.int64).reshape(-1, 2)
+    entered: list[tuple[int, int]] = []
+    for place in np.flatnonzero((path[order] >= 0) & (path[order] != before) & (path[order] != outside)).tolist():
+        enclosing = {*_with_around(int(before[place]), around), *_with_around(int(outside[place]), around)}
+        entered += [
+            (int(order[place]), each) for each in _with_around(int(path[order[place]]), around) if each not in enclosing
+        ]
+    return np.array(entered, np.int64).reshape(-1, 2)
 
 
 def _with_around(path: int, around: Int64) -> list[int]:
-    found: list[int] = []
+    outward: list[int] = []
     while path >= 0:
-        found.append(path)
+        outward.append(path)
         path = int(around[path])
-    return found[::-1]
+    return outward[::-1]
 
 
 def _own(trace: Trace, tree: OpTree) -> dict[ModuleCost, Int64 | None]:
     """Self costs of each op; work of the backward pass counts for the op that created it. No Python is recorded."""
     forward = forward_of(trace, tree.row)
-    made = np.flatnonzero(forward >= 0)
-    place = np.searchsorted(tree.row, forward[made])
+    backward = np.flatnonzero(forward >= 0)
+    place = np.searchsorted(tree.row, forward[backward])
     host = own_costs(trace, tree, "host") + own_costs(trace, tree, "runtime")
     own: dict[ModuleCost, Int64 | None] = {"host": host, "python": np.zeros_like(host)}
-    own["backward_host"] = exact_sums(place, host[made], len(tree))
+    own["backward_host"] = exact_sums(place, host[backward], len(tree))
     for cost in SOMETIMES:
         own[cost] = own_costs(trace, tree, cost) if cost in measured_costs(trace) else None
     own["backward_device"], own["backward_allocated"] = (
-        None if values is None else exact_sums(place, values[made], len(tree))
+        None if values is None else exact_sums(place, values[backward], len(tree))
         for values in (own["device"], own["allocated"])
     )
     return own
@@ -394,8 +398,8 @@ def outside_modules(trace: Trace, calls: ModuleCalls) -> OutsideModules:
     device_ns = allocated = None
     if "device" in measured:
         of_ops = own_costs(trace, op_tree(trace, "ran"), "device", "module")
-        loose, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
-        device_ns = int(of_ops.sum() + loose.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
+        outside, labelled = (each(trace, "module").costs(trace, "device") for each in (outside_ops, labelled_work))
+        device_ns = int(of_ops.sum() + outside.sum() + labelled.sum()) - _of_modules(calls, "device", "backward_device")
     if "allocated" in measured:
         allocated = allocated_in_steps(trace) - _of_modules(calls, "allocated", "backward_allocated")
     return OutsideModules(device_ns, allocated)

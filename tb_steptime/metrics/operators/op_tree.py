@@ -66,23 +66,23 @@ class OpTree(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def is_call(self) -> Bool:
-        """Which ops count as a call; the others belong to one."""
+        """Says which ops count as a call; the others belong to one."""
         own: Bool = self.owner == np.arange(len(self))
         return own
 
     def topmost(self, group: Int32) -> Bool:
-        """Which ops have no op of their own group above them. Sums over these count an op once in each group around it,
-        however deeply the group is nested in itself."""
+        """Says which ops have no op of their own group above them. Sums over these count an op once in each group
+        around it, however deeply the group is nested in itself."""
         if in_c := one_pass("topmost", (bool,), self.parent, group.astype(np.int32, copy=False)):
             return in_c[0]
-        found, above = np.ones(len(self), bool), self.parent.copy()
+        is_topmost, above = np.ones(len(self), bool), self.parent.copy()
         active = np.flatnonzero(above >= 0)
         while len(active):
-            found[active] = group[above[active]] != group[active]
-            active = active[found[active]]
+            is_topmost[active] = group[above[active]] != group[active]
+            active = active[is_topmost[active]]
             above[active] = self.parent[above[active]]
             active = active[above[active] >= 0]
-        return found
+        return is_topmost
 
 
 #: Depths below this fit int16, which is sorted in a fraction of the time.
@@ -97,16 +97,16 @@ def op_tree(trace: Trace, where: Where) -> OpTree:
     parent, owner = around, np.where(_is_overload(trace, rows, around), around, place)
     if where == "made":
         forward = forward_of(trace, rows)
-        made = np.searchsorted(rows, forward).astype(np.int32)
-        parent, owner = (np.where(forward >= 0, made, each) for each in (parent, owner))
-        again = computed_again(trace, rows)  # recomputed inside a node, not created by it
-        parent = np.where(again & ~np.append(again, False)[around], -1, parent).astype(np.int32)
+        creator = np.searchsorted(rows, forward).astype(np.int32)
+        parent, owner = (np.where(forward >= 0, creator, each) for each in (parent, owner))
+        recomputed = computed_again(trace, rows)  # recomputed inside a node, not created by it
+        parent = np.where(recomputed & ~np.append(recomputed, False)[around], -1, parent).astype(np.int32)
     return OpTree(rows, in_steps(trace, rows), around, parent, followed(owner))
 
 
 def in_steps(trace: Trace, rows: Rows) -> Bool:
-    """Which host events begin in a step. The host's part of a step is its mark, because the device's part continues
-    while the host is in the next one."""
+    """Says which host events begin in a step. The host's part of a step is its mark, because the device's part
+    continues while the host is in the next one."""
     steps = find_steps(trace)
     start = trace.events.start_ns[rows]
     end = steps.host_end_ns + (steps.by == "recording")  # an event that begins where the recording ends is included
@@ -116,7 +116,7 @@ def in_steps(trace: Trace, rows: Rows) -> Bool:
 
 
 def _is_overload(trace: Trace, rows: Int32, around: Int32) -> Bool:
-    """Which ops have the same name as the op around them and are the only one directly inside it."""
+    """Says which ops have the same name as the op around them and are the only one directly inside it."""
     name = trace.events.name[rows]
     inside = around >= 0
     children = np.bincount(around[inside], minlength=len(rows))
@@ -167,33 +167,33 @@ def allocated(trace: Trace) -> Allocated:
 
 def allocated_by_ops(trace: Trace, ops: Int32) -> Int64:
     """Bytes that each op of the trace allocates while no op inside it is open; ops: rows of the event table."""
-    found = allocated(trace)
-    inside = found.op >= 0
-    return exact_sums(np.searchsorted(ops, found.op[inside]), found.bytes[inside], len(ops))
+    allocations = allocated(trace)
+    inside = allocations.op >= 0
+    return exact_sums(np.searchsorted(ops, allocations.op[inside]), allocations.bytes[inside], len(ops))
 
 
 def allocated_in_steps(trace: Trace) -> int:
     """Bytes that ops of the steps allocate, plus those allocated outside ops while the host is in a step."""
-    found = allocated(trace)
-    by_ops = found.op >= 0
-    of_steps = found.bytes[by_ops][in_steps(trace, found.op[by_ops])]
-    return int(of_steps.sum() + found.bytes[_loose(trace, found)].sum())
+    allocations = allocated(trace)
+    by_ops = allocations.op >= 0
+    of_steps = allocations.bytes[by_ops][in_steps(trace, allocations.op[by_ops])]
+    return int(of_steps.sum() + allocations.bytes[_outside_ops_in_steps(trace, allocations)].sum())
 
 
 def allocated_outside_ops(trace: Trace, around: Int64) -> tuple[Int64, Int64]:
     """Allocations in the steps outside of ops: for each the innermost of these rows of the event table that is open on
     the thread, -1 for none; and its bytes."""
-    found = allocated(trace)
-    loose = _loose(trace, found)
-    return rows_at(trace, around, found.row[loose]), found.bytes[loose]
+    allocations = allocated(trace)
+    is_outside = _outside_ops_in_steps(trace, allocations)
+    return rows_at(trace, around, allocations.row[is_outside]), allocations.bytes[is_outside]
 
 
-def _loose(trace: Trace, found: Allocated) -> Bool:
-    """Which allocations are in the steps but outside ops."""
-    loose = found.op < 0
+def _outside_ops_in_steps(trace: Trace, allocations: Allocated) -> Bool:
+    """Says which allocations are in the steps but outside ops."""
+    is_outside = allocations.op < 0
     if find_steps(trace).by != "recording":
-        loose &= steps_at(trace, trace.memory.ts[found.row]) >= 0
-    return loose
+        is_outside &= steps_at(trace, trace.memory.ts[allocations.row]) >= 0
+    return is_outside
 
 
 # The self cost of each op: one number per op and cost, from which sums of any grouping are computed.
@@ -297,9 +297,9 @@ def of_activities(trace: Trace, cost: Cost) -> Int64:
 def _of_kernels(trace: Trace, cost: Cost) -> Int64:
     event, activity = trace.kernels.event, find_launches(trace).activity
     bin = {"tensor": "tensor_core", "unknown": "unknown"}.get(cost)
-    wanted = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)
+    in_bin = np.ones(len(event), bool) if bin is None else kernel_bins(trace) == BINS.index(bin)
     values = np.zeros(len(activity), np.int64)
-    values[np.searchsorted(activity, event[wanted])] = trace.events.dur_ns[event[wanted]]
+    values[np.searchsorted(activity, event[in_bin])] = trace.events.dur_ns[event[in_bin]]
     return values
 
 

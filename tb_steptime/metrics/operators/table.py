@@ -82,7 +82,7 @@ class OpGrouping(msgspec.Struct, frozen=True):
     where: Where = "ran"
 
 
-class _Some(msgspec.Struct, frozen=True, eq=False):
+class _Amounts(msgspec.Struct, frozen=True, eq=False):
     """The ops that have any of a cost: few of them launch anything.
 
     op   place in the tree;  value  float64, in which sums are computed
@@ -92,9 +92,9 @@ class _Some(msgspec.Struct, frozen=True, eq=False):
     value: Float64
 
 
-def _some(values: Bool | Int64) -> _Some:
+def _amounts(values: Bool | Int64) -> _Amounts:
     op = np.flatnonzero(values)
-    return _Some(op, values[op].astype(np.float64))
+    return _Amounts(op, values[op].astype(np.float64))
 
 
 class _Table:
@@ -103,17 +103,17 @@ class _Table:
     def __init__(self, trace: Trace, tree: OpTree, by: By) -> None:
         self.keys = Keys(trace, tree, by)
         self._topmost = tree.topmost(self.keys.place)
-        self.calls = self._sums(_some(tree.is_call & tree.inside))
+        self.calls = self._sums(_amounts(tree.is_call & tree.inside))
         self.own: dict[Cost, list[int]] = {}
         self.total: dict[Cost, list[int]] = {}
 
-    def add(self, cost: Cost, own: _Some, total: _Some) -> None:
+    def add(self, cost: Cost, own: _Amounts, total: _Amounts) -> None:
         """Add the sums of a cost: the op's own in its group, and the total in each group around it, once per group."""
         self.own[cost] = self._sums(own)
-        self.total[cost] = self._sums(_Some(total.op, total.value * self._topmost[total.op]))
+        self.total[cost] = self._sums(_Amounts(total.op, total.value * self._topmost[total.op]))
 
-    def _sums(self, some: _Some) -> list[int]:
-        sums: list[int] = exact_sums(self.keys.place[some.op], some.value, self.keys.size).tolist()
+    def _sums(self, amounts: _Amounts) -> list[int]:
+        sums: list[int] = exact_sums(self.keys.place[amounts.op], amounts.value, self.keys.size).tolist()
         return sums
 
     def row(self, group: int) -> OperatorRow:
@@ -141,19 +141,19 @@ class _Table:
 def operator_tables(trace: Trace, groupings: Sequence[OpGrouping]) -> list[list[OperatorRow]]:
     """Tables of the ops that begin in the steps: most self time on the device first, then on the host. Several tables
     are made at once, since each cost is computed once for all of them and dropped as soon as it is used."""
-    found: dict[OpGrouping, list[OperatorRow]] = {}
+    rows: dict[OpGrouping, list[OperatorRow]] = {}
     for where in dict.fromkeys(grouping.where for grouping in groupings):
         tree = op_tree(trace, where)
         tables = {grouping: _Table(trace, tree, grouping.by) for grouping in groupings if grouping.where == where}
         for cost in measured_costs(trace):
             own = own_costs(trace, tree, cost)
             inside = with_inner(own + graph_costs(trace, tree, cost), tree.parent)
-            parts = _some(own), _some(inside)
+            parts = _amounts(own), _amounts(inside)
             del own, inside
             for table in tables.values():
                 table.add(cost, *parts)
-        found |= {grouping: _rows(table, _labelled_rows(trace, grouping.by)) for grouping, table in tables.items()}
-    return [found[grouping] for grouping in groupings]
+        rows |= {grouping: _rows(table, _labelled_rows(trace, grouping.by)) for grouping, table in tables.items()}
+    return [rows[grouping] for grouping in groupings]
 
 
 def _labelled_rows(trace: Trace, by: By) -> list[OperatorRow]:
@@ -200,8 +200,8 @@ def _rows(table: _Table, labelled: Sequence[OperatorRow]) -> list[OperatorRow]:
     rows = [table.row(group) for group in range(table.keys.size)]
     by_key = {(row.name, row.key): row for row in rows if row.calls or row.host_total_ns or row.device_total_ns}
     for row in labelled:
-        known = by_key.get((row.name, row.key))
-        by_key[row.name, row.key] = _added(known, row) if known else row
+        same_key = by_key.get((row.name, row.key))
+        by_key[row.name, row.key] = _added(same_key, row) if same_key else row
     return sorted(
         by_key.values(), key=lambda row: (-(row.device_self_ns or 0), -row.host_self_ns, row.name, row.key or "")
     )
@@ -242,10 +242,10 @@ def operator_details(trace: Trace, names: Sequence[str]) -> list[OperatorDetail]
     tree = op_tree(trace, "ran")
     inside = tree.is_call & tree.inside
     place = {name: number for number, name in enumerate(trace.strings.strings)}
-    wanted = [place[name] for name in names if name in place]
-    kernels = _kernels(trace, tree, wanted)
-    rows = {name: tree.row[inside & (trace.events.name[tree.row] == name)] for name in wanted}
-    return [_detail(trace, rows[name], kernels.get(name, [])) for name in wanted if len(rows[name])]
+    keys = [place[name] for name in names if name in place]
+    kernels = _kernels(trace, tree, keys)
+    rows = {name: tree.row[inside & (trace.events.name[tree.row] == name)] for name in keys}
+    return [_detail(trace, rows[name], kernels.get(name, [])) for name in keys if len(rows[name])]
 
 
 def host_window(trace: Trace) -> tuple[int, int]:
@@ -262,31 +262,31 @@ def _detail(trace: Trace, rows: Int64, kernels: list[OpKernel]) -> OperatorDetai
     return OperatorDetail(name, spread, times, longest, kernels[:KERNELS], len(kernels[KERNELS:]))
 
 
-def _kernels(trace: Trace, tree: OpTree, wanted: Sequence[int]) -> dict[int, list[OpKernel]]:
+def _kernels(trace: Trace, tree: OpTree, keys: Sequence[int]) -> dict[int, list[OpKernel]]:
     """The kernels of each op name, most time first."""
     name, shorter = distinct_in(trace.events.name[trace.kernels.event]), kernel_names(trace)
-    count, total = _launched(trace, tree, wanted, name)
-    found: dict[int, list[OpKernel]] = {}
-    for op, counts, totals in zip(wanted, count, total, strict=True):
+    count, total = _launched(trace, tree, keys, name)
+    by_op: dict[int, list[OpKernel]] = {}
+    for op, counts, totals in zip(keys, count, total, strict=True):
         order = np.argsort(-totals, kind="stable")
-        found[op] = [
+        by_op[op] = [
             OpKernel(trace.strings[each], shorter[trace.strings[each]], int(counts[place]), int(totals[place]))
             for place, each in zip(order.tolist(), name[order].tolist(), strict=True)
             if counts[place]
         ]
-    return found
+    return by_op
 
 
-def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
-    """By [place in wanted, place in names], the number and time of the kernels of this name that ops of that name
-    launched. Each kernel counts once per wanted name around its launch: for the outermost op of the name."""
+def _launched(trace: Trace, tree: OpTree, keys: Sequence[int], names: Int64) -> tuple[Int64, Int64]:
+    """Returns, by [place in keys, place in names], the number and time of the kernels of this name that ops of that
+    name launched. Each kernel counts once per name around its launch: for the outermost op of the name."""
     op_name = trace.events.name[tree.row].astype(np.int32)
     row_of = np.full(len(trace.strings), -1, np.int32)
-    row_of[list(wanted)] = np.arange(len(wanted))
+    row_of[list(keys)] = np.arange(len(keys))
     row_of_op = np.where(tree.topmost(op_name), row_of[op_name], -1).astype(np.int32)
     kernel, above = _by_ops(trace, tree)
     column = np.searchsorted(names, trace.events.name[trace.kernels.event]).astype(np.int32)
-    size = len(wanted) * len(names)
+    size = len(keys) * len(names)
     count, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
     while len(kernel):
         row = row_of_op[above]
@@ -296,7 +296,7 @@ def _launched(trace: Trace, tree: OpTree, wanted: Sequence[int], names: Int64) -
         total += exact_sums(place, trace.events.dur_ns[trace.kernels.event[linked]], size)
         above = tree.around[above]
         kernel, above = kernel[above >= 0], above[above >= 0]
-    return count.reshape(len(wanted), len(names)), total.reshape(len(wanted), len(names))
+    return count.reshape(len(keys), len(names)), total.reshape(len(keys), len(names))
 
 
 def _by_ops(trace: Trace, tree: OpTree) -> tuple[Int32, Int32]:

@@ -160,7 +160,8 @@ def kernel_phases(trace: Trace) -> UInt8:
 
 @shared
 def host_phases(trace: Trace) -> HostPhases:
-    """When the training thread is in each phase, within the steps. It waits while the engine's threads run a pass."""
+    """Says when the training thread is in each phase, within the steps. It waits while the engine's threads run a
+    pass."""
     steps, courses = find_steps(trace), host_courses(trace)
     thread = training_threads(trace)[0] if training_threads(trace) else -1
     course = courses.get(thread, courses[-1])
@@ -181,7 +182,7 @@ def optimizer_marks(trace: Trace) -> Int64:
 
 
 def optimizer_updates(trace: Trace) -> Intervals:
-    """When optimizers run, without the closures that they call."""
+    """Says when optimizers run, without the closures that they call."""
     events, rows = trace.events, optimizer_marks(trace)
     updates = Intervals.joined(course.when("optimizer") for course in host_courses(trace).values())
     return updates & Intervals.of_events(events, rows)
@@ -190,8 +191,8 @@ def optimizer_updates(trace: Trace) -> Intervals:
 def optimizer_class(trace: Trace) -> str | None:
     """The class whose steps are recorded most often: "AdamW" of "Optimizer.step#AdamW.step". None without any."""
     names = trace.events.name[optimizer_marks(trace)]
-    found = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
-    return found["name"] if found else None
+    match = _OPTIMIZER_CLASS.match(trace.strings[int(np.bincount(names).argmax())]) if len(names) else None
+    return match["name"] if match else None
 
 
 def _course(marks: Marks, unmarked: _Course) -> _Course:
@@ -222,7 +223,8 @@ def _unmarked(trace: Trace) -> _Course:
 
 
 def _host_steps(trace: Trace) -> tuple[Int64, Int64]:
-    """When the host begins and ends each step, by its marks or as inferred; none where the recording is one step."""
+    """Says when the host begins and ends each step, by its marks or as inferred; none where the recording is one
+    step."""
     marks = step_marks(trace)
     inferred = None if len(marks) else inferred_steps(trace)
     if inferred is None:
@@ -253,21 +255,18 @@ class PhaseSpan(msgspec.Struct, frozen=True):
 def phase_spans(trace: Trace) -> list[list[PhaseSpan]]:
     """The phases of each step in time order; only the longest, if there are many."""
     steps = find_steps(trace)
-    found: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
+    by_step: list[list[PhaseSpan]] = [[] for _ in range(len(steps.start_ns))]
     for phase, label in phase_labels(trace).items():
         times = host_phases(trace)[phase]
         for step, start, end in _within(times.start, times.end, steps.start_ns, steps.end_ns):
-            found[step].append(PhaseSpan(phase, label.lower(), start, end))
+            by_step[step].append(PhaseSpan(phase, label.lower(), start, end))
     for site, label in INNER.items():
         phase = SITES[SITE[site]].phase
         for step, start, end in _site_ranges(trace, phase, SITE[site]):
-            found[step].append(PhaseSpan(phase, label, start, end, inner=True))
-    most = max(LEAST_SPANS, MOST_SPANS // max(1, len(found)))
-    return [_in_time_order(sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most]) for spans in found]
-
-
-def _in_time_order(spans: list[PhaseSpan]) -> list[PhaseSpan]:
-    return sorted(spans, key=lambda span: (span.start_ns, span.inner))
+            by_step[step].append(PhaseSpan(phase, label, start, end, inner=True))
+    most = max(LEAST_SPANS, MOST_SPANS // max(1, len(by_step)))
+    longest = (sorted(spans, key=lambda span: span.start_ns - span.end_ns)[:most] for spans in by_step)
+    return [sorted(spans, key=lambda span: (span.start_ns, span.inner)) for spans in longest]
 
 
 def _within(start: Int64, end: Int64, low: Int64, high: Int64) -> list[tuple[int, int, int]]:

@@ -148,15 +148,15 @@ def find_marks(trace: Trace) -> dict[int, Marks]:
     sites = _sites(trace, rows)
     passes = backward_passes(trace)
     waiting = training_threads(trace) if len(passes) else ()
-    found = {thread: [_all(passes, SITE["backward.hooks"])] for thread in waiting}
+    by_thread = {thread: [_marks_of(passes, SITE["backward.hooks"])] for thread in waiting}
     for thread, synced in buffer_syncs(trace).items():
-        found.setdefault(thread, []).append(_all(synced, SITE["forward.buffer_broadcast"]))
+        by_thread.setdefault(thread, []).append(_marks_of(synced, SITE["forward.buffer_broadcast"]))
     on = trace.events.thread[rows]
     for thread in distinct_in(on).tolist():
-        mine = rows[on == thread]
-        marks = Marks(trace.events.start_ns[mine], trace.events.ends(mine), sites[on == thread])
-        found.setdefault(thread, []).append(marks)
-    joined = {thread: _sorted(marks) for thread, marks in found.items()}
+        marked = rows[on == thread]
+        marks = Marks(trace.events.start_ns[marked], trace.events.ends(marked), sites[on == thread])
+        by_thread.setdefault(thread, []).append(marks)
+    joined = {thread: _sorted(marks) for thread, marks in by_thread.items()}
     return joined | {thread: _sorted([joined[thread], _closures(trace, thread, joined[thread])]) for thread in waiting}
 
 
@@ -164,15 +164,15 @@ def _closures(trace: Trace, thread: int, marks: Marks) -> Marks:
     """The closures that the thread's optimizers call, as marks of the model inside those of the optimizers. A mark that
     is open where the last backward pass ends belongs to the closure, too."""
     chosen = marks.site == SITE["optimizer"]
-    found = list(closures(trace, thread, marks.start[chosen], marks.end[chosen], backward_passes(trace)))
-    start, end = np.array(found, np.int64).reshape(-1, 2).T
-    for place, (begins, ends) in enumerate(found):
+    instants = list(closures(trace, thread, marks.start[chosen], marks.end[chosen], backward_passes(trace)))
+    start, end = np.array(instants, np.int64).reshape(-1, 2).T
+    for place, (begins, ends) in enumerate(instants):
         inside = slice(*np.searchsorted(marks.start, (begins + 1, ends)))
         end[place] = max(ends, marks.end[inside].max(initial=0))
     return Marks(start, end, np.full(len(start), SITE["forward.model"], np.uint8))
 
 
-def _all(intervals: Intervals, site: int) -> Marks:
+def _marks_of(intervals: Intervals, site: int) -> Marks:
     return Marks(intervals.start, intervals.end, np.full(len(intervals), site, np.uint8))
 
 
@@ -223,8 +223,8 @@ def _ops_outside_nodes(trace: Trace) -> Int64:
     ops = np.bincount(events.thread[events.kind == Kind.CPU_OP], minlength=1)
     outside = ops.copy()
     for thread in distinct_in(events.thread[nodes]).tolist():
-        mine = nodes[events.thread[nodes] == thread]
-        inside = Intervals.of_events(events, mine)
+        thread_nodes = nodes[events.thread[nodes] == thread]
+        inside = Intervals.of_events(events, thread_nodes)
         start = events.start_ns[(events.kind == Kind.CPU_OP) & (events.thread == thread)]
         place = np.searchsorted(inside.start, start, side="right") - 1
         outside[thread] -= np.count_nonzero((place >= 0) & (start < inside.end[place])) if len(inside) else 0
@@ -247,8 +247,8 @@ def backward_passes(trace: Trace) -> Intervals:
     union = Intervals.of_events(trace.events, nodes)
     if len(union) < 2:
         return union
-    apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
-    return Intervals(union.start[np.append(True, apart)], union.end[np.append(apart, True)])
+    is_apart = _work_in(trace, Intervals(union.end[:-1], union.start[1:]))
+    return Intervals(union.start[np.append(True, is_apart)], union.end[np.append(is_apart, True)])
 
 
 def _work_in(trace: Trace, gaps: Intervals) -> Bool:
@@ -258,13 +258,13 @@ def _work_in(trace: Trace, gaps: Intervals) -> Bool:
     works[[Kind.CPU_OP, Kind.USER, Kind.RUNTIME, Kind.DRIVER]] = True
     trains = np.zeros(len(trace.threads), bool)
     trains[list(training_threads(trace))] = True
-    found = np.zeros(len(gaps), bool)
+    has_work = np.zeros(len(gaps), bool)
     for first in range(0, len(events), ROWS_AT_ONCE):
         piece = slice(first, first + ROWS_AT_ONCE)
         start = events.start_ns[piece][works[events.kind[piece]] & trains[events.thread[piece]]]
         place = np.searchsorted(gaps.start, start, side="right") - 1
-        found[place[(place >= 0) & (start < gaps.end[place])]] = True
-    return found
+        has_work[place[(place >= 0) & (start < gaps.end[place])]] = True
+    return has_work
 
 
 def _user_marks(trace: Trace, nodes: Int64, autograd: tuple[int, ...]) -> Int64:
@@ -308,24 +308,24 @@ _DDP_FORWARD = "DistributedDataParallel.forward"
 
 
 def buffer_syncs(trace: Trace) -> dict[int, Intervals]:
-    """When DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top level
-    that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
+    """Says when DistributedDataParallel.forward sends buffers, by thread: from its start to the first op at its top
+    level that does not belong to this, if a broadcast came before it. Empty for old versions, which do not mark their
     forward."""
     events, strings = trace.events, trace.strings
     if _DDP_FORWARD not in strings.strings or not any(_BROADCAST.match(name) for name in strings.strings):
         return {}
     rows = np.flatnonzero(events.name == strings.strings.index(_DDP_FORWARD))
     rows = rows[is_in(events.kind[rows], (Kind.USER, Kind.CPU_OP))]
-    found: dict[int, list[tuple[int, int]]] = {}
+    by_thread: dict[int, list[tuple[int, int]]] = {}
     for row in rows.tolist():
         end = _buffer_sync_end(trace, row)
         if end is not None:
-            found.setdefault(int(events.thread[row]), []).append((int(events.start_ns[row]), end))
-    return {thread: Intervals.of(*pairs) for thread, pairs in found.items()}
+            by_thread.setdefault(int(events.thread[row]), []).append((int(events.start_ns[row]), end))
+    return {thread: Intervals.of(*pairs) for thread, pairs in by_thread.items()}
 
 
 def _buffer_sync_end(trace: Trace, row: int) -> int | None:
-    """Where the buffer synchronisation at the start of this forward ends; None if there is none."""
+    """Says where the buffer synchronisation at the start of this forward ends; None if there is none."""
     events, end_ns = trace.events, int(trace.events.start_ns[row] + trace.events.dur_ns[row])
     inside = np.arange(row + 1, int(np.searchsorted(events.start_ns, end_ns)))
     is_host = (events.kind[inside] == Kind.CPU_OP) | (events.kind[inside] == Kind.USER)
@@ -340,8 +340,8 @@ def _buffer_sync_end(trace: Trace, row: int) -> int | None:
 
 
 def closures(trace: Trace, thread: int, start: Int64, end: Int64, passes: Intervals) -> Iterator[tuple[int, int]]:
-    """When closures run inside these optimizer marks of the thread. They are in the order of the marks; those of nested
-    marks overlap."""
+    """Says when closures run inside these optimizer marks of the thread. They are in the order of the marks; those of
+    nested marks overlap."""
     first, last = np.searchsorted(passes.start, start), np.searchsorted(passes.end, end, side="right")
     for mark in np.flatnonzero(last > first).tolist():
         inside = Intervals(passes.start[first[mark] : last[mark]], passes.end[first[mark] : last[mark]])
@@ -357,21 +357,21 @@ def _of_mark(start: int, passes: Intervals, calls: Int64) -> Iterator[tuple[int,
     passes inside the mark, one for each closure; calls: when an event begins that has the name of the first one of a
     closure."""
     for end, begins in zip(passes.end[:-1].tolist(), passes.start[1:].tolist(), strict=True):
-        again = calls[np.searchsorted(calls, end) : np.searchsorted(calls, begins)]
-        if len(again):
+        later = calls[np.searchsorted(calls, end) : np.searchsorted(calls, begins)]
+        if len(later):
             yield start, end
-            start = int(again[0])
+            start = int(later[0])
     yield start, int(passes.end[-1])
 
 
 def _calls(trace: Trace, thread: int, start: int, end: int) -> Int64:
-    """When ops and ranges begin inside the mark that have the name of the first one in it."""
+    """Says when ops and ranges begin inside the mark that have the name of the first one in it."""
     events = trace.events
     rows = np.arange(*np.searchsorted(events.start_ns, (start, end)))
     rows = rows[(events.thread[rows] == thread) & is_in(events.kind[rows], (Kind.CPU_OP, Kind.USER))]
     rows = rows[(events.start_ns[rows] > start) | (events.ends(rows) < end)]  # without the mark and what encloses it
-    found: Int64 = events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
-    return found
+    call_starts: Int64 = events.start_ns[rows[events.name[rows] == events.name[rows[:1]]]]
+    return call_starts
 
 
 def _is_cut(trace: Trace, thread: int, end: int) -> bool:

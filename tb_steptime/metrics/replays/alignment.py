@@ -80,70 +80,70 @@ def align(eager: Sequence, replay: Sequence) -> Alignment:
     leaves unmatched on both sides are therefore aligned again, as long as that finds more equal kernels. Kernels that
     are still unmatched between two pairs share the eager kernels that remain there.
     """
-    found = _in_one_order(eager, replay)
-    sure = _matches(eager, replay, found) >= Match.KIND
-    found = np.where(sure, found, -1)
+    pairing = _in_one_order(eager, replay)
+    sure = _matches(eager, replay, pairing) >= Match.KIND
+    pairing = np.where(sure, pairing, -1)
     for _ in range(_MOST_ROUNDS):
-        ours, theirs = np.setdiff1d(np.arange(len(eager)), found), np.flatnonzero(found < 0)
+        ours, theirs = np.setdiff1d(np.arange(len(eager)), pairing), np.flatnonzero(pairing < 0)
         more = _in_one_order(eager.rows(ours), replay.rows(theirs))
         same = _matches(eager.rows(ours), replay.rows(theirs), more) >= Match.NAME
         if not same.any():
             break
-        found[theirs[same]] = ours[more[same]]
-    found = _shared_out(found, len(eager))
-    return Alignment(found, _matches(eager, replay, found))
+        pairing[theirs[same]] = ours[more[same]]
+    pairing = _shared_out(pairing, len(eager))
+    return Alignment(pairing, _matches(eager, replay, pairing))
 
 
 def _in_one_order(eager: Sequence, replay: Sequence) -> Int64:
     """For each kernel of the replay its eager kernel or -1; both rise together."""
-    found = np.full(len(replay), -1, np.int64)
+    pairing = np.full(len(replay), -1, np.int64)
     pending = [(0, len(eager), 0, len(replay), 0)]
     while pending:
         first, last, start, end, level = pending.pop()
-        first, last, start, end = _without_equal_ends(eager, replay, found, (first, last, start, end))
+        first, last, start, end = _without_equal_ends(eager, replay, pairing, (first, last, start, end))
         if first == last or start == end:
             continue
         if (last - first) * (end - start) <= _MOST_CELLS:
             pairs = _solved(eager.part(first, last), replay.part(start, end))
-            found[start + pairs[1]] = first + pairs[0]
+            pairing[start + pairs[1]] = first + pairs[0]
         elif level < len(_RUN_LENGTHS):
-            pending += _cut(eager, replay, found, (first, last, start, end), level)
-    return found
+            pending += _cut(eager, replay, pairing, (first, last, start, end), level)
+    return pairing
 
 
-def _shared_out(found: Int64, eager_count: int) -> Int64:
+def _shared_out(pairing: Int64, eager_count: int) -> Int64:
     """Assign each kernel without an eager one the eager kernel at its place between the surrounding pairs.
 
     eager    a  b c d e  f         b..e and X, Y lie between the same pairs, so X stands for c and Y for e:
     replay   a   X   Y   f         each of them does the work of about two kernels
     """
-    found, is_used = found.copy(), np.isin(np.arange(eager_count), found)
-    rising = np.maximum.accumulate(found)  # a pair of another stream may lie further back
-    alone = np.flatnonzero(found < 0)
+    pairing, is_used = pairing.copy(), np.isin(np.arange(eager_count), pairing)
+    rising = np.maximum.accumulate(pairing)  # a pair of another stream may lie further back
+    alone = np.flatnonzero(pairing < 0)
     below = rising[alone]
-    above = np.minimum.accumulate(np.where(found < 0, eager_count, found)[::-1])[::-1][alone]
+    above = np.minimum.accumulate(np.where(pairing < 0, eager_count, pairing)[::-1])[::-1][alone]
     for low, high in {(int(low), int(high)) for low, high in zip(below, above, strict=True) if low < high}:
         ours = np.flatnonzero((below == low) & (above == high))
         free = low + 1 + np.flatnonzero(~is_used[low + 1 : high])
         if len(free):
             place = (np.arange(len(ours)) + 0.5) * len(free) / len(ours)
-            found[alone[ours]] = free[place.astype(np.int64)]
-    return found
+            pairing[alone[ours]] = free[place.astype(np.int64)]
+    return pairing
 
 
 def _without_equal_ends(
-    eager: Sequence, replay: Sequence, found: Int64, grid: tuple[int, int, int, int]
+    eager: Sequence, replay: Sequence, pairing: Int64, grid: tuple[int, int, int, int]
 ) -> tuple[int, int, int, int]:
     """Pairs equal kernels at both ends of a grid, and returns what is left of it."""
     first, last, start, end = grid
     most = min(last - first, end - start)
     unequal = eager.shape[first : first + most] != replay.shape[start : start + most]
     equal = int(unequal.argmax()) if unequal.any() else most
-    found[start : start + equal] = np.arange(first, first + equal)
+    pairing[start : start + equal] = np.arange(first, first + equal)
     first, start, most = first + equal, start + equal, most - equal
     unequal = eager.shape[last - most : last][::-1] != replay.shape[end - most : end][::-1]
     equal = int(unequal.argmax()) if unequal.any() else most
-    found[end - equal : end] = np.arange(last - equal, last)
+    pairing[end - equal : end] = np.arange(last - equal, last)
     return first, last - equal, start, end - equal
 
 
@@ -175,8 +175,8 @@ def _solved(eager: Sequence, replay: Sequence) -> tuple[Int64, Int64]:
             row -= 1
         else:
             column -= 1
-    found = np.array(pairs[::-1], np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    solution = np.array(pairs[::-1], np.int64).reshape(-1, 2)
+    return solution[:, 0], solution[:, 1]
 
 
 def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: Sequence) -> UInt8:
@@ -187,7 +187,7 @@ def _likeness(name: int | Int64, shape: int | Int64, kind: int | Int64, others: 
 
 
 def _cut(
-    eager: Sequence, replay: Sequence, found: Int64, grid: tuple[int, int, int, int], level: int
+    eager: Sequence, replay: Sequence, pairing: Int64, grid: tuple[int, int, int, int], level: int
 ) -> list[tuple[int, int, int, int, int]]:
     """Pairs runs of equal kernels that are equally often in both sequences, and returns the grids between them."""
     first, last, start, end = grid
@@ -199,9 +199,9 @@ def _cut(
     within = np.arange(length)
     rows, columns = (np.unique((pairs[:, side, None] + within).ravel(), return_index=True) for side in (0, 1))
     # Overlapping runs on one diagonal give the same pairs; a pair is kept if its run is the first on both sides.
-    kept = np.intersect1d(rows[1], columns[1])
-    row, column = ((pairs[:, side, None] + within).ravel()[kept] for side in (0, 1))
-    found[start + column] = first + row
+    in_both = np.intersect1d(rows[1], columns[1])
+    row, column = ((pairs[:, side, None] + within).ravel()[in_both] for side in (0, 1))
+    pairing[start + column] = first + row
     edges_row = np.concatenate([[-1], row, [last - first]])
     edges_column = np.concatenate([[-1], column, [end - start]])
     gaps = np.flatnonzero((np.diff(edges_row) > 1) & (np.diff(edges_column) > 1))
@@ -264,9 +264,9 @@ def _in_order(rows: Int64, columns: Int64) -> Int64:
     return np.stack([rows[path[::-1]], columns[path[::-1]]], axis=1) if path else np.zeros((0, 2), np.int64)
 
 
-def _matches(eager: Sequence, replay: Sequence, found: Int64) -> UInt8:
+def _matches(eager: Sequence, replay: Sequence, pairing: Int64) -> UInt8:
     match = np.zeros(len(replay), np.uint8)
-    paired = np.flatnonzero(found >= 0)
-    other = eager.rows(found[paired])
+    paired = np.flatnonzero(pairing >= 0)
+    other = eager.rows(pairing[paired])
     match[paired] = _likeness(other.name, other.shape, other.kind, replay.rows(paired))
     return match

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
 
 from tb_steptime.metrics.job import LEAST_NAMED_FRACTION
@@ -37,6 +36,7 @@ from tb_steptime.trace.table import (
     distinct,
     distinct_in,
     places_in,
+    values_at,
 )
 
 
@@ -58,17 +58,17 @@ def labelled(trace: Trace, eager: Trace) -> LabelledTrace | None:
     if not graph.any() or not len(step):
         return None
     ours, theirs = _sequences(eager, trace)
-    known: dict[bytes, Alignment] = {}
+    alignments: dict[bytes, Alignment] = {}
     eager_rows = np.full(len(trace.kernels), -1, np.int64)
     match = np.zeros(len(trace.kernels), np.uint8)
     for rows in _units(trace):
         unit = theirs.rows(rows)
         key = unit.shape.tobytes()
-        if key not in known:
-            known[key] = align(ours.rows(step), unit)
-        found = known[key]
-        eager_rows[rows] = np.where(found.eager >= 0, step[found.eager], -1)
-        match[rows] = found.match
+        if key not in alignments:
+            alignments[key] = align(ours.rows(step), unit)
+        alignment = alignments[key]
+        eager_rows[rows] = np.where(alignment.eager >= 0, step[alignment.eager], -1)
+        match[rows] = alignment.match
     eager_rows[~graph], match[~graph] = -1, Match.NONE
     time = trace.events.dur_ns[trace.kernels.event]
     named, some = (
@@ -108,12 +108,12 @@ def _by_step(trace: Trace) -> list[Int64]:
     rows = _in_order(trace, np.arange(len(trace.kernels)))
     launch = call[rows]
     start = events.start_ns[np.where(launch >= 0, launch, trace.kernels.event[rows])]
-    found = []
+    by_step = []
     for step in steps.steps:
         on_host = (start >= step.host_start_ns) & (start < step.host_end_ns)
         on_device = (start >= step.start_ns) & (start < step.end_ns)
-        found.append(rows[np.where(launch >= 0, on_host, on_device)])
-    return found
+        by_step.append(rows[np.where(launch >= 0, on_host, on_device)])
+    return by_step
 
 
 def _in_order(trace: Trace, rows: Int64) -> Int64:
@@ -173,10 +173,10 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace
     """The trace with labels. row: for each kernel the row of the eager kernel table, -1 for none; is_same: whether that
     is the same kernel in the same launch shape."""
     strings, inputs, texts = _Texts(trace.strings.strings), _Texts(trace.inputs.strings), _Texts([])
-    op = _taken(kernel_origins(eager).op, row)
+    op = values_at(kernel_origins(eager).op, row)
 
     def of_op(column: Int32 | None, into: _Texts, texts: list[str]) -> Int32:
-        return into.numbers(np.full(len(row), -1) if column is None else _taken(column, op), texts)
+        return into.numbers(np.full(len(row), -1) if column is None else values_at(column, op), texts)
 
     makers, events = kernel_makers(eager), eager.events
     paths = _module_paths(eager)
@@ -187,9 +187,9 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace
         dtypes=of_op(events.dtypes, inputs, eager.inputs.strings),
         settings=of_op(events.settings, inputs, eager.inputs.strings),
         is_same=is_same,
-        modules=texts.numbers(_taken(paths.number, row), list(paths.texts)),
-        line=texts.numbers(_taken(makers.line.number, row), list(makers.line.texts)),
-        phase=texts.numbers(_taken(kernel_phases(eager), row), list(PHASES)),
+        modules=texts.numbers(values_at(paths.number, row), list(paths.texts)),
+        line=texts.numbers(values_at(makers.line.number, row), list(makers.line.texts)),
+        phase=texts.numbers(values_at(kernel_phases(eager), row), list(PHASES)),
         texts=StringTable(texts.strings),
     )
     return replace(
@@ -197,20 +197,15 @@ def _with_labels(trace: Trace, eager: Trace, row: Int64, is_same: Bool) -> Trace
     )
 
 
-def _taken(column: npt.NDArray[np.integer], rows: Int64) -> Int64:
-    """The column's values at these rows; -1 stays -1."""
-    return np.where(rows >= 0, column[rows].astype(np.int64), -1)
-
-
 def _module_paths(trace: Trace) -> Words:
     """For each kernel the modules around the op that made it, the outermost first, with "/" between them."""
     frames = module_frames(trace)
     if not len(frames):
         return kernel_makers(trace).module
-    found = find_modules(trace)
-    path = np.append(found.paths.of_call, -1)[places_in(found.calls.row, kernel_module_rows(trace))]
+    modules = find_modules(trace)
+    path = np.append(modules.paths.of_call, -1)[places_in(modules.calls.row, kernel_module_rows(trace))]
     texts = list[str]()
-    for parent, frame in zip(found.paths.parent.tolist(), found.paths.frame.tolist(), strict=True):
-        name = module_name(found.names[frame])
+    for parent, frame in zip(modules.paths.parent.tolist(), modules.paths.frame.tolist(), strict=True):
+        name = module_name(modules.names[frame])
         texts.append(f"{texts[parent]}{MODULE_SEPARATOR}{name}" if parent >= 0 else name)
     return Words(path.astype(np.int32), texts)

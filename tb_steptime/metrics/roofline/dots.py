@@ -135,9 +135,10 @@ class _Calls(msgspec.Struct, frozen=True, eq=False):
 def roofline(trace: Trace, device: int) -> Roofline:
     """The roofline of the kernels that start within the span's window, dots with the most time first."""
     rows, work = kernel_rows_in_window(trace, device), kernel_work(trace)
-    known = np.array([_usable(each.work) for each in work.distinct] + [False], bool)[work.place[rows]]
+    usable = [each.work is not None and bool(each.work.least_bytes) for each in work.distinct]
+    is_usable = np.array([*usable, False], bool)[work.place[rows]]
     dur, peaks = trace.events.dur_ns[trace.kernels.event[rows]], device_peaks(trace, device)
-    calls = _calls(trace, rows[known])
+    calls = _calls(trace, rows[is_usable])
     groups = Groups.of(calls.place, calls.kernel)
     total = groups.sum(calls.total_ns)
     order = np.argsort(-total, kind="stable")
@@ -148,12 +149,8 @@ def roofline(trace: Trace, device: int) -> Roofline:
         dots=dots,
         more_dots=len(order) - len(dots),
         more_ns=int(total[order[DOTS:]].sum()),
-        unknown_ns=int(dur[~known & ~exchanging(trace, rows)].sum()),
+        unknown_ns=int(dur[~is_usable & ~exchanging(trace, rows)].sum()),
     )
-
-
-def _usable(work: Work | None) -> bool:
-    return work is not None and bool(work.least_bytes)
 
 
 def _calls(trace: Trace, rows: Int64) -> _Calls:
@@ -179,36 +176,37 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
 def _launch_ns(trace: Trace, rows: Int64) -> Int64:
     """Duration of each kernel's launch call on the host; -1: unknown, or the call launches several kernels."""
     call = kernel_origins(trace).call
-    mine, ordered = call[rows], np.sort(call)
-    several = is_in(mine, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
-    return np.where((mine >= 0) & ~several, trace.events.dur_ns[mine], -1)
+    call_of_row, ordered = call[rows], np.sort(call)
+    several = is_in(call_of_row, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
+    return np.where((call_of_row >= 0) & ~several, trace.events.dur_ns[call_of_row], -1)
 
 
 def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks | None) -> RooflineDot:
-    mine = np.flatnonzero(groups.place == group)
-    first, product = int(mine[0]), kernel_work(trace).distinct[int(calls.place[mine[0]])]
-    name, total_ns = trace.strings[int(calls.kernel[first])], int(calls.total_ns[mine].sum())
+    members = np.flatnonzero(groups.place == group)
+    first, product = int(members[0]), kernel_work(trace).distinct[int(calls.place[members[0]])]
+    name, total_ns = trace.strings[int(calls.kernel[first])], int(calls.total_ns[members].sum())
     assert product.work is not None
     roof = peaks.roof(product.work.dtype, bool(calls.cores[first])) if peaks else None
     at_roof = _at_roof_ns(product.work, roof, peaks)
-    efficiency = None if at_roof is None or not total_ns else at_roof * len(mine) / total_ns
+    efficiency = None if at_roof is None or not total_ns else at_roof * len(members) / total_ns
+    fewer, computes = bool(calls.fewer[members].any()), _computes(product.work, roof, peaks)
     return RooflineDot(
         op=product.op,
         shapes=product.shapes,
         dtype=product.work.dtype,
         kernel=name,
         short=kernel_names(trace)[name],
-        kernel_count=float(calls.kernels[mine].mean()),
-        calls=len(mine),
+        kernel_count=float(calls.kernels[members].mean()),
+        calls=len(members),
         total_ns=total_ns,
         flops=_flops(product.work),
         bytes=product.work.least_bytes or 0,
         tensor_cores=bool(calls.cores[first]),
         roof_tflops=roof,
         efficiency=efficiency,
-        above=_above(calls, mine, product.work, efficiency, _computes(product.work, roof, peaks)),
-        bound=_bound(calls, mine, product, roof, peaks) if at_roof is not None else None,
-        gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(mine), total_ns),
+        above=None if efficiency is None else why_above(efficiency, product.work, fewer, computes),
+        bound=_bound(calls, members, product, roof, peaks) if at_roof is not None else None,
+        gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(members), total_ns),
     )
 
 
@@ -229,12 +227,12 @@ def _gain_ns(at_roof: float, calls: int, total_ns: int) -> int:
     return max(0, round(total_ns - calls * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
 
 
-def _bound(calls: _Calls, mine: Int64, product: Product, roof: float | None, peaks: Peaks | None) -> Bound:
+def _bound(calls: _Calls, members: Int64, product: Product, roof: float | None, peaks: Peaks | None) -> Bound:
     assert product.work is not None
-    launched = calls.launch_ns[mine]
-    if (launched >= 0).all() and calls.total_ns[mine].sum() < (launched * calls.kernels[mine]).sum():
+    launched = calls.launch_ns[members]
+    if (launched >= 0).all() and calls.total_ns[members].sum() < (launched * calls.kernels[members]).sum():
         return "launch"
-    if calls.total_ns[mine][calls.few_blocks[mine]].sum() * 2 > calls.total_ns[mine].sum():
+    if calls.total_ns[members][calls.few_blocks[members]].sum() * 2 > calls.total_ns[members].sum():
         return "grid"
     return "compute" if _computes(product.work, roof, peaks) else "memory"
 
@@ -245,15 +243,11 @@ def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
 
 
-def _above(calls: _Calls, mine: Int64, work: Work, efficiency: float | None, computes: bool) -> Above | None:
-    return None if efficiency is None else why_above(efficiency, work, bool(calls.fewer[mine].any()), computes)
-
-
 def _roofs(dots: list[RooflineDot]) -> list[Roof]:
     """The roofs of the types that occur, highest first."""
     with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
-    found = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
-    return sorted(found.values(), key=lambda each: -each.tflops)
+    roofs = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
+    return sorted(roofs.values(), key=lambda each: -each.tflops)
 
 
 # Reasons for calls above their roof: shown by their kernels' names, or not considered in the roof.

@@ -124,8 +124,8 @@ def computed_ops(trace: Trace, device: int) -> ComputingOps:
 
 
 def _recomputed(trace: Trace, ops: Int64) -> Bool:
-    """Which ops are recomputed; an op that is known only from a label counts as computed once, because it cannot be
-    decided."""
+    """Says which ops are recomputed; an op that is known only from a label counts as computed once, because it cannot
+    be decided."""
     recomputed = np.zeros(len(ops), bool)
     recorded = ops < len(trace.events)
     recomputed[recorded] = recomputed_ops(trace, ops[recorded])
@@ -171,8 +171,8 @@ def _utilization(trace: Trace, device: int, counted: Bool) -> Figure:
 def model_gflop(trace: Trace, device: int) -> Figure:
     """Mean operations per step, in billions."""
     reason = _why_not(trace, device)
-    found = computed_ops(trace, device)
-    values = _per_step(trace, device, np.where(found.recomputed, 0.0, found.flops / 1e9))
+    ops = computed_ops(trace, device)
+    values = _per_step(trace, device, np.where(ops.recomputed, 0.0, ops.flops / 1e9))
     return unknown(trace, reason) if reason else mean_figure(values)
 
 
@@ -189,8 +189,8 @@ def _why_not(trace: Trace, device: int) -> Reason | None:
     """The reason for which the operations of the device's steps are unknown."""
     if trace.events.shapes is None:
         return NO_SHAPES
-    known = known_products(trace, device)
-    return NO_FLOPS if known is None or known < LEAST_KNOWN else None
+    share = known_products(trace, device)
+    return NO_FLOPS if share is None or share < LEAST_KNOWN else None
 
 
 def known_products(trace: Trace, device: int) -> float | None:
@@ -209,7 +209,7 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
         return unknown(trace, NO_SHAPES)
     rows, work = kernel_rows(trace, device), kernel_work(trace)
     rows = rows[~exchanging(trace, rows)]
-    known = work.has_work[rows]
+    has_work = work.has_work[rows]
     event, steps = trace.kernels.event[rows], find_steps(trace)
     start, dur = trace.events.start_ns[event], trace.events.dur_ns[event]
     low, high = steps.window
@@ -218,7 +218,7 @@ def known_flops_share(trace: Trace, device: int) -> Figure:
     count = len(steps.steps)
     part, whole = (
         np.bincount(step[inside], np.where(chosen, dur, 0)[inside], minlength=count)
-        for chosen in (known, np.ones(len(known), bool))
+        for chosen in (has_work, np.ones(len(has_work), bool))
     )
     joined = [np.concatenate(([column.sum()], column)) for column in (part, whole)]
     return ratio_figure(joined[0], joined[1], Reason("no_kernels_in_steps"))
@@ -244,7 +244,7 @@ _CHECKPOINT = "CheckpointFunctionBackward"
 
 
 def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
-    """Which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
+    """Says which of these ops, rows of the event table, belong to a forward pass within the backward pass."""
     nodes = backward_nodes(trace).event.astype(np.int64)
     node = innermost(trace, nodes, ops)
     inside = node >= 0
@@ -254,9 +254,9 @@ def recomputed_ops(trace: Trace, ops: Int64) -> Bool:
     forward_only = are_named(trace, rows, _FORWARD_ONLY.__contains__)
     calls = rows[forward_only]
     around = np.where(is_in(ops, calls), ops, innermost(trace, calls, ops))
-    again = (around >= 0) & (innermost(trace, nodes, around) >= 0)
+    in_nodes = (around >= 0) & (innermost(trace, nodes, around) >= 0)
     checkpoint = named_in(trace, nodes, lambda name: name.endswith(_CHECKPOINT))[trace.events.name[node]]
-    repeated: Bool = inside & (again | checkpoint)
+    repeated: Bool = inside & (in_nodes | checkpoint)
     return repeated
 
 
@@ -265,16 +265,16 @@ def product_calls(trace: Trace) -> Products:
     """The products with known operations that are not inside another product with kernels of its own, in the form of
     `find_products`. The gradient of a convolution's input, as torch of 2021 computed it, belongs to the convolution's
     backward."""
-    found = find_products(trace)
-    mine = np.flatnonzero(found.has_work & ~_moves(trace))
-    ops, first = np.unique(found.op[mine].astype(np.int64), return_index=True)
-    op, place = np.full_like(found.op, -1), np.full_like(found.place, -1)
-    if len(mine):
+    products = find_products(trace)
+    computing = np.flatnonzero(products.has_work & ~_moves(trace))
+    ops, first = np.unique(products.op[computing].astype(np.int64), return_index=True)
+    op, place = np.full_like(products.op, -1), np.full_like(products.place, -1)
+    if len(computing):
         of_ops, rows = np.arange(len(ops)), ops[ops < len(trace.events)]
         of_ops[: len(rows)] = np.searchsorted(rows, outermost(trace, rows, rows))
-        root = of_ops[np.searchsorted(ops, found.op[mine])]
-        op[mine], place[mine] = ops[root], found.place[mine][first][root]
-    return Products(op, place, found.distinct)
+        root = of_ops[np.searchsorted(ops, products.op[computing])]
+        op[computing], place[computing] = ops[root], products.place[computing][first][root]
+    return Products(op, place, products.distinct)
 
 
 @shared
@@ -292,7 +292,8 @@ def kernel_work(trace: Trace) -> Products:
 
 
 def _moves(trace: Trace) -> Bool:
-    """Which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that op."""
+    """Says which kernels' innermost op moves a known number of bytes; of labelled kernels, those that ran for that
+    op."""
     labels = kernel_labels(trace)
     moves = names_among(trace, kernel_op_names(trace, np.arange(len(trace.kernels))), MEMORY_OPS)
     return moves if labels is None else moves & ((labels.op < 0) | labels.is_same)
@@ -312,45 +313,45 @@ LEAST_VALIDATED = 0.9
 def validated_tensor_work(trace: Trace, device: int) -> Validation | None:
     """Time at the peak of products on tensor cores, and the measured activity of tensor cores. None if one of the two
     is unknown."""
-    of, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
-    if of is None or device_peaks(trace, device) is None:
+    counter, rows = samples(trace, device, TENSOR_ACTIVE.id), kernel_rows(trace, device)
+    if counter is None or device_peaks(trace, device) is None:
         return None
     on_cores = kernel_bins(trace)[rows] == BINS.index("tensor_core")
     at_peak = products_at_peak_ns(trace, device, rows)
-    return _validated(trace, of, rows[on_cores], product_calls(trace), at_peak[on_cores])
+    return _validated(trace, counter, rows[on_cores], product_calls(trace), at_peak[on_cores])
 
 
 @shared
 def validated_traffic(trace: Trace, device: int) -> Validation | None:
     """Time at the peak bandwidth of reading inputs and writing results once each, and the measured bandwidth. None
     where one of the two is not known."""
-    of, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
-    if of is None or peaks is None:
+    counter, rows, peaks = samples(trace, device, DRAM.id), kernel_rows(trace, device), device_peaks(trace, device)
+    if counter is None or peaks is None:
         return None
     rows, work = rows[~exchanging(trace, rows)], kernel_work(trace)
     nbytes = [each.work.least_bytes if each.work else None for each in work.distinct]
-    known = np.array([np.nan if each is None else each for each in nbytes] + [np.nan], np.float64)
-    return _validated(trace, of, rows, work, known[work.place[rows]] / peaks.memory)  # GB/s = bytes/ns
+    bytes_moved = np.array([np.nan if each is None else each for each in nbytes] + [np.nan], np.float64)
+    return _validated(trace, counter, rows, work, bytes_moved[work.place[rows]] / peaks.memory)  # GB/s = bytes/ns
 
 
-def _validated(trace: Trace, of: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
+def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_peak_ns: Float64) -> Validation | None:
     """Returns the estimate for the time of these samples beside their mean; None where the work of too little kernel
     time is known. at_peak_ns: for each of these rows of the kernel table the time that its whole op would take at the
     peak; NaN if unknown."""
     low, high = find_steps(trace).window
-    start, end = np.clip(of.start, low, high), np.clip(of.end, low, high)
+    start, end = np.clip(counter.start, low, high), np.clip(counter.end, low, high)
     covered = int((end - start).sum())
     event = trace.kernels.event[rows]
-    length, known = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
-    if not covered or not known.any() or length[known].sum() < LEAST_VALIDATED * length.sum():
+    length, has_bound = trace.events.dur_ns[event], (ops.op[rows] >= 0) & ~np.isnan(at_peak_ns)
+    if not covered or not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
         return None
-    begin, finish = trace.events.start_ns[event[known]], trace.events.ends(event[known])
-    rate = at_peak_ns[known] / np.maximum(_of_ops(ops.op[rows[known]].astype(np.int64), length[known]), 1)
+    begin, finish = trace.events.start_ns[event[has_bound]], trace.events.ends(event[has_bound])
+    rate = at_peak_ns[has_bound] / np.maximum(_of_ops(ops.op[rows[has_bound]].astype(np.int64), length[has_bound]), 1)
     edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     before = sums_before(weighted_overlap(begin, finish, rate, edges))
     first, last = place.reshape(2, -1)
     estimated = float((before[last] - before[first]).sum()) / covered
-    return Validation(min(estimated, 1.0), float((of.value * (end - start)).sum()) / covered)
+    return Validation(min(estimated, 1.0), float((counter.value * (end - start)).sum()) / covered)
 
 
 def _of_ops(op: Int64, length: Int64) -> Float64:

@@ -41,11 +41,11 @@ def excess_on_devices(trace: Trace, first_step: int) -> Excess:
     start, end = events.start_ns[launches.activity], events.ends(launches.activity)
     launched_ns = np.where(launches.call >= 0, events.start_ns[launches.call], start)
     step, exchanges = step_at(trace, launched_ns), collective_names(trace)[events.name[launches.activity]]
-    found = judge(end - start, step, *activity_sites(trace), first_step)
+    judged = judge(end - start, step, *activity_sites(trace), first_step)
     tried = is_in(launches.activity, trials(trace, first_step).event)
-    waits = exchanges & _shows_no_cause(step, found.kind)
-    excess = np.where(tried, end - start, found.excess_ns)
-    kind = np.where(tried, ExcessKind.ONCE, np.where(waits, ExcessKind.UNKNOWN, found.kind))
+    waits = exchanges & _shows_no_cause(step, judged.kind)
+    excess = np.where(tried, end - start, judged.excess_ns)
+    kind = np.where(tried, ExcessKind.ONCE, np.where(waits, ExcessKind.UNKNOWN, judged.kind))
     long = np.flatnonzero(tried | (excess > 0) & ~_contended(trace, start, end))
     row, excess, kind = launches.activity[long], excess[long], kind[long]
     sure = (kind == ExcessKind.UNKNOWN) & (end[long] - start[long] >= TIMES_SURE * (end[long] - start[long] - excess))
@@ -80,25 +80,26 @@ def _less(excess: Excess, edges: Excess) -> Excess:
     """Returns the excess of activities outside all edges of their track."""
     shared = np.zeros(len(excess), np.int64)
     for track in distinct_in(edges.track).tolist():
-        mine = excess.track == track
-        shared[mine] = edges.on(track).intervals().overlap_ns(excess.start_ns[mine], excess.end_ns[mine])
+        on_track = excess.track == track
+        shared[on_track] = edges.on(track).intervals().overlap_ns(excess.start_ns[on_track], excess.end_ns[on_track])
     return excess.where(shared == 0)
 
 
 def _contended(trace: Trace, start: Int64, end: Int64) -> Bool:
     """Says which activities share their device for half of their time."""
     activity = find_launches(trace).activity
-    device, track, found = trace.events.device[activity], trace.events.thread[activity], np.zeros(len(start), bool)
+    device, track = trace.events.device[activity], trace.events.thread[activity]
+    is_contended = np.zeros(len(start), bool)
     for each in devices_with_activity(trace):
-        mine = device == each
-        tracks = sorted(set(track[mine].tolist()))
+        on_device = device == each
+        tracks = sorted(set(track[on_device].tolist()))
         if len(tracks) < 2:
             continue
-        for one in tracks:
-            on_track, others = mine & (track == one), mine & (track != one)
+        for own_track in tracks:
+            on_track, others = on_device & (track == own_track), on_device & (track != own_track)
             shared = Intervals.union(start[others], end[others]).overlap_ns(start[on_track], end[on_track])
-            found[on_track] = 2 * shared > end[on_track] - start[on_track]
-    return found
+            is_contended[on_track] = 2 * shared > end[on_track] - start[on_track]
+    return is_contended
 
 
 def _clipped(excess: Excess) -> Excess:

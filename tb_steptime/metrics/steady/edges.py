@@ -62,7 +62,7 @@ def before_recording(trace: Trace, device: int) -> Intervals:
         first = int(started.min(initial=np.iinfo(np.int64).max))
         unknown = len(rows) and first - low >= HEAD_WAIT_NS and not has_launches(trace)
         return Intervals.of((low, first)) if unknown else Intervals.empty()
-    seen = _seen(trace, rows, linked)
+    seen = _before_first_launch(trace, rows, linked)
     if len(seen):
         return _up_to_first(trace, low, seen, linked) | _later_heads(trace, rows, linked)
     # each stream by itself, because a copy on a separate stream may start at once while kernels wait
@@ -76,14 +76,14 @@ def has_launches(trace: Trace) -> bool:
     return bool((find_launches(trace).call >= 0).any())
 
 
-def _seen(trace: Trace, rows: Int64, linked: Int64) -> Int32:
+def _before_first_launch(trace: Trace, rows: Int64, linked: Int64) -> Int32:
     """Returns the recorded activities of the device that were launched before the first recorded launch, in time
     order."""
     events, launches = trace.events, find_launches(trace)
     number = events.correlation_id[launches.activity[rows]]
     first = events.correlation_id[launches.activity[linked]].min()
-    seen: Int32 = launches.activity[rows[(launches.call[rows] < 0) & (number > 0) & (number < first)]]
-    return seen
+    activities: Int32 = launches.activity[rows[(launches.call[rows] < 0) & (number > 0) & (number < first)]]
+    return activities
 
 
 def _up_to_first(trace: Trace, low: int, seen: Int32, linked: Int64) -> Intervals:
@@ -133,19 +133,19 @@ def _awaited(trace: Trace, low: int) -> Intervals:
     return Intervals.of((low, int(events.ends(waiting).max()))) if len(waiting) else Intervals.empty()
 
 
-def _unseen(trace: Trace, low: int, rows: Int64, mine: Int64) -> Intervals:
+def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Intervals:
     """Returns the time up to the start of the stream's first recorded work, if that had to wait for earlier work; from
     the moment when it began to wait, if that is short compared with all the time before."""
     events, launches = trace.events, find_launches(trace)
-    call, start = int(launches.call[mine[0]]), int(events.start_ns[launches.activity[mine[0]]])
+    call, start = int(launches.call[launch_rows[0]]), int(events.start_ns[launches.activity[launch_rows[0]]])
     earlier = launches.activity[rows]
     earlier = earlier[events.start_ns[earlier] < events.start_ns[call]]
     if call < 0 or (events.kind[earlier] == Kind.KERNEL).any():
         return Intervals.empty()
-    reached = int(_reaches(trace, launches.call[mine[:1]])[0])
+    reached = int(_reaches(trace, launches.call[launch_rows[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
         return Intervals.empty()
-    if _others_work(trace, reached, start) or _waits_again(trace, mine, start - reached):
+    if _others_work(trace, reached, start) or _waits_again(trace, launch_rows, start - reached):
         return Intervals.empty()
     return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
 

@@ -65,9 +65,9 @@ class Excess(msgspec.Struct, frozen=True, eq=False):
     def dur_ns(self) -> Int64:
         return self.end_ns - self.start_ns
 
-    def where(self, kept: Bool | Int64) -> Excess:
+    def where(self, rows: Bool | Int64) -> Excess:
         """Returns only the rows chosen by a mask or by row numbers, in their order."""
-        return Excess(self.track[kept], self.start_ns[kept], self.end_ns[kept], self.kind[kept], self.event[kept])
+        return Excess(self.track[rows], self.start_ns[rows], self.end_ns[rows], self.kind[rows], self.event[rows])
 
     def on(self, *tracks: int) -> Excess:
         """Returns the excess of these tracks only."""
@@ -79,8 +79,8 @@ class Excess(msgspec.Struct, frozen=True, eq=False):
 
     def intervals(self, *kinds: ExcessKind) -> Intervals:
         """Returns when there is excess of these kinds, or of any if none is given, on any track."""
-        kept = is_in(self.kind, kinds) if kinds else np.ones(len(self), bool)
-        return Intervals.union(self.start_ns[kept], self.end_ns[kept])
+        rows = is_in(self.kind, kinds) if kinds else np.ones(len(self), bool)
+        return Intervals.union(self.start_ns[rows], self.end_ns[rows])
 
 
 def no_excess() -> Excess:

@@ -80,10 +80,10 @@ def _captures(trace: Trace) -> tuple[Int64, Int64]:
     begins = rows_named(trace, CALL_KINDS, BEGINS_CAPTURE.match)
     start = events.start_ns[ends].copy()
     for thread in distinct(events.thread[ends]).tolist():
-        mine, begins_here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
-        place = np.searchsorted(begins_here, ends[mine]) - 1
-        start[mine] = np.where(
-            place >= 0, events.start_ns[begins_here[place]] if len(begins_here) else start[mine], start[mine]
+        on_thread, begins_here = events.thread[ends] == thread, begins[events.thread[begins] == thread]
+        place = np.searchsorted(begins_here, ends[on_thread]) - 1
+        start[on_thread] = np.where(
+            place >= 0, events.start_ns[begins_here[place]] if len(begins_here) else start[on_thread], start[on_thread]
         )
     return ends, start
 

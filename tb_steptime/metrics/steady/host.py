@@ -67,18 +67,18 @@ def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
         return HostComparison(no_excess(), None)
     own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
     step = step_at(trace, segments.start_ns)
-    found, site, only_first = _judged(trace, segments, own, step, first_step)
+    judged, site, only_first = _judged(trace, segments, own, step, first_step)
     undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
-    excess, kind = _of_ops(trace, segments, own, site, found, first_step)
+    excess, kind = _of_ops(trace, segments, own, site, judged, first_step)
     kind = _explained(trace, segments, excess, kind)
     kind[_is_noise(excess, kind, step)] = ExcessKind.INTERRUPTED
     begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, segments, site)
     kind[begins] = ExcessKind.ONCE
     kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
     short = is_in(host.row, allocation_retries(trace).rows)  # memory may run short in any op and any step
-    again = (segments.inside >= 0) & short.take(segments.inside)
-    kind[(kind == ExcessKind.ONCE) & again] = ExcessKind.INTERRUPTED
-    only_first = _with_calls_between(trace, segments, only_first) & ~again
+    in_short = (segments.inside >= 0) & short.take(segments.inside)
+    kind[(kind == ExcessKind.ONCE) & in_short] = ExcessKind.INTERRUPTED
+    only_first = _with_calls_between(trace, segments, only_first) & ~in_short
     kind[only_first] = ExcessKind.ONCE
     excess[only_first] = own[only_first]
     excess, kind, ends = _of_first_use(trace, host, segments, own, excess, kind)
@@ -106,8 +106,8 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     steps, site = find_steps(trace), site[rows]
     within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     count = np.bincount(site)
-    past = np.cumsum(count)
-    second = ranked_in_groups(own_ns[rows], site)[np.minimum(past - count + 1, past - 1)]
+    end = np.cumsum(count)
+    second = ranked_in_groups(own_ns[rows], site)[np.minimum(end - count + 1, end - 1)]
     ns = np.bincount(within, second[site], minlength=len(steps.steps) + 1)
     rounded: Int64 = ns[1:].round().astype(np.int64)
     return rounded
@@ -123,16 +123,16 @@ def _judged(
 
 
 def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_step: int) -> Bool:
-    """Which segments are code that no later step runs, if all of it takes far longer than any later step: candidates
-    that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded steps may be
-    such code, too; what it costs is no cost of the other steps either."""
+    """Says which segments are code that no later step runs, if all of it takes far longer than any later step:
+    candidates that are compiled and timed, or data that is prepared. An evaluation before the first of a few recorded
+    steps may be such code, too; what it costs is no cost of the other steps either."""
     steps = find_steps(trace)
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:
         return np.zeros(len(site), bool)
     first = first_step or 1
-    here, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
-    only[here[is_in(site[here], site[(step > 0) & (step != first)], invert=True)]] = True
+    in_first, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
+    only[in_first[is_in(site[in_first], site[(step > 0) & (step != first)], invert=True)]] = True
     longest = int(np.delete(length, first - 1).max())
     return only if int(own[only].sum()) >= TIMES_ALL_LATER * longest else np.zeros(len(site), bool)
 
@@ -148,8 +148,8 @@ def only_first_calls(trace: Trace, first_step: int) -> Int64:
     own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
     site = segment_sites(trace, segments).sites[2]
     only = _only_in_first(trace, site, own, step_at(trace, segments.start_ns), first_step)
-    found = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
-    rows: Int64 = host.row[segments.inside[found]].astype(np.int64)
+    segment = np.flatnonzero(_with_calls_between(trace, segments, only) & (segments.inside >= 0))
+    rows: Int64 = host.row[segments.inside[segment]].astype(np.int64)
     return rows[is_in(trace.events.kind[rows], CALL_KINDS)]
 
 
@@ -200,35 +200,35 @@ def profiler_intervals(trace: Trace) -> Intervals:
 
 
 def _of_ops(
-    trace: Trace, segments: HostSegments, own: Int64, site: Int64, found: CallExcess, first_step: int
+    trace: Trace, segments: HostSegments, own: Int64, site: Int64, repeats: CallExcess, first_step: int
 ) -> tuple[Int64, UInt8]:
     """Returns the excess of each segment and its kind, including that of ops with unusual calls: the time of an op
     beyond the steady duration of its site is attributed to its longest segments that have no equivalent in other calls
-    of the op. It is added to the columns of `found` itself, which are as long as the segments."""
-    excess, kind = found.excess_ns, found.kind
+    of the op. It is added to the columns of `repeats` itself, which are as long as the segments."""
+    excess, kind = repeats.excess_ns, repeats.kind
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
     key = (segments.thread.astype(np.int64) << _BITS) + segments.start_ns
     thread = trace.events.thread[host.row[ops]].astype(np.int64) << _BITS
     first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
-    past = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
+    end = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
     del key, thread  # of a million segments each column is 8 MB
-    some = past > first
-    ops, first, past = ops[some], first[some], past[some]
+    not_empty = end > first
+    ops, first, end = ops[not_empty], first[not_empty], end[not_empty]
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
     sums = np.concatenate(([0], np.cumsum(own)))
-    length, step = sums.take(past) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
+    length, step = sums.take(end) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
     del sums
     judged = judge(length, step, sites, like, first_step)
     long = np.flatnonzero(judged.excess_ns)
     calls = np.bincount(site)
     for place in long[np.argsort(host.depth[ops[long]], kind="stable")].tolist():
-        here = np.arange(first[place], past[place])
-        left = int(judged.excess_ns[place]) - int(excess[here].sum())
-        inside = np.bincount(site[here], minlength=1)
-        alone = here[(inside[site[here]] == calls[site[here]]) & (excess[here] == 0)]
+        segment_rows = np.arange(first[place], end[place])
+        left = int(judged.excess_ns[place]) - int(excess[segment_rows].sum())
+        inside = np.bincount(site[segment_rows], minlength=1)
+        alone = segment_rows[(inside[site[segment_rows]] == calls[site[segment_rows]]) & (excess[segment_rows] == 0)]
         for each in alone[np.argsort(-own[alone], kind="stable")].tolist():
             if left <= 0:
                 break
@@ -245,24 +245,24 @@ def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
     if steps >= LEAST_STEPS:
         long = np.flatnonzero(excess)
         at, first, size = step[long], kind[long] == ExcessKind.ONCE, int(step.max()) + 1
-        interrupted, once = (
-            np.bincount(at[mine], excess[long][mine], minlength=size)
-            for mine in (kind[long] == ExcessKind.INTERRUPTED, first)
+        interrupted, once_ns = (
+            np.bincount(at[of_kind], excess[long][of_kind], minlength=size)
+            for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
         )
-        noise[long] = first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])
+        noise[long] = first & (once_ns[at] < TIMES_NOISE * np.sort(interrupted)[-2])
     return noise
 
 
 def _begins_again(excess: Int64, kind: UInt8, step: Int64, first_step: int) -> Bool:
     """Says which segments of the first step would count as interrupted, although it has longer one-time work and no
     later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
-    first, found = step == (first_step or 1), np.zeros(len(excess), bool)
+    first, begins = step == (first_step or 1), np.zeros(len(excess), bool)
     if np.count_nonzero(np.bincount(step)) >= LEAST_STEPS:
         interrupted = kind == ExcessKind.INTERRUPTED
         longest = int(excess[interrupted & ~first].max(initial=0))
         once_ns = int(excess[(kind == ExcessKind.ONCE) & first].sum())
-        found = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
-    return found
+        begins = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
+    return begins
 
 
 def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64) -> Bool:
@@ -311,11 +311,13 @@ def _of_first_use(
     named = np.where(calls, loads.overlap_ns(segments.start_ns, segments.end_ns), 0)
     ends = segments.end_ns.copy()
     for thread, when in first_uses(trace):
-        mine = segments.thread == thread
-        here = when.overlap_ns(segments.start_ns[mine], segments.end_ns[mine])
-        last = np.maximum(np.searchsorted(when.start, segments.end_ns[mine]) - 1, 0)
-        ends[mine] = np.where(here > 0, np.minimum(when.end[last], segments.end_ns[mine]), segments.end_ns[mine])
-        named[mine] = np.maximum(named[mine], here)
+        on_thread = segments.thread == thread
+        use_ns = when.overlap_ns(segments.start_ns[on_thread], segments.end_ns[on_thread])
+        last = np.maximum(np.searchsorted(when.start, segments.end_ns[on_thread]) - 1, 0)
+        ends[on_thread] = np.where(
+            use_ns > 0, np.minimum(when.end[last], segments.end_ns[on_thread]), segments.end_ns[on_thread]
+        )
+        named[on_thread] = np.maximum(named[on_thread], use_ns)
     named = np.minimum(named, own)
     first = (named > 0) & (2 * named >= excess)
     excess = np.maximum(excess, named)

@@ -86,12 +86,12 @@ def host_events(trace: Trace) -> HostEvents:
     thread = trace.events.thread[rows]
     row, enclosing, depth, first = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int32)], 0
     for each in distinct_in(thread).tolist():
-        mine = rows[thread == each]
-        nested = nesting(trace.events.start_ns[mine], trace.events.ends(mine))
-        row.append(mine)
+        thread_rows = rows[thread == each]
+        nested = nesting(trace.events.start_ns[thread_rows], trace.events.ends(thread_rows))
+        row.append(thread_rows)
         depth.append(nested.depth)
         enclosing.append(np.where(nested.parent >= 0, nested.parent + first, -1).astype(np.int32))
-        first += len(mine)
+        first += len(thread_rows)
     return HostEvents(np.concatenate(row).astype(np.int32), np.concatenate(enclosing), np.concatenate(depth))
 
 
@@ -107,14 +107,14 @@ def host_segments(trace: Trace) -> HostSegments:
     """Divide the time of each thread into segments."""
     host = host_events(trace)
     thread, start = trace.events.thread[host.row].astype(np.int32), trace.events.start_ns[host.row]
-    if found := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
-        return HostSegments(*found)
+    if columns := one_pass("stretches", _TYPES, start, trace.events.ends(host.row), thread, host.parent, for_each=2):
+        return HostSegments(*columns)
     edges = np.append(np.flatnonzero(np.diff(thread, prepend=-1)), len(thread))
     end = _ends_inside(trace, host)
     none: list[Any] = [np.empty(0, column_type) for column_type in _TYPES]
     pieces = [HostSegments(*none)]
-    for first, past in pairwise(edges.tolist()):
-        pieces.append(_segments_of(int(thread[first]), host, start, end, first, past))
+    for first, end_row in pairwise(edges.tolist()):
+        pieces.append(_segments_of(int(thread[first]), host, start, end, first, end_row))
     return HostSegments(*map(np.concatenate, zip(*map(msgspec.structs.astuple, pieces), strict=True)))
 
 
@@ -127,18 +127,18 @@ def _ends_inside(trace: Trace, host: HostEvents) -> Int64:
     return end
 
 
-def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, past: int) -> HostSegments:
-    """Returns the segments of the thread with events [first, past). At one instant inner events end first, and after
+def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first: int, end_row: int) -> HostSegments:
+    """Returns the segments of the thread with events [first, end_row). At one instant inner events end first, and after
     all ends outer ones begin first."""
-    place = np.arange(first, past, dtype=np.int32)
-    ends = place[::-1][np.argsort(end[first:past][::-1], kind="stable")]  # at equal ends inner ones first
+    place = np.arange(first, end_row, dtype=np.int32)
+    ends = place[::-1][np.argsort(end[first:end_row][::-1], kind="stable")]  # at equal ends inner ones first
     at = np.concatenate((end[ends], start[place]))
     order = np.argsort(at, kind="stable")
-    who, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]
+    event, begins = np.concatenate((ends, place))[order], np.repeat([False, True], len(place))[order]
     at = at[order]
-    inside = np.where(begins, who, host.parent[who])[:-1]
-    before = np.where(begins, -1, who)[:-1]
-    after = np.where(begins, who, -1)[1:]
+    inside = np.where(begins, event, host.parent[event])[:-1]
+    before = np.where(begins, -1, event)[:-1]
+    after = np.where(begins, event, -1)[1:]
     not_empty = at[1:] > at[:-1]
     columns = (inside[not_empty], before[not_empty], after[not_empty])
     inside, before, after = (column.astype(np.int32) for column in columns)
@@ -164,35 +164,35 @@ def waits_ns(trace: Trace, host: HostEvents, segments: HostSegments) -> Int64:
     """
     start, end, inside = segments.start_ns, segments.end_ns, segments.inside
     calls = blocking_calls(trace)
-    waits = _in(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
-    frees = _in(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
+    waits = _is_inside(host, inside, is_in(host.row, calls.row[is_in(calls.kind, WAITING)]))
+    frees = _is_inside(host, inside, is_in(host.row, calls.row[calls.kind == Blocks.ALLOCATOR]))
     if not has_device_activity(trace):
-        waits |= _in(host, inside, _named(trace, host, _READS))
+        waits |= _is_inside(host, inside, _named(trace, host, _READS))
     waiting: Int64 = np.where(waits, end - start, 0)
 
-    def add(when: Intervals, may: Bool | slice = _ALL) -> None:
+    def add(intervals: Intervals, may: Bool | slice = _ALL) -> None:
         rows = np.flatnonzero(may) if isinstance(may, np.ndarray) else may
-        if len(when):
-            waiting[rows] = np.maximum(waiting[rows], when.overlap_ns(start[rows], end[rows]))
+        if len(intervals):
+            waiting[rows] = np.maximum(waiting[rows], intervals.overlap_ns(start[rows], end[rows]))
 
     for device in devices_with_activity(trace):
         add(busy_intervals(trace, device), frees)
     if devices_with_activity(trace) and len(full := blocked_intervals(trace)):
-        add(full, _in(host, inside, is_in(trace.events.kind.take(host.row), CALL_KINDS)))
+        add(full, _is_inside(host, inside, is_in(trace.events.kind.take(host.row), CALL_KINDS)))
     add(loader_intervals(trace))
     exchanging = rows_named(trace, (Kind.CPU_OP, Kind.USER), _ON_HOST.match)
     if len(exchanging):
         on_host = Intervals.of_events(trace.events, exchanging)
         is_range = trace.events.kind.take(host.row) == Kind.USER
-        may = (inside < 0) | _in(host, inside, _named(trace, host, _EXCHANGES) | is_range)
+        may = (inside < 0) | _is_inside(host, inside, _named(trace, host, _EXCHANGES) | is_range)
         add(on_host, may)
     if autograd_threads(trace):
         add(backward_passes(trace), is_in(segments.thread, training_threads(trace)))
     return waiting
 
 
-def _in(host: HostEvents, inside: Int32, found: Bool) -> Bool:
-    return (inside >= 0) & found.take(inside) if len(host) else np.zeros(len(inside), bool)
+def _is_inside(host: HostEvents, inside: Int32, flags: Bool) -> Bool:
+    return (inside >= 0) & flags.take(inside) if len(host) else np.zeros(len(inside), bool)
 
 
 def _named(trace: Trace, host: HostEvents, names: re.Pattern[str]) -> Bool:

@@ -86,8 +86,8 @@ def judge(
     like = Likeness(fixed[rows], shaped[rows])
     steps = None if one_step else step[rows]
     long = np.flatnonzero(may[rows])
-    found = _judged(length[rows], long, steps, [numbered(site.take(rows)) for site in sites], like)
-    excess[rows[long]], kind[rows[long]] = found
+    judged = _judged(length[rows], long, steps, [numbered(site.take(rows)) for site in sites], like)
+    excess[rows[long]], kind[rows[long]] = judged
     return CallExcess(excess, kind)
 
 
@@ -95,8 +95,8 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     """Says which calls are long enough for any excess: no steady duration is below the shortest call of the site, or
     below that of all sites if a call is alone at its own. They are few, and only they and similar calls are
     examined."""
-    if found := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
-        return np.asarray(found[0], bool)
+    if columns := one_pass("may_be_long", (bool,), length, turn, site, fixed, _LIMITS):
+        return np.asarray(columns[0], bool)
     sites = int(site.max(initial=-1)) + 1
     least, first = np.full(sites, _NEVER), np.full(sites, _NEVER)
     np.minimum.at(least, site, length)
@@ -112,18 +112,18 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
 def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
     """Returns the calls that may be long, and those with which they are compared."""
     alone = may & fixed & (np.bincount(sites[0], minlength=1)[sites[0]] < FEWEST)
-    kept = may.copy()
+    compared = may.copy()
     for site, judged in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
-        kept[_of_sites(site, site[judged])] = True
-    return np.flatnonzero(kept)
+        compared[_of_sites(site, site[judged])] = True
+    return np.flatnonzero(compared)
 
 
 def _of_sites(site: Int64, chosen: Int64) -> Int64:
     """Returns the calls of the chosen sites. Site numbers are scattered and few are chosen, so a few bits rule out most
     calls."""
-    there = np.zeros(1 << _BITS, bool)
-    there[chosen & len(there) - 1] = True
-    near = np.flatnonzero(there.take(site & len(there) - 1))
+    may_be = np.zeros(1 << _BITS, bool)
+    may_be[chosen & len(may_be) - 1] = True
+    near = np.flatnonzero(may_be.take(site & len(may_be) - 1))
     return near[is_in(site[near], chosen)]
 
 
@@ -155,9 +155,9 @@ def _judged(length: Int64, rows: Int64, step: Int64 | None, sites: list[Int64], 
     first = rank == 0
     sure = fixed | like.shaped[rows] | ~np.isnan(at_place)
     sure |= first & (count >= FEWEST_SURE) & ~alike & (own >= TIMES_SURE * _longest_later(length, order, exact, rows))
-    far = alike | ~sure
-    times = np.where(far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
-    least = np.where(far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
+    is_far = alike | ~sure
+    times = np.where(is_far, TIMES_ALIKE, np.where(first, TIMES_FIRST, TIMES_LATER))
+    least = np.where(is_far, LEAST_ALIKE_NS, np.where(first, LEAST_FIRST_NS, LEAST_LATER_NS))
     tall = enough & (own >= times * usual) & (excess >= least)
     long = tall & (excess >= TIMES_SPREAD * spread)
     begins = long & _is_early(rows, long, rank, order, exact)
@@ -217,8 +217,8 @@ def _is_regular(rows: Int64, tall: Bool, site: Int64) -> Bool:
     place[same_site] = _places_in(numbered(site[same_site]))
     regular = np.zeros(int(site.max()) + 1, bool)
     for each in often.tolist():
-        apart = np.diff(place[long[site[long] == each]])
-        regular[each] = apart[0] >= LEAST_PERIOD and (apart == apart[0]).all()
+        distance = np.diff(place[long[site[long] == each]])
+        regular[each] = distance[0] >= LEAST_PERIOD and (distance == distance[0]).all()
     return regular[site[rows]]
 
 

@@ -86,21 +86,21 @@ def excess_rows(trace: Trace, device: int | None) -> list[ExcessRow]:
     for kind in KINDS:
         when = excess_by_kind(trace, device)[ExcessKind[kind.upper()]] & within
         if when.total_ns:
-            found = _here(trace, find_excess(trace).of(ExcessKind[kind.upper()]), activity)
-            rows.append(_row(trace, kind, when, found))
+            excess = _excess_on(trace, find_excess(trace).of(ExcessKind[kind.upper()]), activity)
+            rows.append(_row(trace, kind, when, excess))
     return sorted(rows, key=lambda row: -row.total_ns)
 
 
-def _here(trace: Trace, found: Excess, streams: Int32) -> Excess:
+def _excess_on(trace: Trace, excess: Excess, streams: Int32) -> Excess:
     """Returns the excess on threads that train, and on streams of these activities."""
     threads = np.array([*training_threads(trace), *autograd_threads(trace)], np.int64)
-    return found.where(is_in(found.track, distinct_in(np.append(trace.events.thread[streams], threads))))
+    return excess.where(is_in(excess.track, distinct_in(np.append(trace.events.thread[streams], threads))))
 
 
-def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> ExcessRow:
+def _row(trace: Trace, kind: ExcessId, when: Intervals, excess: Excess) -> ExcessRow:
     length = when.end - when.start
     worst = int(length.argmax())
-    own_ns = when.overlap_ns(found.start_ns, found.end_ns)
+    own_ns = when.overlap_ns(excess.start_ns, excess.end_ns)
     start = int(when.start[worst])
     return ExcessRow(
         kind=kind,
@@ -109,16 +109,16 @@ def _row(trace: Trace, kind: ExcessId, when: Intervals, found: Excess) -> Excess
         step=find_steps(trace).at(start).name,
         start_ns=start,
         end_ns=int(when.end[worst]),
-        names=_names(trace, found.where(own_ns > 0), own_ns[own_ns > 0]),
+        names=_names(trace, excess.where(own_ns > 0), own_ns[own_ns > 0]),
     )
 
 
-def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
+def _names(trace: Trace, excess: Excess, own_ns: Int64) -> list[ExcessName]:
     """Returns the largest contributors. Excess without an event beside it is not named."""
-    named = np.flatnonzero(found.event >= 0)
+    named = np.flatnonzero(excess.event >= 0)
     if not len(named):
         return []
-    row = _named_rows(trace, found.where(named))
+    row = _named_rows(trace, excess.where(named))
     groups = Groups.of(values_at(trace.events.name, row))
     sums = groups.sum(own_ns[named])
     most = np.argsort(-sums, kind="stable")[:NAMES].tolist()
@@ -128,24 +128,24 @@ def _names(trace: Trace, found: Excess, own_ns: Int64) -> list[ExcessName]:
 @shared
 def longest_excess(trace: Trace) -> Excess:
     """Returns the excess on training threads and on streams, without the shortest intervals if there are too many."""
-    found = _here(trace, find_excess(trace), find_launches(trace).activity)
-    return found.where(np.sort(np.argsort(-found.dur_ns, kind="stable")[:MOST_SHOWN]))
+    excess = _excess_on(trace, find_excess(trace), find_launches(trace).activity)
+    return excess.where(np.sort(np.argsort(-excess.dur_ns, kind="stable")[:MOST_SHOWN]))
 
 
-def excess_names(trace: Trace, found: Excess) -> list[tuple[ExcessId, str | None]]:
+def excess_names(trace: Trace, excess: Excess) -> list[tuple[ExcessId, str | None]]:
     """Returns for each its kind and its op, call, range or kernel; None stands for Python code between ops."""
-    row = _named_rows(trace, found)
-    return [(KINDS[kind], _name(trace, each)) for kind, each in zip(found.kind.tolist(), row.tolist(), strict=True)]
+    row = _named_rows(trace, excess)
+    return [(KINDS[kind], _name(trace, each)) for kind, each in zip(excess.kind.tolist(), row.tolist(), strict=True)]
 
 
-def _named_rows(trace: Trace, found: Excess) -> Int64:
+def _named_rows(trace: Trace, excess: Excess) -> Int64:
     """Returns the event that names each excess: the innermost op around it, or else its call, range or kernel; -1 for
     none."""
-    events, event = trace.events, found.event.astype(np.int64)
+    events, event = trace.events, excess.event.astype(np.int64)
     if not len(event):
         return event
     op = op_at(trace, event)
-    inside = (event >= 0) & (events.start_ns[event] <= found.start_ns) & (found.end_ns <= events.ends(event))
+    inside = (event >= 0) & (events.start_ns[event] <= excess.start_ns) & (excess.end_ns <= events.ends(event))
     inside &= is_in(event, step_marks(trace), invert=True)
     return op_of_trial(trace, event, np.where(inside, np.where(op >= 0, op, event), -1))
 

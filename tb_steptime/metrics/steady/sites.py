@@ -43,8 +43,8 @@ def mixed(*columns: Int64) -> Int64:
     """Returns a number that rows share if they agree in all columns. Two of a million that do not agree share one with
     a probability of 1 in 10 million."""
     wide = [column.astype(np.int64, copy=False) for column in columns]
-    if found := one_pass("mix", (np.int64,), *wide):
-        return found[0]
+    if result := one_pass("mix", (np.int64,), *wide):
+        return result[0]
     mixed = np.zeros(len(columns[0]), np.uint64)
     for column in wide:
         mixed ^= np.ascontiguousarray(column).view(np.uint64)
@@ -130,13 +130,13 @@ def activity_sites(trace: Trace) -> Sites:
     size = np.zeros(len(activity), np.int64) if events.bytes is None else events.bytes.take(activity)
     copied = size > 0
     if trace.kernels.grid is not None:
-        mine, place = _places_among(activity, trace.kernels.event)
-        size[place] = mixed(*trace.kernels.grid[mine].astype(np.int64).T)
+        kernel, place = _places_among(activity, trace.kernels.event)
+        size[place] = mixed(*trace.kernels.grid[kernel].astype(np.int64).T)
     exchanged = trace.collectives
-    mine, place = _places_among(activity, exchanged.event)
+    kernel, place = _places_among(activity, exchanged.event)
     numbers = exchanged.elements, exchanged.group.astype(np.int64), exchanged.name.astype(np.int64)
-    size[place] = mixed(*(column[mine] for column in numbers))
-    copied[place] = exchanged.elements[mine] >= 0
+    size[place] = mixed(*(column[kernel] for column in numbers))
+    copied[place] = exchanged.elements[kernel] >= 0
     shape = mixed(name, size, events.stream[activity].astype(np.int64))
     shapes = events.shapes
     around = values_at(host.row, values_at(host.parent, call))  # the event around each launch call; -1 for none
@@ -145,11 +145,11 @@ def activity_sites(trace: Trace) -> Sites:
     return Sites(sites, Likeness(copied, shaped))
 
 
-def _places_among(rows: Int32, wanted: Int32 | Int64) -> tuple[Int64, Int64]:
-    """Returns which of the wanted rows are among ascending ones, and where there."""
-    place = np.minimum(np.searchsorted(rows, wanted), max(len(rows) - 1, 0))
-    mine = np.flatnonzero(rows[place] == wanted) if len(rows) else np.empty(0, np.int64)
-    return mine, place[mine]
+def _places_among(rows: Int32, events: Int32 | Int64) -> tuple[Int64, Int64]:
+    """Returns which of these events are among ascending rows, and where there."""
+    place = np.minimum(np.searchsorted(rows, events), max(len(rows) - 1, 0))
+    matching_rows = np.flatnonzero(rows[place] == events) if len(rows) else np.empty(0, np.int64)
+    return matching_rows, place[matching_rows]
 
 
 def _is_at(column: Bool, place: Int32) -> Bool:
@@ -168,8 +168,8 @@ def _names(trace: Trace, host: HostEvents) -> Int64:
 
 def _paths(host: HostEvents, own: Int64) -> Int64:
     """Returns a number for each event and everything that encloses it, from the outermost inwards."""
-    if found := one_pass("paths", (np.int64,), own, host.parent):
-        return found[0]
+    if columns := one_pass("paths", (np.int64,), own, host.parent):
+        return columns[0]
     path = mixed(own)
     for depth in range(1, int(host.depth.max(initial=0)) + 1):
         at_depth = np.flatnonzero(host.depth == depth)

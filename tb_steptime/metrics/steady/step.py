@@ -44,18 +44,18 @@ REMOVED = tuple(kind for kind in _ORDER if kind != ExcessKind.UNKNOWN)
 def excess_by_kind(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
     """Returns for each kind, when it makes a step longer, as seen by one device; disjoint. device: None for a process
     without one."""
-    found, share = _uncovered(trace, device), _share_that_shows(trace, device)
-    return {kind: _shortened(trace, when, share) if kind in _HIDES else when for kind, when in found.items()}
+    by_kind, share = _uncovered(trace, device), _share_that_shows(trace, device)
+    return {kind: _shortened(trace, when, share) if kind in _HIDES else when for kind, when in by_kind.items()}
 
 
 @shared
 def _uncovered(trace: Trace, device: int | None) -> Mapping[ExcessKind, Intervals]:
     """Returns for each kind when there is excess while the device has no other work, disjoint."""
-    found, rest = {}, Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
+    by_kind, rest = {}, Intervals.of((np.iinfo(np.int64).min // 2, np.iinfo(np.int64).max // 2))
     for kind in _ORDER:
-        found[kind] = _when(trace, device, find_excess(trace).of(kind)) & rest
-        rest = rest - found[kind]
-    return found
+        by_kind[kind] = _excess_times(trace, device, find_excess(trace).of(kind)) & rest
+        rest = rest - by_kind[kind]
+    return by_kind
 
 
 def _share_that_shows(trace: Trace, device: int | None) -> Float64:
@@ -65,13 +65,13 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
     shorter than the shortest other recorded step. Work of a first use that the recording identifies is never a cost of
     later steps, however long these are.
     """
-    steps, found = find_steps(trace), _uncovered(trace, device)
+    steps, by_kind = find_steps(trace), _uncovered(trace, device)
     length = steps.duration_ns
     if len(length) < LEAST_STEPS:
         return np.ones(len(length))
     named = _named(trace)
-    hides = sum(steps.overlap_ns(found[kind] - named) for kind in _HIDES)
-    rest = [found[kind] if kind not in _HIDES else found[kind] & named for kind in REMOVED]
+    hides = sum(steps.overlap_ns(by_kind[kind] - named) for kind in _HIDES)
+    rest = [by_kind[kind] if kind not in _HIDES else by_kind[kind] & named for kind in REMOVED]
     whole = length - sum(steps.overlap_ns(each) for each in rest)
     shortest = np.argsort(whole, kind="stable")
     others = np.where(np.arange(len(whole)) == shortest[0], whole[shortest[1]], whole[shortest[0]])
@@ -103,14 +103,14 @@ def on_host_once(trace: Trace, device: int | None) -> Intervals:
     return _shortened(trace, host_excess(trace, excess), _share_that_shows(trace, device))
 
 
-def _when(trace: Trace, device: int | None, excess: Excess) -> Intervals:
+def _excess_times(trace: Trace, device: int | None, excess: Excess) -> Intervals:
     host = host_excess(trace, excess)
     if device is None:
         return host
-    mine = _on_device(trace, device, excess)
-    own_ranges = mine.intervals()
+    on_device = _on_device(trace, device, excess)
+    own_ranges = on_device.intervals()
     return (host - busy_intervals(trace, device)) | (
-        own_ranges - _busy_without(trace, device, mine) if len(mine) else own_ranges
+        own_ranges - _busy_without(trace, device, on_device) if len(on_device) else own_ranges
     )
 
 

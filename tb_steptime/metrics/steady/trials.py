@@ -52,11 +52,11 @@ def trials(trace: Trace, first_step: int = 0) -> Trials:
 def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
     """Says which activities are trials of ops. op: the place in `host_events` of the event around each one's call, or
     -1."""
-    events, host, found = trace.events, host_events(trace), np.zeros(len(op), bool)
+    events, host, is_trial = trace.events, host_events(trace), np.zeros(len(op), bool)
     rows = np.flatnonzero(op >= 0)
     rows = rows[events.kind[host.row[op[rows]]] == Kind.CPU_OP]
     if not len(rows):
-        return found
+        return is_trial
     calls, call, launched = np.unique(op[rows], return_inverse=True, return_counts=True)
     site = numbered(host_code(trace).exact[calls])
     first = _first_calls(trace, events.start_ns[host.row[calls]], site, first_step)
@@ -67,21 +67,21 @@ def _of_ops(trace: Trace, op: Int64, first_step: int) -> Bool:
     code = numbered(activity_sites(trace).sites[0][rows])
     stays = is_in(code, code[~first[call]])
     more &= np.bincount(call, stays, minlength=len(calls)) > 0  # what is chosen is among them
-    found[rows[more[call] & ~stays]] = True
-    return found
+    is_trial[rows[more[call] & ~stays]] = True
+    return is_trial
 
 
 def trial_intervals(trace: Trace, device: int) -> Intervals:
     """Returns when a device runs trials, or waits for the next trial of the same call, and does nothing else."""
     events, tried, activity = trace.events, trials(trace), find_launches(trace).activity
-    mine = np.flatnonzero(events.device[tried.event] == device)
-    if not len(mine):
+    on_device = np.flatnonzero(events.device[tried.event] == device)
+    if not len(on_device):
         return Intervals.empty()
-    call = numbered(tried.op[mine])
+    call = numbered(tried.op[on_device])
     first = np.full(int(call.max()) + 1, np.iinfo(np.int64).max)
     last = np.zeros(len(first), np.int64)
-    np.minimum.at(first, call, events.start_ns[tried.event[mine]])
-    np.maximum.at(last, call, events.ends(tried.event[mine]))
+    np.minimum.at(first, call, events.start_ns[tried.event[on_device]])
+    np.maximum.at(last, call, events.ends(tried.event[on_device]))
     others = activity[(events.device[activity] == device) & is_in(activity, tried.event, invert=True)]
     return Intervals.union(first, last) - Intervals.of_events(events, others)
 

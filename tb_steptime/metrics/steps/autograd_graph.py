@@ -77,8 +77,8 @@ def unused_graph(trace: Trace) -> UnusedGraph | None:
     """
     created, ran = _created(trace)
     events, steps = trace.events, find_steps(trace).steps
-    kept, step = in_steps(trace, events.start_ns[created])
-    created, ran = created[kept], ran[kept]
+    within, step = in_steps(trace, events.start_ns[created])
+    created, ran = created[within], ran[within]
     unused, place = created[~ran], step[~ran]
     counts = np.bincount(place, minlength=len(steps))
     having = np.flatnonzero(counts)
@@ -125,8 +125,8 @@ def _created(trace: Trace) -> tuple[Int64, Bool]:
     thread = events.thread[table.event[op]]
     creating = [np.empty(0, np.int64)]
     for each in distinct_in(thread).tolist():
-        mine = op[thread == each]
-        creating.append(mine[:-1][np.diff(table.number[mine]) > 0])
+        thread_ops = op[thread == each]
+        creating.append(thread_ops[:-1][np.diff(table.number[thread_ops]) > 0])
     places = np.sort(np.concatenate(creating))
     return table.event[places].astype(np.int64), is_in(table.number[places], distinct_in(table.number[node]))
 

@@ -194,7 +194,7 @@ def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping
 
 
 def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
-    """Where the host's time goes, for a trace without device activity."""
+    """Says where the host's time goes, for a trace without device activity."""
     return [
         PhaseRow(phase, label, host_ns[phase], 0, IdleNs(), 0, 0.0, None, None, Bound.UNKNOWN)
         for phase, label in phase_labels(trace).items()
@@ -205,23 +205,23 @@ def host_phase_rows(trace: Trace, host_ns: Mapping[str, int]) -> list[PhaseRow]:
 def _device_ns(trace: Trace, device: int, group: UInt8, groups: int, steps: Steps) -> list[int]:
     """Mean per step of the time in which work of each group runs, ns."""
     events, activity = trace.events, find_launches(trace).activity
-    found = []
+    busy_ns = []
     for number in range(groups):
         runs = Intervals.empty()
         for first in range(0, len(activity), _AT_ONCE):
             rows = activity[first : first + _AT_ONCE][group[first : first + _AT_ONCE] == number]
             rows = rows[events.device[rows] == device]
             runs = runs | Intervals.of_events(events, rows)
-        found.append(int(steps.overlap_ns(runs).sum()) // len(steps.steps))
-    return found
+        busy_ns.append(int(steps.overlap_ns(runs).sum()) // len(steps.steps))
+    return busy_ns
 
 
 def _examples(gaps: Mapping[tuple[str, str], list[Evidence]], site: str) -> list[Evidence]:
     """The longest gaps before late launches, or, if there are none, the longest of any reason."""
-    late = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
-    found = late or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
-    found.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
-    return found[:EXAMPLES]
+    host_gaps = [gap for reason in HOST_BOUND for gap in gaps.get((site, reason), [])]
+    examples = host_gaps or [gap for reason in REASONS for gap in gaps.get((site, reason), [])]
+    examples.sort(key=lambda gap: (gap.start_ns - gap.end_ns, gap.start_ns))
+    return examples[:EXAMPLES]
 
 
 # The device beside its queue, in the same time bins: its activity, and how far the host is ahead of it.
@@ -271,7 +271,7 @@ def _permille(kinds: Sequence[Intervals], starts: Int64, ends: Int64) -> list[li
 
 def _means(count: Int64, total_ns: Int64) -> list[int | None]:
     means = (total_ns // np.maximum(count, 1)).tolist()
-    return [mean if known else None for mean, known in zip(means, (count > 0).tolist(), strict=True)]
+    return [mean if has_values else None for mean, has_values in zip(means, (count > 0).tolist(), strict=True)]
 
 
 def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> tuple[Int64, Int64]:
@@ -282,9 +282,9 @@ def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> t
     for first in range(0, len(launches.activity), _CHUNK):
         activity, call = launches.activity[first : first + _CHUNK], launches.call[first : first + _CHUNK]
         start = events.start_ns[activity]
-        wanted = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
-        place = (start[wanted] - low) // bin_ns
-        ahead = np.maximum(start[wanted] - events.start_ns[call[wanted]], 0)
+        shown = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
+        place = (start[shown] - low) // bin_ns
+        ahead = np.maximum(start[shown] - events.start_ns[call[shown]], 0)
         count += np.bincount(place, minlength=bins)
         total += exact_sums(place, ahead, bins)
     return count, total

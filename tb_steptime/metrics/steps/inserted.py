@@ -143,16 +143,16 @@ def _ops(
 def _pause(trace: Trace, lengths: Int64, steps: list[_Step], alike: Int64) -> InsertedWork | None:
     """The same ops in all steps, and a pause at the same place of some: the loop does something that is no op."""
     gaps = np.stack([_gaps(trace, steps[each], len(steps[each].names), 0) for each in alike.tolist()])
-    found = None
+    pause = None
     for gap in gaps.T[gaps.max(axis=0) >= SLOW_FRACTION * median(lengths)]:
         long = gap >= gap.max() / ALIKE
         if long.all() or gap[long].min() < APART * gap[~long].max():
             continue
         every = every_of(alike[long], len(steps), PAUSES)
         excess_ns = round(float(gap[long].mean() - median(gap[~long])))
-        if every is not None and excess_ns >= max(SLOW_FRACTION * median(lengths), found.excess_ns if found else 0):
-            found = InsertedWork(alike[long], every, excess_ns, excess_ns, "", 0)
-    return found
+        if every is not None and excess_ns >= max(SLOW_FRACTION * median(lengths), pause.excess_ns if pause else 0):
+            pause = InsertedWork(alike[long], every, excess_ns, excess_ns, "", 0)
+    return pause
 
 
 def _gaps(trace: Trace, step: _Step, before: int, after: int) -> Int64:
@@ -184,12 +184,12 @@ def _steps(trace: Trace) -> list[_Step]:
     rows = events.rows(Kind.CPU_OP)
     rows = top_level(trace, rows[events.thread[rows] == threads[0]])
     names, start = events.name[rows].astype(np.int32), events.start_ns[rows]
-    found = []
+    steps = []
     for step in find_steps(trace).steps:
         begins, ends = step.host_start_ns, step.host_end_ns
         low, high = np.searchsorted(start, (begins, ends)).tolist()
-        found.append(_Step(rows[low:high], names[low:high], begins, ends))
-    return found
+        steps.append(_Step(rows[low:high], names[low:high], begins, ends))
+    return steps
 
 
 #: Steps do extra work if they call this many times as many ops as the median step.
@@ -223,46 +223,46 @@ def recurring_work(trace: Trace, device: int | None) -> RecurringWork | None:
     if not len(rows):
         return None
     calls = np.bincount(step, minlength=len(lengths))
-    found = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
-    found[:1] &= (calls[1:][found[1:]] == calls[0]).all()  # otherwise it does one-time work
-    alike = len(distinct(calls[found])) == len(distinct(calls[1:][~found[1:]])) == 1
-    every = every_of(np.flatnonzero(found), len(found), FEWEST if alike else REGULAR)
+    recurs = (calls >= MORE * median(calls)) & (lengths >= (1 + SLOW_FRACTION) * median(lengths))
+    recurs[:1] &= (calls[1:][recurs[1:]] == calls[0]).all()  # otherwise it does one-time work
+    alike = len(distinct(calls[recurs])) == len(distinct(calls[1:][~recurs[1:]])) == 1
+    every = every_of(np.flatnonzero(recurs), len(recurs), FEWEST if alike else REGULAR)
     if every is None:
         return _at_one_place(trace, lengths, device is not None)
-    if _are_updates(trace, found):
+    if _are_updates(trace, recurs):
         return None
-    of_found = found[step]
-    names, sign = trace.events.name[rows], np.where(of_found, 1 / found.sum(), -1 / (~found).sum())
+    of_found = recurs[step]
+    names, sign = trace.events.name[rows], np.where(of_found, 1 / recurs.sum(), -1 / (~recurs).sum())
     more, longer = np.bincount(names, sign), np.bincount(names, sign * self_times(trace, rows))
     most = int(np.where(np.rint(more) >= 1, longer, 0).argmax())
     steps = find_steps(trace).steps
     return RecurringWork(
         every=every,
-        steps=[steps[each].name for each in np.flatnonzero(found).tolist()],
-        excess_ns=round(float(lengths[found].mean() - median(lengths[~found]))),
+        steps=[steps[each].name for each in np.flatnonzero(recurs).tolist()],
+        excess_ns=round(float(lengths[recurs].mean() - median(lengths[~recurs]))),
         name=trace.strings[most],
         more=round(float(more[most])),
     )
 
 
 def _at_one_place(trace: Trace, lengths: Int64, has_device: bool) -> RecurringWork | None:
-    """Where the lengths of the steps show nothing, what they do at one place may."""
+    """Returns what steps do more at one place; it may show what the lengths of the steps do not."""
     own = inserted(trace, lengths, has_device)
     if own is None:
         return None
-    found = np.zeros(len(lengths), bool)
-    found[own.places] = True
-    if _are_updates(trace, found):
+    has_work = np.zeros(len(lengths), bool)
+    has_work[own.places] = True
+    if _are_updates(trace, has_work):
         return None
     names = [find_steps(trace).steps[each].name for each in own.places.tolist()]
     return RecurringWork(own.every, names, own.excess_ns, own.name, own.more, own.outside_ns)
 
 
-def _are_updates(trace: Trace, found: Bool) -> bool:
+def _are_updates(trace: Trace, has_work: Bool) -> bool:
     """Whether an optimizer steps only in these steps."""
     marks = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
     step = _step_of(trace, marks)
-    return len(marks) > 0 and bool(found[step[step >= 0]].all())
+    return len(marks) > 0 and bool(has_work[step[step >= 0]].all())
 
 
 def _judged_ops(trace: Trace) -> tuple[Int64, Int64]:

@@ -162,7 +162,7 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
 
 
 def _collective_calls(trace: Trace) -> Intervals:
-    """When the host is inside a collective."""
+    """Says when the host is inside a collective."""
     return union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
 
 
@@ -199,9 +199,9 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     idle: Int64
     bubble: Int64
 
-    def of(self, wanted: Bool) -> StepAggregates:
-        """The wanted steps alone."""
-        return StepAggregates(self.works[wanted], self.idle[wanted], self.bubble[wanted])
+    def of(self, steps: Bool) -> StepAggregates:
+        """These steps alone."""
+        return StepAggregates(self.works[steps], self.idle[steps], self.bubble[steps])
 
     @property
     def mean(self) -> StepAggregates:
@@ -262,8 +262,8 @@ def _works(trace: Trace, device: int) -> Int64:
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:
-    """When the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over the
-    whole recording."""
+    """Says when the device computes; when only a collective runs; and when only a copy or memset runs. Disjoint, over
+    the whole recording."""
     compute, kernels = computing_intervals(trace, device), kernel_intervals(trace, device)
     memory = activity_intervals(trace, device, Kind.MEMCPY, Kind.MEMSET)
     return compute, kernels - compute if compute is not kernels else Intervals.empty(), memory - kernels
@@ -390,7 +390,7 @@ def _slow_of(steps: tuple[Step, ...], lengths: Int64, segments_of: Callable[[int
         return []
     others = np.setdiff1d(np.arange(len(steps)), rows, assume_unique=True).tolist()
     alike = zip(*(segments_of(row) for row in others), strict=True)
-    usual = [round(median([each.ns for each in one])) for one in alike]
+    usual = [round(median([each.ns for each in group])) for group in alike]
     usual_ns = median(lengths[others])
     return [_grown(steps[row], int(lengths[row] - usual_ns), segments_of(row), usual) for row in rows]
 

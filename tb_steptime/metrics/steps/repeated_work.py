@@ -61,19 +61,19 @@ def recaptures(trace: Trace) -> Recaptures | None:
         return None
     launches = trace.events.start_ns[rows_named(trace, CALL_KINDS, GRAPH_CALL.search)]
     start, works = trace.events.start_ns[begins], _works(trace, begins)
-    again = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
-    mine = [place for place, work in enumerate(works) if work in again]
-    if not mine:
+    repeated = {work for place, work in enumerate(works) if _has_run(start, launches, works, place)}
+    again_places = [place for place, work in enumerate(works) if work in repeated]
+    if not again_places:
         return None
     steps = find_steps(trace)
-    captured_in = steps.begun_at(trace.events.start_ns[begins[mine]])
+    captured_in = steps.begun_at(trace.events.start_ns[begins[again_places]])
     captured = distinct(captured_in[captured_in >= 0])
     if len(captured) < 2:
         return None
     lengths = steps.duration_ns
     others = np.delete(lengths, captured)
     other_ns = int(others.mean()) if len(others) else None
-    return Recaptures(len(mine), len(captured), int(lengths[captured].mean()), other_ns)
+    return Recaptures(len(again_places), len(captured), int(lengths[captured].mean()), other_ns)
 
 
 def _has_run(start: Int64, launches: Int64, works: list[bytes], place: int) -> bool:
@@ -89,16 +89,16 @@ def _works(trace: Trace, begins: Int64) -> list[bytes]:
     recorded."""
     events = trace.events
     ends = rows_named(trace, CALL_KINDS, ENDS_CAPTURE.match)
-    ops, found = events.rows(Kind.CPU_OP), []
+    ops, works = events.rows(Kind.CPU_OP), []
     for begin in begins.tolist():
         thread, start = events.thread[begin], events.start_ns[begin]
         over = ends[(events.thread[ends] == thread) & (events.start_ns[ends] > start)]
         high = events.start_ns[over[0]] if len(over) else events.ends(ops).max(initial=0)
         low, end = np.searchsorted(events.start_ns[ops], [start, high])
-        mine = ops[low:end][events.thread[ops[low:end]] == thread]
-        columns = [column[mine] for column in (events.name, events.shapes, events.dtypes) if column is not None]
-        found.append(np.stack(columns).astype(np.int64).tobytes())
-    return found
+        in_capture = ops[low:end][events.thread[ops[low:end]] == thread]
+        columns = [column[in_capture] for column in (events.name, events.shapes, events.dtypes) if column is not None]
+        works.append(np.stack(columns).astype(np.int64).tobytes())
+    return works
 
 
 #: Nodes in which a checkpoint computes again: with `use_reentrant=True` its own, else the first one that needs what it
@@ -151,8 +151,8 @@ def checkpointed(trace: Trace) -> RecomputedOps:
     node = innermost(trace, _nodes, numbered)
     rows, node = numbered[node >= 0], node[node >= 0]
     layer = are_named(trace, rows, _LAYER.match)
-    mine = is_in(node, distinct_in(node[layer]))
-    rows, node = rows[mine], node[mine]
+    of_layers = is_in(node, distinct_in(node[layer]))
+    rows, node = rows[of_layers], node[of_layers]
     if not len(rows):
         return RecomputedOps(rows, node)
     reach = np.append(-1, np.maximum.accumulate(events.ends(rows)))[:-1]
@@ -168,10 +168,10 @@ def _nodes(trace: Trace) -> Int64:
 @shared
 def again_activities(trace: Trace) -> Int64:
     """Rows of the event table: the device activities that the ops of `checkpointed` launch."""
-    again, launches = checkpointed(trace), find_launches(trace)
+    ops, launches = checkpointed(trace), find_launches(trace)
     call = launches.call.astype(np.int64)
-    found = innermost(trace, _recomputed_rows, call) >= 0
-    return launches.activity[found & (call >= 0)].astype(np.int64) if len(again.rows) else np.empty(0, np.int64)
+    recomputed = innermost(trace, _recomputed_rows, call) >= 0
+    return launches.activity[recomputed & (call >= 0)].astype(np.int64) if len(ops.rows) else np.empty(0, np.int64)
 
 
 def _recomputed_rows(trace: Trace) -> Int64:
@@ -180,11 +180,11 @@ def _recomputed_rows(trace: Trace) -> Int64:
 
 def recomputed(trace: Trace, device: int | None) -> Recomputed | None:
     """What is computed again within the steps; None if nothing is."""
-    events, again, steps = trace.events, checkpointed(trace), len(find_steps(trace).steps)
-    kept = steps_at(trace, events.start_ns[again.rows]) >= 0
-    if not kept.any():
+    events, ops, steps = trace.events, checkpointed(trace), len(find_steps(trace).steps)
+    within = steps_at(trace, events.start_ns[ops.rows]) >= 0
+    if not within.any():
         return None
-    rows, node, work = again.rows[kept], again.node[kept], again_activities(trace)
+    rows, node, work = ops.rows[within], ops.node[within], again_activities(trace)
     repeated = work if len(work) else rows
     return Recomputed(
         calls=round(len(distinct_in(node)) / steps),
@@ -259,11 +259,11 @@ def without_cache(trace: Trace) -> WithoutCache | None:
     """The repetitions with all earlier tokens; None if there are none, or shapes are not recorded."""
     if trace.events.shapes is None or job_kind(trace).purpose != "inference":
         return None
-    found = [chain for chain in _chains(trace) if len(chain) > FEWEST]
-    if not found or len({chain[0].new[-1] for chain in found}) > 1:
+    long_chains = [chain for chain in _chains(trace) if len(chain) > FEWEST]
+    if not long_chains or len({chain[0].new[-1] for chain in long_chains}) > 1:
         return None
-    added = found[0][0].new[-1]
-    pairs = [pair for chain in found for pair in itertools.pairwise(chain)]
+    added = long_chains[0][0].new[-1]
+    pairs = [pair for chain in long_chains for pair in itertools.pairwise(chain)]
     tokens = np.array([before.whole[-1] for before, _ in pairs], np.int64)
     begins, ends = (np.array([pair[place].at_ns for pair in pairs], np.int64) for place in (0, 1))
     slope = _slope(tokens, ends - begins, added)
@@ -273,7 +273,7 @@ def without_cache(trace: Trace) -> WithoutCache | None:
         earlier = _products_ns(trace, begins, ends) * (1 - added / tokens)
     # a device reads all weights for one token as for many, so products of fewer tokens may take as long there
     is_known = slope is not None or not devices_with_activity(trace)
-    per_step = sum(len(chain) for chain in found) / len(find_steps(trace).steps)
+    per_step = sum(len(chain) for chain in long_chains) / len(find_steps(trace).steps)
     earlier_ns = round(float(earlier.mean()) * per_step) if is_known else None
     return WithoutCache(
         len(pairs), int(tokens.min()), int(tokens.max()), added, earlier_ns, slope is not None, _is_causal(trace)
@@ -335,8 +335,8 @@ def _slope(tokens: Int64, took_ns: Int64, added: int) -> float | None:
     """The time of one more token, ns: the median over all pairs of repetitions, so that interrupted ones do not count;
     None where it does not tell what repetitions take without earlier tokens."""
     low, high = np.triu_indices(len(tokens), 1)
-    apart = tokens[high] - tokens[low]
-    slopes: Float64 = (took_ns[high] - took_ns[low])[apart != 0] / apart[apart != 0]
+    difference = tokens[high] - tokens[low]
+    slopes: Float64 = (took_ns[high] - took_ns[low])[difference != 0] / difference[difference != 0]
     if not len(slopes):
         return None
     slope, usual = median(slopes), median(took_ns)
@@ -356,9 +356,9 @@ def _is_causal(trace: Trace) -> bool | None:
         return None
     inputs_of = (events.shapes, events.dtypes, events.settings)
     columns = np.stack([column[rows] for column in (events.name, *inputs_of)], axis=1)
-    found = set[bool | None]()
+    causal = set[bool | None]()
     for name, *inputs in np.unique(columns, axis=0).tolist():
         shapes, dtypes, settings = (trace.inputs[row] if row >= 0 else "" for row in inputs)
         work = work_of(trace.strings[name], shapes, dtypes, settings)
-        found.add(None if work is None else work.causal)
-    return found == {True} if None not in found else None
+        causal.add(None if work is None else work.causal)
+    return causal == {True} if None not in causal else None

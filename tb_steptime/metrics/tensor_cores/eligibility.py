@@ -139,11 +139,11 @@ def eligibility(trace: Trace) -> Eligibility:
 
 
 def _distinct(values: list[T | None]) -> list[T]:
-    found: list[T] = []
+    result: list[T] = []
     for value in values:
-        if value is not None and value not in found:
-            found.append(value)
-    return found
+        if value is not None and value not in result:
+            result.append(value)
+    return result
 
 
 def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
@@ -169,7 +169,7 @@ def _is_convolution(op: str) -> bool:
 
 
 def _converted(trace: Trace) -> Bool:
-    """Which kernels' product op also runs a layout conversion in the same call."""
+    """Says which kernels' product op also runs a layout conversion in the same call."""
     products, layout = find_products(trace), kernel_answers(trace).where(lambda answer: answer.family == "layout")
     calls = distinct_in(products.op[layout & (products.op >= 0)])
     converted: Bool = is_in(products.op, calls)
@@ -181,9 +181,9 @@ def _runs_as_tf32(trace: Trace) -> set[bool]:
     it: its memory-efficient kernels multiply FP32 numbers in three TF32 products whatever the setting."""
     products, bins = find_products(trace), kernel_bins(trace)
     on_them = distinct_in(products.place[(bins == _TENSOR_CORE) & (products.place >= 0)])
-    found = [products.distinct[place] for place in on_them.tolist()]
-    found = [each for each in found if _ATTENTION.search(each.op) is None]
-    return {_is_convolution(each.op) for each in found if _first_type(each) == "float"}
+    calls = [products.distinct[place] for place in on_them.tolist()]
+    calls = [each for each in calls if _ATTENTION.search(each.op) is None]
+    return {_is_convolution(each.op) for each in calls if _first_type(each) == "float"}
 
 
 def _first_type(product: Product) -> str:
@@ -198,8 +198,8 @@ def _judge(trace: Trace, case: _Case) -> tuple[Ineligibility | None, Rates | Non
         return NO_KERNEL, None
     if case.bin != _MATMUL_LIKE:
         return None, None
-    known, peaks, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
-    why = _why(case, dtype, _missing_types(known.compute_capability if known else None, peaks), peaks)
+    properties, peaks, dtype = trace.devices.get(case.device), device_peaks(trace, case.device), _dtype(case)
+    why = _why(case, dtype, _missing_types(properties.compute_capability if properties else None, peaks), peaks)
     if peaks is None or why is NO_KERNEL or why is DTYPE:
         return why, None
     return why, _rates(case, dtype, peaks)
@@ -300,8 +300,8 @@ def memory_share(trace: Trace, chosen: Bool) -> Float64:
 
 def _bandwidths(trace: Trace, device: Int32) -> Float64:
     """Bytes per ns (GB/s) of each device; infinite where not known."""
-    found = np.full(len(device), np.inf)
-    for known in trace.devices:
-        peaks = device_peaks(trace, known)
-        found[device == known] = peaks.memory if peaks else np.inf
-    return found
+    bandwidth = np.full(len(device), np.inf)
+    for each in trace.devices:
+        peaks = device_peaks(trace, each)
+        bandwidth[device == each] = peaks.memory if peaks else np.inf
+    return bandwidth

@@ -106,46 +106,46 @@ def opportunities(trace: Trace, device: int, steps: Steps | None = None) -> Oppo
     which the kernels start; None for the whole window."""
     rows = kernel_rows_in_window(trace, device, steps)
     rows = rows[kernel_bins(trace)[rows] == _MATMUL_LIKE]
-    found, products = eligibility(trace), find_products(trace)
+    judged, products = eligibility(trace), find_products(trace)
     groups = Groups.of(
         kernel_answers(trace).place[rows],
         products.place[rows],
-        found.why[rows],
-        found.rates[rows],
+        judged.why[rows],
+        judged.rates[rows],
         np.maximum(kernel_op_names(trace, rows), -1),
     )
     dur = trace.events.dur_ns[trace.kernels.event[rows]]
     steady = steady_activity_ns(trace, trace.kernels.event[rows])
-    totals, lengths, gains = (groups.sum(values).tolist() for values in (dur, steady, found.gain_ns[rows]))
-    counts, bounded = groups.count().tolist(), (memory_share(trace, found.rates >= 0)[rows] > 0)[groups.first]
+    totals, lengths, gains = (groups.sum(values).tolist() for values in (dur, steady, judged.gain_ns[rows]))
+    counts, bounded = groups.count().tolist(), (memory_share(trace, judged.rates >= 0)[rows] > 0)[groups.first]
     table = [
-        _opportunity(trace, row, counts[i], totals[i], gains[i], _formula(found, row, lengths[i], bool(bounded[i])))
+        _opportunity(trace, row, counts[i], totals[i], gains[i], _formula(judged, row, lengths[i], bool(bounded[i])))
         for i, row in enumerate(rows[groups.first].tolist())
     ]
     table.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.kernel, row.shapes or ""))
     more = table[OPPORTUNITY_ROWS:]
     return Opportunities(
         table[:OPPORTUNITY_ROWS],
-        _obstacles(table, _bounds(found, rows, steady)),
+        _obstacles(table, _bounds(judged, rows, steady)),
         sum(row.count for row in more),
         sum(row.total_ns for row in more),
         sum(row.gain_ns for row in more),
     )
 
 
-def _bounds(found: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
+def _bounds(judged: Eligibility, rows: Int64, dur: Int64) -> dict[str, int]:
     """The gain that the ratio of the peaks allows for each reason, by its id, ns."""
-    saved = np.array([*(each.saved for each in found.peaks), 0.0])[found.rates[rows]]
+    saved = np.array([*(each.saved for each in judged.peaks), 0.0])[judged.rates[rows]]
     places: dict[str, list[int]] = {}
-    for place, each in enumerate(found.reasons):
+    for place, each in enumerate(judged.reasons):
         places.setdefault(each.id, []).append(place)
-    return {id: round(float((dur * saved)[is_in(found.why[rows], those)].sum())) for id, those in places.items()}
+    return {id: round(float((dur * saved)[is_in(judged.why[rows], numbers)].sum())) for id, numbers in places.items()}
 
 
 def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacle]:
     """The obstacles. The table is sorted, so the first row of a reason has its largest gain."""
     leading = {row.why_not: row for row in reversed(table)}
-    of = {id: [row for row in table if row.why_not == id] for id in leading}
+    rows_by_reason = {id: [row for row in table if row.why_not == id] for id in leading}
     obstacles = [
         Obstacle(
             why_not=id,
@@ -158,15 +158,15 @@ def _obstacles(table: list[Opportunity], bounds: dict[str, int]) -> list[Obstacl
             bound_ns=bounds[id],
             gain_ns=sum(row.gain_ns for row in rows),
         )
-        for id, rows in of.items()
+        for id, rows in rows_by_reason.items()
     ]
     return sorted(obstacles, key=lambda each: (-each.gain_ns, -each.total_ns, each.why_not))
 
 
 def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int, formula: Reason) -> Opportunity:
-    found, products = eligibility(trace), find_products(trace)
+    judged, products = eligibility(trace), find_products(trace)
     product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
-    why = found.reasons[found.why[row]]
+    why = judged.reasons[judged.why[row]]
     name = int(kernel_op_names(trace, np.array([row]))[0])
     kernel = trace.name_of(trace.kernels.event[row])
     return Opportunity(
@@ -185,11 +185,11 @@ def _opportunity(trace: Trace, row: int, count: int, total_ns: int, gain_ns: int
     )
 
 
-def _formula(found: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
+def _formula(judged: Eligibility, row: int, total_ns: int, bounded: bool) -> Reason:
     """How the gain was computed. total_ns: time of these kernels in steady steps."""
-    if found.rates[row] < 0:
+    if judged.rates[row] < 0:
         return Reason("no_gain_computed")
-    rates = found.peaks[found.rates[row]]
+    rates = judged.peaks[judged.rates[row]]
     time, plain, tensor = ns(total_ns), Quantity(rates.plain, Unit.NUMBER), Quantity(rates.tensor, Unit.NUMBER)
     if bounded:
         return Reason("gain_by_peaks_and_bandwidth", {"time": time, "plain": plain, "tensor": tensor})

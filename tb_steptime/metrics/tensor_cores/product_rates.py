@@ -99,19 +99,19 @@ class _Group(msgspec.Struct, frozen=True, eq=False):
 def product_rates(trace: Trace, device: int, steps: Steps | None = None) -> ProductRates:
     """The rates of the device's products. Empty if its peaks are unknown, or the trace records no shapes. steps: those
     whose products count; None for all. The best rates are those of all steps, as they show what the device can do."""
-    known, peaks = trace.devices.get(device), device_peaks(trace, device)
-    if known is None or peaks is None:
+    properties, peaks = trace.devices.get(device), device_peaks(trace, device)
+    if properties is None or peaks is None:
         return ProductRates([], {}, {})
     rows = _chosen(trace, device)
     groups = _groups(trace, rows)
     types = {group.work.dtype: peak_rate(peaks, group.work.dtype) for group in groups}
-    chips = {dtype: Chip(peak, peaks.memory, known.sm_count) for dtype, peak in types.items() if peak is not None}
+    chips = {dtype: Chip(peak, peaks.memory, properties.sm_count) for dtype, peak in types.items() if peak is not None}
     best = _best(groups, chips)
     if steps is not None:
         groups = _groups(trace, rows[steps.holding(trace.events.start_ns[trace.kernels.event[rows]]) >= 0])
-    found = [_rate(trace, group, best, chips.get(group.work.dtype)) for group in groups]
-    found.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.site.op or "", row.site.shapes or ""))
-    return ProductRates(found[:RATE_ROWS], best, {dtype: chip.peak for dtype, chip in chips.items()})
+    rate_rows = [_rate(trace, group, best, chips.get(group.work.dtype)) for group in groups]
+    rate_rows.sort(key=lambda row: (-row.gain_ns, -row.total_ns, row.site.op or "", row.site.shapes or ""))
+    return ProductRates(rate_rows[:RATE_ROWS], best, {dtype: chip.peak for dtype, chip in chips.items()})
 
 
 def slow_products(trace: Trace, device: int, steps: Steps) -> ProductRates:
@@ -124,11 +124,11 @@ def _groups(trace: Trace, rows: Int64) -> list[_Group]:
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event]
     alike, groups = Groups.of(products.place[rows]), []
     for number in range(len(alike)):
-        mine = rows[alike.place == number]
-        product = products.distinct[products.place[mine[0]]]
+        in_group = rows[alike.place == number]
+        product = products.distinct[products.place[in_group[0]]]
         if product.work is not None and not product.work.depthwise:
-            calls, why = len(distinct_in(products.op[mine])), _why(trace, product.work, mine)
-            groups.append(_Group(product, product.work, mine, calls, int(dur[mine].sum()), why))
+            calls, why = len(distinct_in(products.op[in_group])), _why(trace, product.work, in_group)
+            groups.append(_Group(product, product.work, in_group, calls, int(dur[in_group].sum()), why))
     return groups
 
 
@@ -141,16 +141,16 @@ def _chosen(trace: Trace, device: int) -> Int64:
     """Product kernels of calls whose products all run on tensor cores, alone and within the window."""
     products, rows = find_products(trace), kernel_rows(trace, device)
     alone = runs_alone(trace, rows)
-    mine = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & (products.op[rows] >= 0)
-    rows, alone = rows[mine], alone[mine]
+    is_product = kernel_answers(trace).where(lambda answer: answer.role == "matmul")[rows] & (products.op[rows] >= 0)
+    rows, alone = rows[is_product], alone[is_product]
     start, (low, high) = trace.events.start_ns[trace.kernels.event[rows]], find_steps(trace).window
     usable = alone & (kernel_bins(trace)[rows] == BINS.index("tensor_core")) & (start >= low) & (start < high)
     return rows[~is_in(products.op[rows], distinct_in(products.op[rows[~usable]]))]
 
 
 def _best(groups: list[_Group], chips: dict[str, Chip]) -> dict[str, float]:
-    """By type, the best TFLOP/s of products that nothing slows down. A rate beyond the peak means that work is skipped,
-    and is ignored."""
+    """Returns by type the best TFLOP/s of products that nothing slows down. A rate beyond the peak means that work is
+    skipped, and is ignored."""
     best: dict[str, float] = {}
     for group in groups:
         chip = chips.get(group.work.dtype)

@@ -59,9 +59,9 @@ class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
     distinct: list[Answer]
     place: Int32 | Int64
 
-    def where(self, wanted: Callable[[Answer], bool]) -> Bool:
-        """For each kernel whether its answer passes `wanted`. Each distinct answer is tested once."""
-        passes: Bool = np.array([wanted(answer) for answer in self.distinct], bool)[self.place]
+    def where(self, matches: Callable[[Answer], bool]) -> Bool:
+        """For each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
+        passes: Bool = np.array([matches(answer) for answer in self.distinct], bool)[self.place]
         return passes
 
 
@@ -94,12 +94,12 @@ def _dtypes(products: Products) -> tuple[Int64, list[str]]:
 
 def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
     """The answer after arithmetic: "yes" if the rate, TFLOP/s, proves it, else the same with what is likely."""
-    known, peaks = trace.devices.get(device), device_peaks(trace, device)
+    properties, peaks = trace.devices.get(device), device_peaks(trace, device)
     plain = peaks.plain(dtype) if peaks else None
     if plain is not None and rate > MARGIN * plain:
         reason = f"proved by arithmetic: {rate:.0f} TFLOP/s, at most {plain:g} without tensor cores"
         return Answer("yes", "arithmetic", reason, "matmul")
-    likely = _likely(known.compute_capability if known else None, dtype, peaks)
+    likely = _likely(properties.compute_capability if properties else None, dtype, peaks)
     return msgspec.structs.replace(answer, reason=answer.reason + likely)
 
 
@@ -119,24 +119,24 @@ def rates(trace: Trace, named: KernelAnswers) -> Float64:
     """
     products, dur = find_products(trace), trace.events.dur_ns[trace.kernels.event] + TICK_NS
     computes = named.where(lambda answer: answer.answer == "unknown" or answer.role == "matmul")
-    found = np.flatnonzero(computes & (products.place >= 0))
+    products_run = np.flatnonzero(computes & (products.place >= 0))
     result = np.full(len(dur), np.nan)
-    if not len(found):
+    if not len(products_run):
         return result
-    call = Groups.of(products.op[found]).place
-    flops = np.array([_least_flops(product) for product in products.distinct])[products.place[found]]
-    share = flops * dur[found] / np.bincount(call, dur[found])[call]
-    same = Groups.of(named.place[found], products.place[found]).place
-    rate = np.bincount(same, share) / np.bincount(same, dur[found]) / 1000  # FLOP/ns = GFLOP/s
-    result[found] = np.where(_one_name(named.place[found], call) & (flops > 0), rate[same], np.nan)
+    call = Groups.of(products.op[products_run]).place
+    flops = np.array([_least_flops(product) for product in products.distinct])[products.place[products_run]]
+    share = flops * dur[products_run] / np.bincount(call, dur[products_run])[call]
+    same = Groups.of(named.place[products_run], products.place[products_run]).place
+    rate = np.bincount(same, share) / np.bincount(same, dur[products_run]) / 1000  # FLOP/ns = GFLOP/s
+    result[products_run] = np.where(_one_name(named.place[products_run], call) & (flops > 0), rate[same], np.nan)
     return result
 
 
 def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
-    """Which kernels belong to calls whose kernels all have one name."""
+    """Says which kernels belong to calls whose kernels all have one name."""
     count = np.bincount(call[Groups.of(call, place).first])
-    one: Bool = count[call] == 1
-    return one
+    has_one: Bool = count[call] == 1
+    return has_one
 
 
 def _least_flops(product: Product) -> float:
@@ -324,8 +324,8 @@ def share_of(bound: Literal["share_low", "share_high"]) -> Callable[[Trace, int]
         if splits.total.unclassified is not None:
             return unknown(trace, mostly_unclassified(splits.total.unclassified))
         value = getattr(splits.total, bound)
-        known = tuple(getattr(step, bound) if step.unclassified is None else None for step in splits.steps)
-        return Figure(value, known, NO_KERNELS if value is None else None)
+        shares = tuple(getattr(step, bound) if step.unclassified is None else None for step in splits.steps)
+        return Figure(value, shares, NO_KERNELS if value is None else None)
 
     return measured
 
@@ -360,8 +360,8 @@ def tensor_core_share_in(trace: Trace, device: int, edges: Int64) -> Float64 | N
 
 def device_has_tensor_cores(trace: Trace, device: int) -> bool:
     """Whether the device has tensor cores. A device that the trace does not describe is assumed to have them."""
-    known = trace.devices.get(device)
-    return known is None or has_tensor_cores(known.compute_capability, known.name)
+    properties = trace.devices.get(device)
+    return properties is None or has_tensor_cores(properties.compute_capability, properties.name)
 
 
 def _bin(answer: Answer) -> int:
@@ -373,10 +373,10 @@ def _bin(answer: Answer) -> int:
 
 
 def _answer(trace: Trace, device: int, name: int) -> Answer:
-    known = trace.devices.get(device)
-    if known is None:
+    properties = trace.devices.get(device)
+    if properties is None:
         return classify(trace.strings[name])
-    return classify(trace.strings[name], known.compute_capability, known.name)
+    return classify(trace.strings[name], properties.compute_capability, properties.name)
 
 
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:

@@ -182,7 +182,7 @@ def test_a_recording_that_is_mostly_set_up_gets_no_advice_on_graphs():
     action = judgement.headlines["overview"].action
     assert action is not None
     assert plain(action) == "Record later steps: begin the recording after a warm-up."
-    assert judgement.said == {"once"}  # the note would say the same again
+    assert judgement.notes_in_verdict == {"once"}  # the note would say the same again
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_where_the_end_is_missing_no_later_steps_are_advised(
 
 def test_of_many_whole_steps_the_verdict_does_not_say_what_is_left_out():
     assert "once" in [note.id for note in notes(cold(12))]
-    assert judged(cold(12)).said == set()
+    assert judged(cold(12)).notes_in_verdict == set()
 
 
 @pytest.mark.parametrize(("steps", "little"), [(3, True), (4, False)])

@@ -38,24 +38,24 @@ def unused_parameters(facts: Facts) -> Insight | None:
 
     Left out: buckets, which with the search stay in the order of the model and not in that of the gradients.
     """
-    found = _reducer(facts)
-    if found is None or not found.searches or found.all_used is False:
+    reducer = _reducer(facts)
+    if reducer is None or not reducer.searches or reducer.all_used is False:
         return None
-    values = {"search": ns(found.search_ns), "map": ns(found.map_ns), "parameters": count(found.parameters)}
+    values = {"search": ns(reducer.search_ns), "map": ns(reducer.map_ns), "parameters": count(reducer.parameters)}
     return exchange_card(
         facts,
         id="unused_parameters",
         title=phrase("Turn off find_unused_parameters in DDP"),
-        why=filled(_ALL_USED if found.all_used else _SEARCHES, values),
+        why=filled(_ALL_USED if reducer.all_used else _SEARCHES, values),
         how=_NO_SEARCH,
-        gain_ns=found.idle_search_ns + found.map_ns,
+        gain_ns=reducer.idle_search_ns + reducer.map_ns,
         formula=phrase(
             "Time of the search in which no GPU works, and the median exposed time of the all-reduce that tells "
             "which parameters were used."
         ),
-        best=Confidence.MEDIUM if found.all_used else Confidence.LOW,
+        best=Confidence.MEDIUM if reducer.all_used else Confidence.LOW,
         why_confidence=phrase("Another rank or a later step may leave parameters out.")
-        if found.all_used
+        if reducer.all_used
         else phrase("Whether all parameters are used is not recorded."),
         spares_host=True,
     )
@@ -75,10 +75,10 @@ def gradient_copies(facts: Facts) -> Insight | None:
 
     Left out: the memory that one copy of all gradients less takes.
     """
-    found = _reducer(facts)
-    if found is None or not found.copies or facts.overview.has_device:
+    reducer = _reducer(facts)
+    if reducer is None or not reducer.copies or facts.overview.has_device:
         return None
-    copies = round(found.copies)
+    copies = round(reducer.copies)
     return exchange_card(
         facts,
         id="gradient_copies",
@@ -86,10 +86,10 @@ def gradient_copies(facts: Facts) -> Insight | None:
         why=phrase(
             agreeing("DDP copies {copies} (gradient|gradients) a step out of its buckets: {copying}.", copies),
             copies=count(copies),
-            copying=ns(found.copies_ns),
+            copying=ns(reducer.copies_ns),
         ),
         how=VIEWS,
-        gain_ns=found.copies_ns,
+        gain_ns=reducer.copies_ns,
         formula=phrase("Time of these copies, mean over the steps."),
         best=Confidence.HIGH,
         why_confidence=phrase("The copies are measured."),
@@ -122,8 +122,8 @@ def each_micro_batch(facts: Facts) -> Insight | None:
 
     Left out: that without an exchange a pass needs no copies into buckets.
     """
-    found = facts.communication
-    if found is None or found.passes < 2:
+    communication = facts.communication
+    if communication is None or communication.passes < 2:
         return None
     early = sum(early_ns(facts, row) for row in rows(facts))
     return exchange_card(
@@ -133,7 +133,7 @@ def each_micro_batch(facts: Facts) -> Insight | None:
         why=phrase(
             "Before one optimizer step, {passes} backward passes exchange the same gradients: for {early} a step "
             "only those run that the last could replace.",
-            passes=count(found.passes),
+            passes=count(communication.passes),
             early=ns(early),
         ),
         how=_NO_SYNC,
@@ -144,5 +144,5 @@ def each_micro_batch(facts: Facts) -> Insight | None:
         ),
         best=Confidence.MEDIUM,
         why_confidence=phrase("The trace does not tell one model from two of the same size."),
-        evidence=found.examples,
+        evidence=communication.examples,
     )

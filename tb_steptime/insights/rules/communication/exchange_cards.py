@@ -89,18 +89,18 @@ def _worth_now(facts: Facts, gain_ns: int) -> int:
 
 def rows(facts: Facts) -> list[CollectiveRow]:
     """Returns the collectives of the mean step, those with the most exposed time first."""
-    found = facts.communication
-    return found.rows if found else []
+    communication = facts.communication
+    return communication.rows if communication else []
 
 
 def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
     """Returns the collectives of a row that one exchange could replace: they are many and small, and nothing is
     computed between them."""
-    found = row.in_a_row
-    if found is None or found.count < MANY_IN_A_ROW or facts.job.purpose == "inference":
+    small_ones = row.in_a_row
+    if small_ones is None or small_ones.count < MANY_IN_A_ROW or facts.job.purpose == "inference":
         return None
-    small = found.ns_p50 < SMALL_NS if found.bytes_p50 is None else found.bytes_p50 < SMALL_BYTES
-    return found if small else None
+    small = small_ones.ns_p50 < SMALL_NS if small_ones.bytes_p50 is None else small_ones.bytes_p50 < SMALL_BYTES
+    return small_ones if small else None
 
 
 def on_compute_stream_ns(facts: Facts, row: CollectiveRow) -> int:

@@ -93,77 +93,77 @@ def exposed_communication(facts: Facts) -> Insight | None:
     Left out: the last bucket of gradients, which nothing is left to hide; waits that are the same every time, which
     are not told apart from a network that others share; that the slowest rank gains nothing from balance.
     """
-    found, whole = _exposed(facts), facts.communication
-    if found is None or whole is None:
+    exposed, whole = _exposed(facts), facts.communication
+    if exposed is None or whole is None:
         return None
-    advice, gain_ns, formula = _advice(facts, found)
+    advice, gain_ns, formula = _advice(facts, exposed)
     doubt = None if facts.overview.has_device else _SAME_CORES
-    if _mostly_waits(facts, found) or advice.by_rank:
+    if _mostly_waits(facts, exposed) or advice.by_rank:
         doubt = _GUESSED
     return exchange_card(
         facts,
         id="exposed_communication",
         title=advice.title,
         later=advice.later,
-        why=_why(facts, found),
+        why=_why(facts, exposed),
         how=advice.how,
         gain_ns=gain_ns,
         formula=formula,
         best=Confidence.LOW if doubt else Confidence.MEDIUM,
         why_confidence=doubt or _ONE_RANK,
-        evidence=whole.waits if _mostly_waits(facts, found) else whole.examples,
+        evidence=whole.waits if _mostly_waits(facts, exposed) else whole.examples,
     )
 
 
 def _exposed(facts: Facts) -> _Exposed | None:
-    found, own_rows = facts.communication, rows(facts)
-    if found is None or facts.job.purpose == "inference":
+    communication, own_rows = facts.communication, rows(facts)
+    if communication is None or facts.job.purpose == "inference":
         return None
-    if not facts.overview.has_device and facts.share(found.computing_ns) < LEAST_OPS:
+    if not facts.overview.has_device and facts.share(communication.computing_ns) < LEAST_OPS:
         return None
     own = [rest_ns(facts, row) for row in own_rows]
     waits = [min(row.wait_ns or 0, ns) for row, ns in zip(own_rows, own, strict=True)]
     leading = max(own_rows, key=lambda row: rest_ns(facts, row))
-    return _Exposed(sum(own), sum(waits), found.free_compute_ns, leading)
+    return _Exposed(sum(own), sum(waits), communication.free_compute_ns, leading)
 
 
-def _advice(facts: Facts, found: _Exposed) -> tuple[Advice, int, Phrase]:
-    if _mostly_waits(facts, found):
-        return BALANCED, min(found.ns, found.waits_ns + found.free_compute_ns), _BALANCE
-    saved_ns = found.ns - found.waits_ns
-    if found.free_compute_ns >= saved_ns / 2:
+def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
+    if _mostly_waits(facts, exposed):
+        return BALANCED, min(exposed.ns, exposed.waits_ns + exposed.free_compute_ns), _BALANCE
+    saved_ns = exposed.ns - exposed.waits_ns
+    if exposed.free_compute_ns >= saved_ns / 2:
         names = (row.name for row in facts.kernel_split.kernels) if facts.kernel_split else ()
-        return overlapped(found.leading, names), min(saved_ns, found.free_compute_ns), _HIDE
-    if facts.overview.has_device and sends_little(found.leading):
-        return fewer_exchanges(found.leading), found.ns, _LITTLE
-    return less_to_send(found.leading, facts.overview.has_device), saved_ns // 2, _HALVE
+        return overlapped(exposed.leading, names), min(saved_ns, exposed.free_compute_ns), _HIDE
+    if facts.overview.has_device and sends_little(exposed.leading):
+        return fewer_exchanges(exposed.leading), exposed.ns, _LITTLE
+    return less_to_send(exposed.leading, facts.overview.has_device), saved_ns // 2, _HALVE
 
 
-def _mostly_waits(facts: Facts, found: _Exposed) -> bool:
+def _mostly_waits(facts: Facts, exposed: _Exposed) -> bool:
     """Whether most of the time is waits, both in all steps and in the steps after the first one. False between the
     stages of a pipeline, whose schedule causes the waits."""
     whole = facts.communication
-    if whole is None or whole.steady_wait_ns is None or found.leading.kind == "send_receive":
+    if whole is None or whole.steady_wait_ns is None or exposed.leading.kind == "send_receive":
         return False
-    return min(found.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * found.ns > 0
+    return min(exposed.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * exposed.ns > 0
 
 
-def _why(facts: Facts, found: _Exposed) -> Phrase:
-    row = found.leading
+def _why(facts: Facts, exposed: _Exposed) -> Phrase:
+    row = exposed.leading
     rate = row.bytes / row.running_ns * _NANOSECONDS if row.bytes and row.running_ns else None
     amount = ", {count} a step" if rate is None else ": {bytes} a step at {rate}"
     waits = ", including waits for the slowest rank."
-    if facts.share(found.waits_ns) >= WORTH_FRACTION:
+    if facts.share(exposed.waits_ns) >= WORTH_FRACTION:
         waits = ". Est. {waits} may be waits for slower ranks."
     return filled(
         "For {exposed} a step only collectives run, most of it {kind}" + amount + waits,
         {
-            "exposed": ns(found.ns),
+            "exposed": ns(exposed.ns),
             "kind": text(row.label),
             "count": count(round(row.count)),
             "bytes": nbytes(row.bytes),
             "rate": Quantity(rate, Unit.BYTES_PER_SECOND),
-            "waits": ns(found.waits_ns),
+            "waits": ns(exposed.waits_ns),
         },
     )
 
@@ -187,8 +187,8 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
 
     Left out: what really needs the result at once.
     """
-    found, own_rows = facts.communication, rows(facts)
-    if found is None or facts.job.purpose == "inference":
+    communication, own_rows = facts.communication, rows(facts)
+    if communication is None or facts.job.purpose == "inference":
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
@@ -203,13 +203,13 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
             exposed=ns(exposed_ns),
         ),
         how=_ASYNC,
-        gain_ns=min(exposed_ns, found.free_compute_ns),
+        gain_ns=min(exposed_ns, communication.free_compute_ns),
         formula=phrase(
             "Exposed time of these collectives, at most the computing time of the step that no collective "
             "overlaps, and at most what the host leaves."
         ),
         why_confidence=phrase("Which kernels need the result at once is not recorded."),
-        evidence=found.examples,
+        evidence=communication.examples,
     )
 
 
@@ -231,19 +231,23 @@ def between_layers(facts: Facts) -> Insight | None:
 
     Left out: what a fused or one-shot all-reduce would save.
     """
-    found = facts.communication
-    if found is None or facts.job.purpose != "inference" or facts.share(found.exposed_ns) < WARNING_FRACTION:
+    communication = facts.communication
+    if (
+        communication is None
+        or facts.job.purpose != "inference"
+        or facts.share(communication.exposed_ns) < WARNING_FRACTION
+    ):
         return None
-    leading = found.rows[0]
+    leading = communication.rows[0]
     title = "Shorten the collectives between layers"
     how: str | None = FEWER_RANKS
-    why = _why_in_layers(facts, found.exposed_ns, leading)
-    if found.wait_ns >= MOSTLY_WAITS * found.exposed_ns:
+    why = _why_in_layers(facts, communication.exposed_ns, leading)
+    if communication.wait_ns >= MOSTLY_WAITS * communication.exposed_ns:
         title, how = "Find the rank that the others wait for", SEE_RANKS
-        why = phrase(_WAITS, exposed=ns(found.exposed_ns), wait=ns(found.wait_ns))
+        why = phrase(_WAITS, exposed=ns(communication.exposed_ns), wait=ns(communication.wait_ns))
     elif (last := leading.gathers_more) is not None:
         title, how = "Gather less at the end of the step", None if facts.job.server else _LOGITS
-        why = phrase(_GATHERS, exposed=ns(found.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
+        why = phrase(_GATHERS, exposed=ns(communication.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
     return Insight(
         id="between_layers",
         title=phrase(title),
@@ -258,8 +262,8 @@ def between_layers(facts: Facts) -> Insight | None:
         view="overview",
         colour="comm",
         part="communication",
-        evidence=found.examples,
-        about_ns=found.exposed_ns,
+        evidence=communication.examples,
+        about_ns=communication.exposed_ns,
         instead=phrase("gain not computed"),
     )
 
@@ -271,11 +275,11 @@ def _why_in_layers(facts: Facts, exposed_ns: int, leading: CollectiveRow) -> Phr
     others, others_ns = leading.count * steps - 1, leading.running_ns * steps - leading.longest_ns
     outlier = others >= 1 and leading.longest_ns >= TIMES_LONGER * others_ns / others
     each_ns = max(others_ns, 0) / others if outlier else leading.running_ns / leading.count
-    words = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "
+    template = "For {exposed} a step only collectives run, most of it {kind}: {count} a step, "
     named = outlier and leading.longest_ns <= max(facts.overview.steps[each].judged_ns for each in facts.judged_steps)
-    words += "one of {longest}, {each} for each of the others." if named else "{each} for each."
+    template += "one of {longest}, {each} for each of the others." if named else "{each} for each."
     values = {"exposed": ns(exposed_ns), "kind": text(leading.label), "count": count(round(leading.count))}
-    return filled(words, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
+    return filled(template, values | {"longest": ns(leading.longest_ns), "each": ns(each_ns)})
 
 
 _GATHERS = (

@@ -56,18 +56,18 @@ def many_small_collectives(facts: Facts) -> Insight | None:
 
     Left out: the one wait for the slowest rank that is left of many.
     """
-    found = [(row, small) for row in rows(facts) if (small := small_in_a_row(facts, row))]
-    if not found:
+    small_rows = [(row, small) for row in rows(facts) if (small := small_in_a_row(facts, row))]
+    if not small_rows:
         return None
-    row, leading = max(found, key=lambda each: each[1].exposed_ns)
-    late, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in found)
+    row, leading = max(small_rows, key=lambda each: each[1].exposed_ns)
+    launches_ns, has_sizes = exchanged_one_by_one_ns(facts), all(small.bytes is not None for _, small in small_rows)
     return exchange_card(
         facts,
         id="many_small_collectives",
         title=_OF_GRADIENTS if row.kind == "all_reduce" else _OF_OTHERS,
-        why=_why(row, leading, facts.worth(late)),
+        why=_why(row, leading, facts.worth(launches_ns)),
         how=_HOW.get(row.kind, _COALESCE),
-        gain_ns=sum(_gain_ns(facts, each, small) for each, small in found) + late,
+        gain_ns=sum(_gain_ns(facts, each, small) for each, small in small_rows) + launches_ns,
         formula=_KNOWN if has_sizes else _UNKNOWN,
         best=Confidence.MEDIUM if has_sizes else Confidence.LOW,
         why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
@@ -79,23 +79,23 @@ def many_small_collectives(facts: Facts) -> Insight | None:
 def _gain_ns(facts: Facts, row: CollectiveRow, small: InARow) -> int:
     """Returns the gain of one exchange in place of these collectives. It takes at least as long as one of them, and of
     this minimum nothing is hidden."""
-    found = facts.communication
+    communication = facts.communication
     rate = max(row.best_rate or 0.0, SLOW_LINK if facts.overview.has_device else 0.0)
     one_ns = round(small.bytes / rate * _NANOSECONDS) if small.bytes else 0
-    left_ns = max(small.ns_p50, one_ns - (found.free_compute_ns if found else 0))
+    left_ns = max(small.ns_p50, one_ns - (communication.free_compute_ns if communication else 0))
     return max(0, small.exposed_ns - left_ns)
 
 
-def _why(row: CollectiveRow, small: InARow, late: int) -> Phrase:
+def _why(row: CollectiveRow, small: InARow, launches_ns: int) -> Phrase:
     values = {
         "count": count(round(small.count)),
         "kind": text(row.label),
         "bytes": nbytes(small.bytes_p50),
         "exposed": ns(small.exposed_ns),
-        "late": ns(late),
+        "late": ns(launches_ns),
     }
-    which = "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another"
+    subject = "{count} collectives ({kind}) a step, half of them with at most {bytes}, follow one another"
     if small.bytes_p50 is None:
-        which = "{count} collectives ({kind}) a step follow one another with nothing computed between them"
-    waits = ", and for {late} the GPU waits for their launches" if late > 0 else ""
-    return filled(f"{which}: for {{exposed}} only they run{waits}.", values)
+        subject = "{count} collectives ({kind}) a step follow one another with nothing computed between them"
+    waits = ", and for {late} the GPU waits for their launches" if launches_ns > 0 else ""
+    return filled(f"{subject}: for {{exposed}} only they run{waits}.", values)

@@ -160,19 +160,19 @@ def slow_worker(facts: Facts) -> Insight | None:
     Left out: what the worker's own data may need.
     """
     recorded = facts.data_loading.recorded
-    found = _slowest(recorded) if recorded is not None and recorded.main_loader.iterable else None
-    if found is None or not recorded or not recorded.consumer_ns:
+    slowest = _slowest(recorded) if recorded is not None and recorded.main_loader.iterable else None
+    if slowest is None or not recorded or not recorded.consumer_ns:
         return None
-    worker, slow_ns, others_ns = found
+    worker, slow_ns, others_ns = slowest
     if slow_ns < SLOW_TIMES * others_ns or others_ns > recorded.main_loader.workers * recorded.consumer_ns:
         return None
-    words = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes their batches in turn."
+    template = "Worker {worker} needs {slow} per batch, the others {usual}, and the loop takes their batches in turn."
     late_ns = shares(facts).late_ns
     return loader_card(
         facts,
         id="slow_worker",
         title=phrase("Make worker {worker} as fast as the others", worker=count(worker)),
-        why=phrase(words, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
+        why=phrase(template, worker=count(worker), slow=ns(slow_ns), usual=ns(others_ns)),
         gain_ns=late_ns,
         formula=EXPOSED,
         best=Confidence.HIGH,
@@ -250,19 +250,21 @@ def _confidence(facts: Facts) -> tuple[Confidence, Phrase]:
 def _short_of_cores(recorded: Recorded, sure: tuple[Confidence, Phrase]) -> _Advice:
     """Returns the advice for workers that have too few cores. It names the longest line of code, if that takes long
     enough."""
-    words = (
+    template = (
         "The workers compute for {computes} of their time ({sampled} sampled batches), and there (is|are) {cores} "
         "(core|cores) for them."
     )
     if recorded.kind == "cores":
-        words = "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
+        template = (
+            "The workers compute, and for {waits} of their time they wait for a core ({sampled} sampled batches)."
+        )
     values = {
         "waits": fraction(recorded.core_wait_share),
         "computes": fraction(recorded.cpu_share),
         "sampled": count(recorded.sampled),
         "cores": count(recorded.cores),
     }
-    why = filled(agreeing(words, recorded.cores or 1), values)
+    why = filled(agreeing(template, recorded.cores or 1), values)
     longest, how = next(iter(recorded.lines.lines), None) if recorded.lines else None, None
     if longest is not None and longest.share >= WORTH_LINE:
         place = longest.line.partition(": ")[0].rpartition("/")[2]

@@ -131,14 +131,14 @@ def loader_jitter(facts: Facts) -> Insight | None:
     if jitter is None:
         return None
     deep = result.recorded is not None and (result.recorded.main_loader.prefetch or 0) >= DEEP_PREFETCH
-    words = agreeing(
+    template = agreeing(
         "{number} (batch comes|batches come) late, with a wait of {long} in place of {typical}.", jitter.long_count
     )
     return loader_card(
         facts,
         id="loader_jitter",
         title=SLOWEST_FASTER if deep else PREFETCH_MORE,
-        why=phrase(words, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
+        why=phrase(template, number=count(jitter.long_count), long=ns(jitter.long_ns), typical=ns(jitter.typical_ns)),
         how=None if deep else DEEPER,
         gain_ns=shares(facts).jitter_ns,
         formula=phrase("Mean over the steps of what these waits cost beyond the usual one."),
@@ -174,24 +174,24 @@ def loader_overhead(facts: Facts) -> Insight | None:
     alone_ns, alone_each_ns = _gain_alone(overhead, recorded)
     values = {"time": ns(overhead.ns)}
     if overhead.sampler_ns is not None and overhead.sampler_ns >= SAMPLER_FRACTION * overhead.ns:
-        title, words, how = "Make the sampler faster", _DRAWS, _INDICES
+        title, template, how = "Make the sampler faster", _DRAWS, _INDICES
         values["sampler"] = ns(overhead.sampler_ns)
     elif recorded is not None and (overhead.ns < RECEIVING_NS or 0 < SOONER_TIMES * alone_each_ns <= overhead.ns):
         if alone_ns <= 0:
             return None  # any batch takes as long to receive
-        title, words, how = "Load batches in the training process", _TAKES, "DataLoader(..., num_workers=0)"
+        title, template, how = "Load batches in the training process", _TAKES, "DataLoader(..., num_workers=0)"
         values["production"], gain_ns, formula = ns(recorded.production_ns), alone_ns, _ALONE
     else:
         pinned = any(each.direction == "HtoD" and each.source == "Pinned" for each in facts.host.copies)
         title, how = "Return fewer, larger tensors", _ONE_TENSOR
         if facts.overview.has_device and not pinned:
             title, how = "Receive batches on a thread", "DataLoader(..., pin_memory=True)"
-        words = _RECEIVES + ("." if overhead.source == "recorder" else ", and to draw the indices of a later one.")
+        template = _RECEIVES + ("." if overhead.source == "recorder" else ", and to draw the indices of a later one.")
     return loader_card(
         facts,
         id="loader_overhead",
         title=phrase(title),
-        why=phrase(words, **values),
+        why=phrase(template, **values),
         how=how,
         gain_ns=gain_ns,
         formula=formula,

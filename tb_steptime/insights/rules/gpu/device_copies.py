@@ -72,13 +72,13 @@ def device_copies(facts: Facts) -> Insight | None:
     total_ns, number = sum(each.total_ns for each in copies), sum(each.count for each in copies)
     if not copies or (number < MANY_COPIES and facts.share(total_ns) < WARNING_FRACTION):
         return None
-    words = "{count} copies within the GPU take {time} a step"
-    what = phrase(words, count=count(round(number)), time=ns(total_ns))
+    template = "{count} copies within the GPU take {time} a step"
+    statement = phrase(template, count=count(round(number)), time=ns(total_ns))
     return kernel_card(
         facts,
         id="device_copies",
         title=phrase(_TITLES[copies[0].kind]),
-        why=mostly(what, msgspec.structs.replace(copies[0].site, op=copies[0].op)),  # the op that causes the copy
+        why=mostly(statement, msgspec.structs.replace(copies[0].site, op=copies[0].op)),  # the op that causes the copy
         how=_how_to_avoid(facts, copies[0]),
         gain_ns=total_ns,
         formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
@@ -92,12 +92,12 @@ def device_copies(facts: Facts) -> Insight | None:
 def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
     if leading.kind in _JOINING and facts.job.purpose == "training":
         return _HOW_IN_TRAINING if facts.job.compiles else None
-    found = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
-    made = found[1] if found else ""
+    match = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
+    dtype = match[1] if match else ""
     kernels = facts.kernel_split.kernels if facts.kernel_split else []
-    if made in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
-        return _HOW_QUANTIZED.format(type=_HALF_TYPES[made])
-    return _HOW_TO_TYPE.get(made, _HOW[leading.kind])
+    if dtype in _HALF_TYPES and any(_QUANTIZED.search(row.name) for row in kernels):
+        return _HOW_QUANTIZED.format(type=_HALF_TYPES[dtype])
+    return _HOW_TO_TYPE.get(dtype, _HOW[leading.kind])
 
 
 _CONVERTS = (
@@ -121,20 +121,20 @@ def layout_conversion(facts: Facts) -> Insight | None:
 
     Left out: layers without a channels-last version, which convert back.
     """
-    found = facts.waste.layout_conversions if facts.waste else None
-    if found is None or not found.count:
+    conversions = facts.waste.layout_conversions if facts.waste else None
+    if conversions is None or not conversions.count:
         return None
-    cores, kernels = matrix_units(facts.job.vendor), round(found.count)
-    what = phrase(agreeing(_CONVERTS, kernels), count=count(kernels), time=ns(found.total_ns), cores=cores)
+    cores, kernels = matrix_units(facts.job.vendor), round(conversions.count)
+    statement = phrase(agreeing(_CONVERTS, kernels), count=count(kernels), time=ns(conversions.total_ns), cores=cores)
     return kernel_card(
         facts,
         id="layout_conversion",
         title=phrase("Keep images in channels-last layout"),
-        why=mostly(what, found.site),
+        why=mostly(statement, conversions.site),
         how=CHANNELS_LAST,
-        gain_ns=found.gain_ns,
+        gain_ns=conversions.gain_ns,
         formula=phrase("Time a step of the layout conversions in ops that run on {cores}.", cores=cores),
         why_confidence=phrase("Layers that do not support channels-last convert it back."),
         view="tensor_cores",
-        site=found.site,
+        site=conversions.site,
     )

@@ -38,8 +38,8 @@ def double_precision(facts: Facts) -> Insight | None:
     if device is None:
         return None
     products, others = device.waste.double, device.waste.double_others
-    found = max((each for each in (products, others) if each), key=lambda each: each.gain_ns, default=None)
-    if found is None:
+    larger = max((each for each in (products, others) if each), key=lambda each: each.gain_ns, default=None)
+    if larger is None:
         return None
     gain_ns = sum(each.gain_ns for each in (products, others) if each)
     peaks = peaks_of(device.name)
@@ -49,13 +49,13 @@ def double_precision(facts: Facts) -> Insight | None:
         facts,
         id="double_precision",
         title=phrase("Compute in FP32 where FP64 is not needed"),
-        why=_why(facts, products, others, found),
+        why=_why(facts, products, others, larger),
         how=_AND_TF32 if products is not None and peaks is not None and peaks.tf32 else _HOW,
         gain_ns=gain_ns,
         formula=joined(*formulas, by=" "),
         why_confidence=phrase("Whether the job needs FP64 is not recorded."),
         view="tensor_cores",
-        site=found.site,
+        site=larger.site,
         estimated=True,
     )
 
@@ -67,11 +67,11 @@ def _why(facts: Facts, products: Waste | None, others: Waste | None, leading: Wa
     """Returns the reason, which names the op with most of the gain."""
     total_ns = sum(each.total_ns for each in (products, others) if each)
     work = "work" if products is None or others else "matrix work"
-    words, values = of_kernel_time(facts, total_ns)
-    words += f" is {work} with FP64 inputs"
-    words += ", {products} of it matrix products" if products and others else ""
+    template, values = of_kernel_time(facts, total_ns)
+    template += f" is {work} with FP64 inputs"
+    template += ", {products} of it matrix products" if products and others else ""
     products_ns = products.total_ns if products else None
-    return mostly(filled(words, values | {"products": ns(products_ns)}), leading.site)
+    return mostly(filled(template, values | {"products": ns(products_ns)}), leading.site)
 
 
 def _formula(device: str, peaks: Peaks | None) -> Phrase:
@@ -79,5 +79,5 @@ def _formula(device: str, peaks: Peaks | None) -> Phrase:
         return phrase("Time a step of matrix work with FP64 inputs: how fast this GPU is with FP64 is not listed.")
     rates = {"double": peaks.fp64, "single": peaks.tf32 or peaks.fp32, "tensor": peaks.fp64_tensor}
     values = {name: Quantity(rate, Unit.NUMBER) for name, rate in rates.items() if rate is not None}
-    words = {"device": text(device), "type": text("TF32" if peaks.tf32 else "FP32")}
-    return filled(_FORMULA if peaks.fp64_tensor is None else f"{_FORMULA} {_ON_TENSOR_CORES}", values | words)
+    names = {"device": text(device), "type": text("TF32" if peaks.tf32 else "FP32")}
+    return filled(_FORMULA if peaks.fp64_tensor is None else f"{_FORMULA} {_ON_TENSOR_CORES}", values | names)

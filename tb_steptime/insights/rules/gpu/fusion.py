@@ -49,21 +49,23 @@ def eager_attention(facts: Facts) -> Insight | None:
 
     Left out: the products, which fused kernels mostly speed up too, and the gradients of a bias that some cannot give.
     """
-    found = facts.waste.attention if facts.waste else None
-    if found is None:
+    attention = facts.waste.attention if facts.waste else None
+    if attention is None:
         return None
-    by_torch, words = found.written_out >= MOSTLY, "Attention writes its weights out: softmax takes {softmax} a step"
-    times = {"softmax": ns(found.softmax_ns), "other": ns(found.other_ns)}
-    words += ", scale, mask and the like {other}" if found.other_ns else ""
+    by_torch = attention.written_out >= MOSTLY
+    why = "Attention writes its weights out: softmax takes {softmax} a step"
+    times = {"softmax": ns(attention.softmax_ns), "other": ns(attention.other_ns)}
+    why += ", scale, mask and the like {other}" if attention.other_ns else ""
     title = "Let attention use a fused kernel" if by_torch else "Use fused attention (scaled_dot_product_attention)"
     return kernel_card(
         facts,
         id="eager_attention",
         title=phrase(title),
         later=phrase("After the first fix: use fused attention"),
-        why=closed(joined(filled(words, times), site_phrase(found.site), by=": ")),  # names last: they are shortened
-        how=EXPLAIN if by_torch else fused_code(found),
-        gain_ns=found.total_ns,
+        # names last: they are shortened
+        why=closed(joined(filled(why, times), site_phrase(attention.site), by=": ")),
+        how=EXPLAIN if by_torch else fused_code(attention),
+        gain_ns=attention.total_ns,
         formula=phrase(
             "Time a step of the softmax, scale, mask, dropout and conversion kernels between the products of "
             "attention: fused, they never write the weights to memory."
@@ -72,13 +74,13 @@ def eager_attention(facts: Facts) -> Insight | None:
             "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
         ),
         view="gpu",
-        site=found.site,
+        site=attention.site,
     )
 
 
-def fused_code(found: EagerAttention) -> str:
+def fused_code(attention: EagerAttention) -> str:
     """Returns the code for models that implement attention by hand, by what their softmax shows of them."""
-    op = found.site.op or ""
+    op = attention.site.op or ""
     mask = "is_causal=True" if _CAUSAL.search(op) else "attn_mask=mask"
     code = f"torch.nn.functional.scaled_dot_product_attention(q, k, v, {mask})"
     if _MEGATRON.match(op):
@@ -175,8 +177,8 @@ def _why_of_chains(counted: list[ChainsOfKind], leading: ChainsOfKind) -> Phrase
         "ops": text(", ".join(op.removeprefix("aten::") for op in leading.ops)),
         "module": text(place or ""),
     }
-    words = "{count} kernels of {time} a step only pass data on to the next one, mostly {ops}"
-    return filled(words + (" in {module}." if place else "."), values)
+    template = "{count} kernels of {time} a step only pass data on to the next one, mostly {ops}"
+    return filled(template + (" in {module}." if place else "."), values)
 
 
 #: Of Adam's kernels: one pass reads the weight, its gradient and two averages, and writes three of them: seven values.
@@ -244,22 +246,22 @@ def indexed_gradients(facts: Facts) -> Insight | None:
 
     Left out: how often the same index occurs, which makes the kernel slow.
     """
-    found = facts.waste.indexing if facts.waste else None
-    if found is None or facts.share(found.total_ns) < WARNING_FRACTION:
+    indexing = facts.waste.indexing if facts.waste else None
+    if indexing is None or facts.share(indexing.total_ns) < WARNING_FRACTION:
         return None
-    what = phrase(
-        "The gradient of an indexed tensor takes {time} a step: it sorts the indices first", time=ns(found.total_ns)
+    statement = phrase(
+        "The gradient of an indexed tensor takes {time} a step: it sorts the indices first", time=ns(indexing.total_ns)
     )
     return kernel_card(
         facts,
         id="indexed_gradients",
         title=phrase("Select rows with index_select in place of indexing"),
-        why=mostly(what, found.site),
+        why=mostly(statement, indexing.site),
         how="x.index_select(0, index)  # or torch.gather, torch.nn.functional.embedding: no sort in the backward pass",
-        gain_ns=found.gain_ns * SAVED_WITHOUT_SORT,
+        gain_ns=indexing.gain_ns * SAVED_WITHOUT_SORT,
         formula=phrase("Three quarters of the time of these kernels and of the sort before them (est.)."),
         why_confidence=phrase("How long index_select takes is not known."),
         view="gpu",
-        site=found.site,
+        site=indexing.site,
         estimated=True,
     )

@@ -29,8 +29,8 @@ def alignment(facts: Facts) -> Insight | None:
     Left out: the padding's own cost.
     """
     device = facts.kernel_split
-    found = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None
-    if device is None or found is None:
+    obstacle = next((each for each in device.obstacles if each.why_not == "alignment"), None) if device else None
+    if device is None or obstacle is None:
         return None
     steps, cores = len(device.steps), matrix_units(facts.job.vendor)
     return kernel_card(
@@ -38,9 +38,9 @@ def alignment(facts: Facts) -> Insight | None:
         id="alignment",
         title=phrase("Pad the sizes that do not fit {cores}", cores=cores),
         later=phrase("After the first fix: pad sizes that do not fit"),
-        why=_why_misses(found, found.total_ns / steps, cores),
-        how=padding(found.why),
-        gain_ns=found.gain_ns / steps,
+        why=_why_misses(obstacle, obstacle.total_ns / steps, cores),
+        how=padding(obstacle.why),
+        gain_ns=obstacle.gain_ns / steps,
         formula=phrase(
             "Kernel by kernel: time x (1 - the ratio of the peak rates without and with {cores}), at most what "
             "the memory bandwidth leaves; without the cost of padding.",
@@ -48,18 +48,18 @@ def alignment(facts: Facts) -> Insight | None:
         ),
         why_confidence=phrase("The gain is a bound from data-sheet peak rates, and padding costs time of its own."),
         view="tensor_cores",
-        row=row_of_op("could", found.op, found.shapes),
+        row=row_of_op("could", obstacle.op, obstacle.shapes),
     )
 
 
-def _why_misses(found: Obstacle, time_ns: float, cores: Quantity) -> Phrase:
+def _why_misses(obstacle: Obstacle, time_ns: float, cores: Quantity) -> Phrase:
     """Returns the reason, with the size that does not fit if the trace records the shapes."""
-    values = {"time": ns(time_ns), "op": text(found.op or "a product"), "cores": cores}
-    if not found.why.values:
+    values = {"time": ns(time_ns), "op": text(obstacle.op or "a product"), "cores": cores}
+    if not obstacle.why.values:
         return Phrase("Matrix work of {time} a step misses the {cores}: operands of {op} are not aligned.", values)
     return Phrase(
         "Matrix work of {time} a step misses the {cores}: {length} in {op} {shapes} is not a multiple of {unit}.",
-        values | {"shapes": text(sizes(found.shapes))} | found.why.values,
+        values | {"shapes": text(sizes(obstacle.shapes))} | obstacle.why.values,
     )
 
 

@@ -45,13 +45,13 @@ def small_grids(facts: Facts) -> Insight | None:
         return None
     total_ns, gain_ns = sum(fault.total_ns for fault in faults), sum(fault.gain_ns for fault in faults)
     site = max(faults, key=lambda fault: fault.gain_ns).site
-    words = "Kernels of {time} a step fill {filled} of the GPU with blocks"
+    template = "Kernels of {time} a step fill {filled} of the GPU with blocks"
     return kernel_card(
         facts,
         id="small_grids",
         title=phrase("Increase the work per kernel (larger batch or fusion)"),
         later=phrase("After the first fix: increase the work per kernel"),
-        why=mostly(phrase(words, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
+        why=mostly(phrase(template, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
         how=_how_to_enlarge(facts),
         gain_ns=gain_ns,
         formula=phrase(
@@ -111,16 +111,16 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     Left out: that requests may not come together.
     """
     split = facts.kernel_split
-    found = split.waste.vectors if split else None
-    if split is None or found is None or facts.job.purpose != "inference" or facts.bound is not Bound.GPU:
+    vectors = split.waste.vectors if split else None
+    if split is None or vectors is None or facts.job.purpose != "inference" or facts.bound is not Bound.GPU:
         return None
-    if found.share < MOSTLY or found.total_ns < LEAST_NS * found.count:
+    if vectors.share < MOSTLY or vectors.total_ns < LEAST_NS * vectors.count:
         return None
     fused = any(_FUSED_ATTENTION.search(row.short) for row in split.kernels)
-    if 2 * found.attention_ns >= found.total_ns or (2 * found.named_ns < found.total_ns and not fused):
+    if 2 * vectors.attention_ns >= vectors.total_ns or (2 * vectors.named_ns < vectors.total_ns and not fused):
         return None
-    decoder = fused or found.attention_ns > 0 or facts.job.server is not None
-    if not decoder if found.one_row is None else found.one_row < MOSTLY:
+    decoder = fused or vectors.attention_ns > 0 or facts.job.server is not None
+    if not decoder if vectors.one_row is None else vectors.one_row < MOSTLY:
         return None
     level, why = confidence(facts, Confidence.MEDIUM, phrase("The names of the kernels say what they compute."))
     return Insight(
@@ -129,9 +129,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         why=phrase(
             "Products of a matrix and a single vector take {share} of the kernel time, {count} a step of {each}: "
             "reading the weights sets their pace.",
-            share=fraction(found.share),
-            count=count(round(found.count)),
-            each=ns(round(found.total_ns / found.count)),
+            share=fraction(vectors.share),
+            count=count(round(vectors.count)),
+            each=ns(round(vectors.total_ns / vectors.count)),
         ),
         how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
         gain_formula=phrase(
@@ -143,6 +143,6 @@ def matrix_vectors(facts: Facts) -> Insight | None:
         view="gpu",
         colour="kernel",
         part="kernel",
-        about_ns=int(found.total_ns),
+        about_ns=int(vectors.total_ns),
         instead=phrase("gain not computed"),
     )

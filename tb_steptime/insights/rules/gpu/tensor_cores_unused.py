@@ -35,11 +35,11 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
     eligible_ns, device = facts.figure("matmul_like_time"), facts.kernel_split
     if facts.tensor_cores.unknown or not eligible_ns or device is None or facts.share(eligible_ns) < WORTH_FRACTION:
         return None
-    mine = [obstacle for obstacle in device.obstacles if obstacle.why_not not in ELSEWHERE]
-    bound_ns = round(eligible_ns * sum(each.bound_ns for each in mine) / device.total.matmul_like_ns)
+    obstacles = [obstacle for obstacle in device.obstacles if obstacle.why_not not in ELSEWHERE]
+    bound_ns = round(eligible_ns * sum(each.bound_ns for each in obstacles) / device.total.matmul_like_ns)
     if facts.share(bound_ns) < WORTH_FRACTION:
         return None
-    leading, cores = _leading(mine), matrix_units(facts.job.vendor)
+    leading, cores = _leading(obstacles), matrix_units(facts.job.vendor)
     others_ns = _others_in_fp32(facts, device, leading, eligible_ns)
     how = _how(facts, leading)
     if how and others_ns:
@@ -51,7 +51,7 @@ def tensor_cores_unused(facts: Facts) -> Insight | None:
         why=_why(facts, eligible_ns, leading),
         how=how or (_OUTPUT_CODE if leading.shapes is None else None),
         gain_ns=bound_ns,
-        formula=joined(_formula(eligible_ns, device, mine, cores), *_of_16_bits(others_ns)),
+        formula=joined(_formula(eligible_ns, device, obstacles, cores), *_of_16_bits(others_ns)),
         why_confidence=_OF_PEAKS if how else _UNEXPLAINED,
         estimated=how is None,
         view="tensor_cores",
@@ -85,11 +85,11 @@ def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligib
 def _of_16_bits(others_ns: float) -> list[Phrase]:
     """Returns what 16 bits would gain beyond the card, if anything. How much is not computed: attention and products in
     TF32 become faster by a ratio that depends on the kernel."""
-    words = (
+    template = (
         "The gain leaves out that 16 bits shorten the other kernels too, {others} a step: what memory limits takes "
         "half of the time."
     )
-    return [phrase(words, others=ns(others_ns))] if others_ns else []
+    return [phrase(template, others=ns(others_ns))] if others_ns else []
 
 
 def _leading(obstacles: list[Obstacle]) -> Obstacle:
@@ -123,11 +123,13 @@ _BECAUSE = {
 
 def _why(facts: Facts, eligible_ns: float, leading: Obstacle) -> Phrase:
     """Returns the reason, with the op that could gain most, and its sizes."""
-    words, values = of_kernel_time(facts, eligible_ns)
-    words += " is matrix work without {cores}" + _BECAUSE.get(leading.why_not, "")
-    what = Phrase(words, values | {"cores": matrix_units(facts.job.vendor)})
+    template, values = of_kernel_time(facts, eligible_ns)
+    template += " is matrix work without {cores}" + _BECAUSE.get(leading.why_not, "")
+    statement = Phrase(template, values | {"cores": matrix_units(facts.job.vendor)})
     where = [word for word in (leading.op, sizes(leading.shapes)) if word]
-    return closed(joined(what, phrase("{where}", where=text(" ".join(where))), by=", mostly ") if where else what)
+    return closed(
+        joined(statement, phrase("{where}", where=text(" ".join(where))), by=", mostly ") if where else statement
+    )
 
 
 def _formula(eligible_ns: float, device: DeviceSplit, obstacles: list[Obstacle], cores: Quantity) -> Phrase:

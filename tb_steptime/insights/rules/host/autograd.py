@@ -32,11 +32,11 @@ def anomaly_detection(facts: Facts) -> Insight | None:
 
     Left out: keeping the stacks of forward ops, where call stacks are not recorded.
     """
-    found = facts.host.anomaly
-    if found is None:
+    anomaly = facts.host.anomaly
+    if anomaly is None:
         return None
-    gain_ns = round((found.ns if facts.idle is None else min(found.ns, facts.idle.total_ns)) / facts.slowed)
-    words = (
+    gain_ns = round((anomaly.ns if facts.idle is None else min(anomaly.ns, facts.idle.total_ns)) / facts.slowed)
+    template = (
         "Autograd checks (one gradient|{checks} gradients) of a step for NaN, in {time}, and keeps the stack of "
         "each op."
     )
@@ -44,7 +44,7 @@ def anomaly_detection(facts: Facts) -> Insight | None:
         facts,
         id="anomaly_detection",
         title=phrase("Turn off autograd's anomaly detection"),
-        why=phrase(agreeing(words, found.checks), checks=count(found.checks), time=ns(found.ns)),
+        why=phrase(agreeing(template, anomaly.checks), checks=count(anomaly.checks), time=ns(anomaly.ns)),
         gain_ns=gain_ns,
         formula=_FORMULA,
         best=Confidence.HIGH,
@@ -90,32 +90,32 @@ def unused_graph(facts: Facts) -> Insight | None:
 
     Left out: the memory that is kept, which is not known without its record.
     """
-    found = facts.host.unused_graph
-    if found is None:
+    unused = facts.host.unused_graph
+    if unused is None:
         return None
     infers = facts.job.purpose == "inference"
-    words = (
+    template = (
         "Autograd creates {all} nodes a step, of {name} and others, and no backward pass is recorded."
         if infers
         else "Autograd creates {all} nodes in each of {steps} steps, and never runs {unused} of them: of {name} and "
         "others."
     )
-    values = {"all": count(found.all), "steps": count(len(found.steps)), "unused": count(found.unused)}
+    values = {"all": count(unused.all), "steps": count(len(unused.steps)), "unused": count(unused.unused)}
     sure, why = confidence(facts, Confidence.MEDIUM, _MAY_FOLLOW if infers else _COUNTED)
-    starts = [step.name for step in facts.host.steps if step.start_ns <= found.start_ns]
+    starts = [step.name for step in facts.host.steps if step.start_ns <= unused.start_ns]
     return Insight(
         id="unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
-        why=filled(words, values | {"name": code(brief(found.name))}),
+        why=filled(template, values | {"name": code(brief(unused.name))}),
         how=_HOW_TO_INFER if infers else _HOW,
         gain_formula=_NO_GAIN,
         confidence=sure,
         why_confidence=why,
         view="host",
         colour="cpu",
-        steps=found.steps,
-        evidence=[Evidence(starts[-1], found.start_ns, found.end_ns)] if starts else [],
-        about_ns=0 if infers else found.ns,  # all ops of an inference create nodes: that says nothing of their cost
+        steps=unused.steps,
+        evidence=[Evidence(starts[-1], unused.start_ns, unused.end_ns)] if starts else [],
+        about_ns=0 if infers else unused.ns,  # all ops of an inference create nodes: that says nothing of their cost
         instead=phrase("less memory"),
     )
 
@@ -145,10 +145,10 @@ def growing_graph(facts: Facts) -> Insight | None:
 
     Left out: what the graph had grown by before the recording, and grows by after it.
     """
-    found = facts.host.growing
-    if found is None:
+    growing = facts.host.growing
+    if growing is None:
         return None
-    words = (
+    template = (
         "The backward pass grows by {more} nodes a step ({first} in step {begin}, {last} in step {end}), while the "
         "forward pass stays the same: it includes earlier steps."
     )
@@ -158,14 +158,14 @@ def growing_graph(facts: Facts) -> Insight | None:
         id="growing_graph",
         title=phrase("Detach what a step keeps of the one before"),
         why=phrase(
-            words,
-            more=count(found.more),
-            first=count(found.first),
-            begin=text(found.first_step),
-            last=count(found.last),
-            end=text(found.last_step),
+            template,
+            more=count(growing.more),
+            first=count(growing.first),
+            begin=text(growing.first_step),
+            last=count(growing.last),
+            end=text(growing.last_step),
         ),
-        gain_ns=found.excess_ns,
+        gain_ns=growing.excess_ns,
         formula=_LESS_FIRST,
         best=Confidence.HIGH,
         why_confidence=_GROWS,

@@ -49,14 +49,14 @@ def sync_bubble(facts: Facts) -> Insight | None:
     op = leading_op(rows) if behind.split_ns > bubble_ns(rows) else waiting_op(rows[0])
     more_ns = behind.total_ns
     total_ns = bubble_ns(rows) + more_ns
-    words = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
+    template = "{op} in {place} leaves the GPU idle for {most} a step; all such calls for {total}."
     if behind.lead_ns > behind.split_ns:
-        words = _LACKS[len(rows) > 1]
+        template = _LACKS[len(rows) > 1]
     elif behind.short_ns > behind.split_ns:
-        words = _FIRST_LATE[len(rows) > 1]
+        template = _FIRST_LATE[len(rows) > 1]
     elif behind.split_ns:
-        words = _FEW_BETWEEN
-    why = _why(rows[0], total_ns, words, sum(row.blocked_ns for row in rows))
+        template = _FEW_BETWEEN
+    why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
     how = _READ_AT_ONCE if op.id == "item" and facts.job.purpose == "inference" else op.how
     return calls_card(facts, "sync_bubble", op.title, why, rows, how, more_ns)
 
@@ -167,13 +167,13 @@ _ARTICLES = {"all-reduce": "an all-reduce", "all-gather": "an all-gather", "all-
              "send and receive": "a send or receive"}  # fmt: skip
 
 
-def _why(row: BlockingRow, total_ns: int, words: str, blocked_ns: int = 0) -> Phrase:
+def _why(row: BlockingRow, total_ns: int, template: str, blocked_ns: int = 0) -> Phrase:
     """Returns the reason, without the place where that is not known, and without all such calls where there is one."""
     kind, place = row.collective or "", place_of(row)
     if place is None:
-        words = words.replace(" in {place}", "").replace(", from {place},", "")
+        template = template.replace(" in {place}", "").replace(", from {place},", "")
     if row.bubble_ns >= total_ns:
-        words = words.partition("; all such calls")[0].removesuffix(".") + "."
+        template = template.partition("; all such calls")[0].removesuffix(".") + "."
     values = {
         "op": text(name_of(row)),
         "place": text(place or ""),
@@ -182,7 +182,7 @@ def _why(row: BlockingRow, total_ns: int, words: str, blocked_ns: int = 0) -> Ph
         "total": ns(total_ns),
         "blocked": ns(blocked_ns),
     }
-    return filled(words, values)
+    return filled(template, values)
 
 
 _UNSET = "unset PYTORCH_NO_CUDA_MEMORY_CACHING"
@@ -219,17 +219,17 @@ def allocator_steady(facts: Facts) -> Insight | None:
     Left out: the time of calls during which the GPU works.
     """
     rows = calls_of(facts, "allocator")
-    known = {finding.id: finding for finding in facts.overview.findings}
+    findings = {finding.id: finding for finding in facts.overview.findings}
     # a single step that waits does not show it, as it may be a warm-up
     waiting = sum(step.idle_ns.allocator > 0 for step in facts.host.steps)
     steady = waiting > 1 and waiting >= STEADY_FRACTION * len(facts.host.steps)
-    if not rows or not ("caching_off" in known or steady):
+    if not rows or not ("caching_off" in findings or steady):
         return None
     leaves = {"call": text(rows[0].call), "idle": ns(bubble_ns(rows))}
-    if "caching_off" in known:
+    if "caching_off" in findings:
         return calls_card(facts, "allocator_steady", _CACHE_AGAIN, phrase(_NOT_KEPT, **leaves), rows, _UNSET)
     why = phrase(_NOT_FOUND, **leaves)
-    if "memory_short" in known:
-        why = phrase(_SHORT, times=count(known["memory_short"].count), idle=ns(bubble_ns(rows)))
+    if "memory_short" in findings:
+        why = phrase(_SHORT, times=count(findings["memory_short"].count), idle=ns(bubble_ns(rows)))
     how = _KEEP_CACHE if facts.job.vendor == "amd" else _EXPANDABLE  # which most releases for ROCm lack
     return calls_card(facts, "allocator_steady", phrase("Stop allocating GPU memory in every step"), why, rows, how)

@@ -60,8 +60,8 @@ def place_of(row: BlockingRow) -> str | None:
     """Returns the line of the call, else the module, range or other op around it. In the backward pass, the line,
     module or op of the forward pass comes first."""
     within = row.outer_op if row.reads and row.outer_op and row.outer_op not in (row.reads, row.op) else None
-    known = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module, within)
-    name = next((name for name in known if name), None)
+    places = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module, within)
+    name = next((name for name in places if name), None)
     return brief(name, PLACE_LENGTH) if name else None
 
 
@@ -157,8 +157,8 @@ def waiting_op(row: BlockingRow) -> WaitingOp:
     ops, places = (row.op, row.reads, row.outer_op), (row.user_range, row.source, row.module)
     for names in (ops + places, (row.call,)):
         for op in WAITING_OPS:
-            known = names if op.in_libraries else names[: len(ops)]
-            if any(name and op.names.search(name) for name in known):
+            candidates = names if op.in_libraries else names[: len(ops)]
+            if any(name and op.names.search(name) for name in candidates):
                 return _of_this_wait(op, row)
     return OTHER
 

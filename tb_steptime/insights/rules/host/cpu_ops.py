@@ -87,10 +87,10 @@ def cpu_ops(facts: Facts) -> Insight | None:
     large.sort(key=lambda each: -work.lasting_ns(each))
     settings = [(each, _how(facts, work, each)) for each in large]
     # Whether 16 bits pay off depends on the CPU, so alone they are no reason to pass over what takes more.
-    found = next((each for each in settings if each[1] and (each[1] != _AUTOCAST or each[0] is large[0])), None)
-    if found is None:
+    applicable = next((each for each in settings if each[1] and (each[1] != _AUTOCAST or each[0] is large[0])), None)
+    if applicable is None:
         return None
-    group, how = found
+    group, how = applicable
     sure, why = confidence(facts, Confidence.MEDIUM, phrase("The time is measured; what the setting gains is not."))
     return Insight(
         id="cpu_ops",
@@ -265,10 +265,10 @@ def slow_half(facts: Facts) -> Insight | None:
     Left out: conversions between types, which FP32 does not need; that weights of 32 bits need twice the memory.
     """
     work = on_cpu(facts)
-    found = work.slow_half if work else None
-    if found is None:
+    half = work.slow_half if work else None
+    if half is None:
         return None
-    gain_ns = round(found.usual_ns * (1 - found.rate / found.fp32_rate) / facts.slowed)
+    gain_ns = round(half.usual_ns * (1 - half.rate / half.fp32_rate) / facts.slowed)
     if facts.share(gain_ns) < OPTIMIZER_FRACTION:
         return None
     sure, why = confidence(
@@ -281,17 +281,17 @@ def slow_half(facts: Facts) -> Insight | None:
         why=phrase(
             "Matrix products in {dtype} take {time} a step ({share}) at {rate} GFLOP/s: the CPU has no instructions "
             "for them.",
-            dtype=text(found.dtype),
-            time=ns(found.usual_ns),
-            share=fraction(facts.share(found.usual_ns)),
-            rate=Quantity(round(found.rate, 1), Unit.NUMBER),
+            dtype=text(half.dtype),
+            time=ns(half.usual_ns),
+            share=fraction(facts.share(half.usual_ns)),
+            rate=Quantity(round(half.rate, 1), Unit.NUMBER),
         ),
         how=_FULL,
         gain_ns=gain_ns,
         gain_fraction=facts.share(gain_ns),
         gain_formula=phrase(
             "Time of products of 16 bits less their operations at {rate} GFLOP/s, as in FP32 (est.).",
-            rate=Quantity(round(found.fp32_rate, 1), Unit.NUMBER),
+            rate=Quantity(round(half.fp32_rate, 1), Unit.NUMBER),
         ),
         confidence=sure,
         why_confidence=why,
@@ -391,8 +391,8 @@ def _needs_all_rows(work: CpuWork) -> bool:
 def _update_of_tables_ns(work: CpuWork) -> int:
     """Returns the time that the optimizer saves with sparse gradients. Other optimizers than SGD first add up the
     gradients of each row, which may take as long."""
-    of = work.optimizer
-    return min(of.usual_ns, SGD_PASS * work.table_fill_ns) if of is not None and of.name == "SGD" else 0
+    update = work.optimizer
+    return min(update.usual_ns, SGD_PASS * work.table_fill_ns) if update and update.name == "SGD" else 0
 
 
 def _title(group: CpuGroup, *, first: bool) -> Phrase:
@@ -462,7 +462,7 @@ def _own_ns(work: CpuWork, group: CpuGroup) -> int:
 def _why(facts: Facts, work: CpuWork, group: CpuGroup) -> Phrase:
     (kind, take), dtype, lasting_ns = _KINDS[group.id], _dtype(work, group), work.lasting_ns(group)
     often = "usually " if lasting_ns < group.self_ns else ""
-    words = f"{kind} {often}{take}" + " {time} a step ({share}); {op} alone takes {own}"
+    template = f"{kind} {often}{take}" + " {time} a step ({share}); {op} alone takes {own}"
     values = {
         "time": ns(lasting_ns),
         "share": fraction(facts.share(lasting_ns)),
@@ -471,4 +471,4 @@ def _why(facts: Facts, work: CpuWork, group: CpuGroup) -> Phrase:
     }
     inputs = f", on {_WIDE[dtype]} inputs" if dtype in _WIDE else ""
     library = ", without oneDNN" if _WITHOUT_ONEDNN in group.op else ""
-    return Phrase(f"{words}{inputs}{library}.", values)
+    return Phrase(f"{template}{inputs}{library}.", values)

@@ -36,12 +36,12 @@ def cpu_outside(facts: Facts) -> Insight | None:
         return None
     if facts.unread_share is not None or not outside_leads(facts):
         return None
-    outside_ns, found = outside_ops_ns(facts), facts.host.outside_range
+    outside_ns, longest = outside_ops_ns(facts), facts.host.outside_range
     values = {"outside": ns(outside_ns), "share": fraction(facts.share(outside_ns))}
     rest = ". Call stacks name the Python functions, or the waits, that take this time."
-    if found is not None:
+    if longest is not None:
         rest = ", {inside} of it in {range}. Call stacks name the functions and waits there."
-        values |= {"inside": ns(found.ns), "range": text(brief(found.name, _RANGE_LENGTH))}
+        values |= {"inside": ns(longest.ns), "range": text(brief(longest.name, _RANGE_LENGTH))}
     return Insight(
         id="cpu_outside",
         title=phrase("Record call stacks, too"),

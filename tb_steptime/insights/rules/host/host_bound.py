@@ -151,10 +151,10 @@ _OUTSIDE_STEPS = _Between(
 )
 
 
-def _of_launches(host: HostResult, sites: Collection[str], words: str) -> Phrase:
+def _of_launches(host: HostResult, sites: Collection[str], template: str) -> Phrase:
     """Returns a sentence about {launches}, the number of launches a step from these sites, with which it agrees."""
     launches = round(sum(row.launches for row in sites_of(host, sites)))
-    return Phrase(agreeing(words, launches), {"launches": count(launches)})
+    return Phrase(agreeing(template, launches), {"launches": count(launches)})
 
 
 #: Minimum number of short kernels. An optimizer that updates all tensors at once launches a few dozen at most.
@@ -190,19 +190,19 @@ def tiny_optimizer_kernels(facts: Facts) -> Insight | None:
     kernels = _short_kernels(facts)
     if kernels < MANY_KERNELS:
         return None
-    late = late_ns(facts.host, OPTIMIZER)
+    wait_ns = late_ns(facts.host, OPTIMIZER)
     title, why = (
         phrase("Let the optimizer update all tensors at once"),
         phrase(
             "The optimizer launches {count} short kernels a step, and the GPU is idle for {idle} meanwhile.",
             count=count(round(kernels)),
-            idle=ns(late),
+            idle=ns(wait_ns),
         ),
     )
     how = _form_for_many_tensors(facts.job.optimizer)
     if how == _COMPILE and not facts.job.compiles:
         return None
-    return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, late, how)
+    return late_card(facts, "tiny_optimizer_kernels", title, why, OPTIMIZER, wait_ns, how)
 
 
 def fused_optimizer(facts: Facts) -> Insight | None:
@@ -226,15 +226,15 @@ def fused_optimizer(facts: Facts) -> Insight | None:
         return None
     if facts.job.optimizer not in _WITH_FUSED_FORM or (facts.waste and facts.waste.fused):
         return None
-    late = late_ns(facts.host, OPTIMIZER)
+    wait_ns = late_ns(facts.host, OPTIMIZER)
     why = Phrase(
         agreeing(
             "The GPU waits for the optimizer's {launches} (launch|launches) a step, {each} for each.", round(launches)
         ),
-        {"launches": count(round(launches)), "each": ns(late / launches if launches else None)},
+        {"launches": count(round(launches)), "each": ns(wait_ns / launches if launches else None)},
     )
     how = fused_form(facts.job.optimizer)
-    return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, late, how)
+    return late_card(facts, "fused_optimizer", phrase("Fuse the optimizer"), why, OPTIMIZER, wait_ns, how)
 
 
 def fused_form(optimizer: str) -> str:

@@ -100,23 +100,23 @@ def _may_wait_for_requests(facts: Facts) -> bool:
 
 
 def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
-    found = [pause for pause in facts.host.pauses if pause.cause in (card.cause, *also)]
-    if not found:
+    pauses = [pause for pause in facts.host.pauses if pause.cause in (card.cause, *also)]
+    if not pauses:
         return None
-    sure, is_searched = all(pause.sure for pause in found), card is _UNEXPLAINED
+    sure, is_searched = all(pause.sure for pause in pauses), card is _UNEXPLAINED
     inferred = _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
     return host_card(
         facts,
         id=card.id,
         title=card.title,
-        why=_why(_INTERRUPTED if found[0].cause == "interrupted" else card.why, found),
-        how=_OWN_CORES if _is_in_native_code(found[0]) else card.how,
-        gain_ns=sum(pause.idle_ns for pause in found),
+        why=_why(_INTERRUPTED if pauses[0].cause == "interrupted" else card.why, pauses),
+        how=_OWN_CORES if _is_in_native_code(pauses[0]) else card.how,
+        gain_ns=sum(pause.idle_ns for pause in pauses),
         formula=phrase("GPU idle time during these pauses, mean over the steps."),
         best=Confidence.HIGH if sure else Confidence.MEDIUM if is_searched else Confidence.LOW,
         why_confidence=_NAMED if sure else _MEASURED if is_searched else inferred,
-        evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in found][:EVIDENCE],
-        row=EvidenceRow("pauses", str(found[0].worst_start_ns)),
+        evidence=[Evidence(each.worst_step, each.worst_start_ns, each.worst_end_ns) for each in pauses][:EVIDENCE],
+        row=EvidenceRow("pauses", str(pauses[0].worst_start_ns)),
         rare=True,
     )
 
@@ -125,8 +125,8 @@ def _is_in_native_code(pause: Pause) -> bool:
     return pause.cause == "interrupted" and pause.native_ns >= _MOSTLY_NATIVE * pause.total_ns > 0
 
 
-def _why(template: str, found: list[Pause]) -> Phrase:
-    found = [pause for pause in found if pause.cause == found[0].cause]
-    times = sum(pause.count for pause in found)
-    longest = max(pause.worst_end_ns - pause.worst_start_ns for pause in found)
+def _why(template: str, pauses: list[Pause]) -> Phrase:
+    pauses = [pause for pause in pauses if pause.cause == pauses[0].cause]
+    times = sum(pause.count for pause in pauses)
+    longest = max(pause.worst_end_ns - pause.worst_start_ns for pause in pauses)
     return Phrase(agreeing(template, times), {"times": count(times), "longest": ns(longest)})

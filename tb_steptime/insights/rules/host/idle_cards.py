@@ -98,11 +98,11 @@ def _sure(facts: Facts) -> float:
     only for that reason. It is what an instant host gains over a host with half the time, as a share of what it gains
     over the recorded host. It is 1 where the recorder timed what the profiler adds, where the host sets the pace in
     any case, and without a replay."""
-    found = facts.replayed
-    if found is None or found.holds_unprofiled or facts.slowed > 1:
+    replayed = facts.replayed
+    if replayed is None or replayed.holds_unprofiled or facts.slowed > 1:
         return 1.0
-    instant_ns = found.sensitivity.host
-    return max(0.0, (found.half_host_ns - instant_ns) / max(found.steady_step_ns - instant_ns, 1))
+    instant_ns = replayed.sensitivity.host
+    return max(0.0, (replayed.half_host_ns - instant_ns) / max(replayed.steady_step_ns - instant_ns, 1))
 
 
 def _left_without_profiler(facts: Facts, added_ns: float) -> float:
@@ -114,8 +114,8 @@ def _left_without_profiler(facts: Facts, added_ns: float) -> float:
 
 
 def _short_ns(facts: Facts) -> int:
-    late = model_late(facts.host)
-    return sum(late_by_site(facts.host).values()) - sum(late.long.values()) - sum(late.compiled.values())
+    model = model_late(facts.host)
+    return sum(late_by_site(facts.host).values()) - sum(model.long.values()) - sum(model.compiled.values())
 
 
 def _observed_ns(facts: Facts) -> float:

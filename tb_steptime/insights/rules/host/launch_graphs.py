@@ -53,15 +53,15 @@ def launch_graphs(facts: Facts) -> Insight | None:
 
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
     """
-    late = model_late(facts.host)
-    if not late.short or in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
+    model = model_late(facts.host)
+    if not model.short or in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
         return None
-    advice = _advice(facts, late.short)
+    advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
     advice = advice if facts.job.compiles else replace(advice, how=_BY_HAND)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
-    short = less(late.short, late.short, behind_waits(facts).not_graphs_ns)
-    return _card(facts, "launch_graphs", short, late.launches, advice)
+    short = less(model.short, model.short, behind_waits(facts).not_graphs_ns)
+    return _card(facts, "launch_graphs", short, model.launches, advice)
 
 
 def between_graphs(facts: Facts) -> Insight | None:
@@ -79,17 +79,17 @@ def between_graphs(facts: Facts) -> Insight | None:
 
     Left out: what the next graph needs of the results of the one before.
     """
-    late = model_late(facts.host)
+    model = model_late(facts.host)
     if not in_graphs(facts) or has_one_graph(facts.host):
         return None
     waits = behind_waits(facts)
-    gaps, split = less(late.short, late.short, waits.not_graphs_ns), less(late.split, late.split, waits.split_ns)
+    gaps, split = less(model.short, model.short, waits.not_graphs_ns), less(model.split, model.split, waits.split_ns)
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     before_ns = facts.host.before_graphs_ns
-    eager = before_ns is not None and 2 * before_ns < sum(late.short.values()) + sum(late.split.values())
+    eager = before_ns is not None and 2 * before_ns < sum(model.short.values()) + sum(model.split.values())
     script = _WHOLE_STEP if facts.job.purpose == "training" else _FEWER_OPS if eager else _INPUTS
     advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
-    return _card(facts, "between_graphs", short, late.launches, advice) if short else None
+    return _card(facts, "between_graphs", short, model.launches, advice) if short else None
 
 
 def how_to_schedule_ahead(facts: Facts, script: str) -> str:
@@ -182,13 +182,13 @@ _OF_PASSES = {
 }
 
 
-def _advice(facts: Facts, late: Collection[str]) -> _Advice:
+def _advice(facts: Facts, sites: Collection[str]) -> _Advice:
     launches, job = facts.host.launches, facts.job
     if launches is not None and launches.graphs > 0:
         return _CAPTURE_MORE
     if (job.compiled_share or 0.0) >= COMPILED:
         return _OF_COMPILED
-    backward = any(site in late for site in (*BACKWARD, *HOOKS))
+    backward = any(site in sites for site in (*BACKWARD, *HOOKS))
     if job.purpose != "training" and not backward:
         return _OF_INFERENCE if job.purpose == "inference" else _OF_MODEL
-    return _OF_PASSES[FORWARD[0] in late or not backward, backward]
+    return _OF_PASSES[FORWARD[0] in sites or not backward, backward]

@@ -143,12 +143,12 @@ def compiled_waits(facts: Facts) -> Insight | None:
     return _card(facts, "compiled_waits", title, why, late, gaps, LOGS)
 
 
-def _captured_again(found: Recaptures) -> Phrase:
-    words = "The same work is captured as a graph in {steps} steps, which take {each} on average"
-    values = {"steps": count(found.steps), "each": ns(found.step_ns)}
-    if found.other_ns is None:
-        return filled(words + ".", values)
-    return filled(words + "; the other steps take {other}.", values | {"other": ns(found.other_ns)})
+def _captured_again(recaptures: Recaptures) -> Phrase:
+    template = "The same work is captured as a graph in {steps} steps, which take {each} on average"
+    values = {"steps": count(recaptures.steps), "each": ns(recaptures.step_ns)}
+    if recaptures.other_ns is None:
+        return filled(template + ".", values)
+    return filled(template + "; the other steps take {other}.", values | {"other": ns(recaptures.other_ns)})
 
 
 def _how_to_capture_once(facts: Facts) -> str:
@@ -169,16 +169,16 @@ def _card(
     return late_card(facts, id, title, why, late, sum(late.values()), how=how, long=True, evidence=evidence)
 
 
-def _longest(facts: Facts, late: Collection[str], compiled: bool) -> list[LongGap]:
+def _longest(facts: Facts, sites: Collection[str], compiled: bool) -> list[LongGap]:
     """Returns the longest gaps of these places that the host's result keeps, those with the most late time first."""
-    rows = [row for row in facts.host.long_gaps if row.site in late]
+    rows = [row for row in facts.host.long_gaps if row.site in sites]
     gaps = [gap for row in rows for gap in row.longest if gap.compiled is compiled and not gap.unusual]
     return sorted(gaps, key=lambda gap: -gap.late_ns)
 
 
-def _names(facts: Facts, late: Collection[str], compiled: bool) -> list[WaitName]:
+def _names(facts: Facts, sites: Collection[str], compiled: bool) -> list[WaitName]:
     """Returns all gaps of these places, grouped by what the CPU does in them."""
-    rows = [row for row in facts.host.long_gaps if row.site in late]
+    rows = [row for row in facts.host.long_gaps if row.site in sites]
     return [each for row in rows for each in row.names if each.compiled is compiled and not each.unusual]
 
 
@@ -228,21 +228,21 @@ _IN_NO_ONE = _WAITS_LEAVE + "; no one op or function makes most of (it|them)."
 def _why(facts: Facts, gaps: Sequence[LongGap], names: Sequence[WaitName]) -> Phrase:
     """Returns the reason. gaps: only the longest gaps; names: what the CPU does in all gaps."""
     name, number = _common_name(names), sum(each.count for each in names)
-    mine = [gap for gap in gaps if name is not None and gap.name == name]
+    named_gaps = [gap for gap in gaps if name is not None and gap.name == name]
     others = sum(each.count for each in names if each.name != name) if name is not None else 0
-    place, call = next((gap.inside for gap in mine if gap.inside), None), _busiest(mine)
+    place, call = next((gap.inside for gap in named_gaps if gap.inside), None), _busiest(named_gaps)
     named = f"{brief(name, NAME_LENGTH)} in {brief(place, NAME_LENGTH)}" if name and place else _short_place(name or "")
     of_no_one = _NOT_RECORDED if _is_unknown(facts, gaps) else _IN_NO_ONE
     in_one = _IN_UPDATE if name == UPDATE else _IN_ONE
-    words = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
+    template = of_no_one if name is None else in_one if call is None else _IN_ITS_CALL
     values = {
         "few": count(number - others),
-        "longest": ns(max(gap.late_ns for gap in mine or gaps)),
+        "longest": ns(max(gap.late_ns for gap in named_gaps or gaps)),
         "name": text(named),
     }
     if call is not None:
         values |= {"within": ns(call.busiest_ns), "busiest": text(_call_name(call))}
-    why = filled(agreeing(words, number - others), values)
+    why = filled(agreeing(template, number - others), values)
     return joined(why, filled(agreeing(_OTHERS, others), {"others": count(others)})) if others else why
 
 

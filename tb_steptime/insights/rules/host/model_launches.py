@@ -70,7 +70,7 @@ def model_late(host: HostResult) -> ModelLate:
     by_site[HOOKS[0]] = by_site.get(HOOKS[0], 0) - bucket_late_ns(host)
     sites = _MODEL if host.several_devices is not None else (*_MODEL, *BETWEEN)
     late = {site: by_site[site] for site in sites if by_site.get(site, 0) > 0}
-    long, compiled, rare = _long(host, late)
+    long, compiled, rare = _longest_gap_ns(host, late)
     rest = {site: ns - long[site] - compiled[site] - rare[site] for site, ns in late.items()}
     short, between = ({site: rest[site] for site in sites if site in rest} for sites in (_MODEL, BETWEEN))
     launching = [site for site in _MODEL if site in late]
@@ -81,7 +81,10 @@ def model_late(host: HostResult) -> ModelLate:
         long |= {site: long[site] + ns for site, ns in short.items()}
         short, split = {}, {}
     short = {site: ns - split[site] for site, ns in short.items()}
-    return ModelLate(_some(short), _some(between), _some(long), _some(compiled), _some(split), launches)
+    short, between, long, compiled, split = (
+        {site: ns for site, ns in each.items() if ns > 0} for each in (short, between, long, compiled, split)
+    )
+    return ModelLate(short, between, long, compiled, split, launches)
 
 
 def _rare(host: HostResult, gaps: LongGaps) -> bool:
@@ -90,7 +93,7 @@ def _rare(host: HostResult, gaps: LongGaps) -> bool:
     return steps >= LEAST_STEPS and gaps.steps <= max(1, RARE_FRACTION * steps)
 
 
-def _long(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+def _longest_gap_ns(host: HostResult, late: dict[str, int]) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
     """Returns the late time of each place in long gaps, in long gaps of compiled code, and in rare or unusual long
     gaps. The three times are disjoint."""
     long, compiled, rare = dict.fromkeys(late, 0), dict.fromkeys(late, 0), dict.fromkeys(late, 0)
@@ -109,10 +112,6 @@ def has_one_graph(host: HostResult) -> bool:
     """Whether the recording has a single launch of a graph. What is before it may be the head of the recording; it does
     not show that launches of graphs wait for the CPU."""
     return host.launches is not None and round(host.launches.graphs * len(host.steps)) == 1
-
-
-def _some(by_site: dict[str, int]) -> dict[str, int]:
-    return {site: ns for site, ns in by_site.items() if ns > 0}
 
 
 def bucket_late_ns(host: HostResult) -> int:
@@ -146,28 +145,28 @@ def behind_waits(facts: Facts) -> BehindWaits:
     rows, change = calls_of(facts, "plain"), facts.replayed_gain("sync_bubble")
     if not rows or change is None or change.gain_ns is None or change.low_ns is None:
         return BehindWaits()
-    late = model_late(facts.host)
-    split_ns = max(0, min(sum(late.split.values()), change.gain_ns - bubble_ns(rows)))
+    model = model_late(facts.host)
+    split_ns = max(0, min(sum(model.split.values()), change.gain_ns - bubble_ns(rows)))
     if not facts.worth(bubble_ns(rows)):
-        lead_ns = _lead_ns(facts, rows, late, change, bubble_ns(rows) + split_ns)
+        lead_ns = _lead_ns(facts, rows, model, change, bubble_ns(rows) + split_ns)
         return BehindWaits(split_ns, lead_ns=lead_ns, not_graphs_ns=lead_ns)
     beyond_ns = max(0, change.low_ns - facts.host.blocking_bubble_ns - split_ns)
-    not_graphs_ns, script = _not_graphs_ns(facts, late), _of_script(facts)
-    refill_ns = sum(min(row.refill_ns, late.short[row.site]) for row in sites_of(facts.host, late.short))
+    not_graphs_ns, script = _not_graphs_ns(facts, model), _of_script(facts)
+    refill_ns = sum(min(row.refill_ns, model.short[row.site]) for row in sites_of(facts.host, model.short))
     short_ns = min(refill_ns, not_graphs_ns, beyond_ns)
     most = short_ns >= MOST * not_graphs_ns
     not_graphs_ns = round((not_graphs_ns if most else short_ns) * script)
     return BehindWaits(split_ns, round(short_ns * script), not_graphs_ns=not_graphs_ns)
 
 
-def _not_graphs_ns(facts: Facts, late: ModelLate) -> int:
+def _not_graphs_ns(facts: Facts, model: ModelLate) -> int:
     """Returns the short gaps that graphs would not shorten if nothing waited, if these are most of them. It is 0 where
     graphs alone gain more than a step without waits, so that the replay takes them first."""
     graphs = facts.replayed_gain(_graphs(facts))
     if _graphs_first(facts):
         return 0
     left_ns = (graphs.gain_after_ns or 0) if graphs is not None else 0
-    short_ns = sum(late.short.values())
+    short_ns = sum(model.short.values())
     found_ns = max(0, short_ns - max(left_ns, 0))
     return found_ns if found_ns >= MOST * short_ns else 0
 
@@ -178,11 +177,11 @@ def _graphs(facts: Facts) -> str:
 
 def _graphs_first(facts: Facts) -> bool:
     """Whether graphs gain more in the replay than a step without waits."""
-    made = [each.id for each in facts.replayed.changes] if facts.replayed else []
-    return _graphs(facts) in made and made.index(_graphs(facts)) < made.index("sync_bubble")
+    change_ids = [each.id for each in facts.replayed.changes] if facts.replayed else []
+    return _graphs(facts) in change_ids and change_ids.index(_graphs(facts)) < change_ids.index("sync_bubble")
 
 
-def _lead_ns(facts: Facts, rows: list[BlockingRow], late: ModelLate, change: Gain, counted_ns: int) -> int:
+def _lead_ns(facts: Facts, rows: list[BlockingRow], model: ModelLate, change: Gain, counted_ns: int) -> int:
     """Returns what waits during which the GPU works cost later, where the CPU sets the pace: it lacks the time that it
     waited. It is what the replay without waits gains at the low end of its range, and after graphs where these gain
     more; by the script's own calls, but no more than these wait, beyond what is counted already."""
@@ -192,7 +191,7 @@ def _lead_ns(facts: Facts, rows: list[BlockingRow], late: ModelLate, change: Gai
     if _graphs_first(facts):
         gain_ns = min(gain_ns, change.gain_after_ns or 0)
     gain_ns = min(round(gain_ns * _of_script(facts)), sum(row.blocked_ns for row in rows))
-    return min(max(0, gain_ns - counted_ns), sum(late.short.values()))
+    return min(max(0, gain_ns - counted_ns), sum(model.short.values()))
 
 
 def _of_script(facts: Facts) -> float:

@@ -101,17 +101,17 @@ _BACK = (
 
 
 def _why(rows: list[BlockingRow]) -> Phrase:
-    known = [row.bytes for row in rows if row.bytes is not None]
-    words = "{op} copies {bytes} a step from pageable memory and blocks the CPU for {blocked}."
+    sizes = [row.bytes for row in rows if row.bytes is not None]
+    template = "{op} copies {bytes} a step from pageable memory and blocks the CPU for {blocked}."
     if _are_small(rows):
-        words = "{op} makes {copies} copies, {bytes} a step, from pageable memory and blocks the CPU for {blocked}."
+        template = "{op} makes {copies} copies, {bytes} a step, from pageable memory and blocks the CPU for {blocked}."
     values = {
         "op": text(name_of(rows[0])),
         "copies": count(round(sum(row.count for row in rows))),
-        "bytes": nbytes(sum(known) if known else None),
+        "bytes": nbytes(sum(sizes) if sizes else None),
         "blocked": ns(sum(row.blocked_ns for row in rows)),
     }
-    return filled(words, values)
+    return filled(template, values)
 
 
 def pageable_batch_copies(facts: Facts) -> Insight | None:
@@ -134,12 +134,12 @@ def pageable_batch_copies(facts: Facts) -> Insight | None:
     Left out: the copies' time during which kernels run.
     """
     how = _AHEAD_OF_LOADER if facts.data_loading.unknown is None else _AHEAD
-    words = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
+    template = "{bytes} a step come from pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "HtoD" and row.source == "Pageable"]
     title = "Copy the next batch while kernels run" if _has_kernels(facts) else _OF_TENSOR[0]
     if _are_of_model(calls_of(facts, "pageable")):
         title, how = _OF_MODEL
-    return _alone_card(facts, "pageable_batch_copies", title, words, how, rows, waits_ns=_waits_ns(facts))
+    return _alone_card(facts, "pageable_batch_copies", title, template, how, rows, waits_ns=_waits_ns(facts))
 
 
 def _waits_ns(facts: Facts) -> int:
@@ -171,13 +171,13 @@ def pageable_result_copies(facts: Facts) -> Insight | None:
 
     Left out: the copies' time during which kernels run, and the idle time after them.
     """
-    words = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
+    template = "{bytes} a step go to pageable memory, and for {alone} of the copy no kernel runs."
     rows = [row for row in facts.host.copies if row.direction == "DtoH" and row.target == "Pageable"]
     rows = [row for row in rows if row.bytes is not None and row.bytes >= LARGE_BYTES * row.count]
     copied = sorted(facts.overview.steps[each].parts_ns.memcpy for each in facts.judged_steps)
     usual_ns = copied[(len(copied) - 1) // 2]
     title = "Copy results while kernels run" if _has_kernels(facts) else "Pin the memory of the results"
-    return _alone_card(facts, "pageable_result_copies", title, words, _BACK, rows, usual_ns)
+    return _alone_card(facts, "pageable_result_copies", title, template, _BACK, rows, usual_ns)
 
 
 _IN_COPIES = (
@@ -200,7 +200,7 @@ def _alone_card(
     facts: Facts,
     id: str,
     title: str,
-    words: str,
+    template: str,
     how: str,
     rows: list[CopyRow],
     most_ns: int | None = None,
@@ -208,7 +208,7 @@ def _alone_card(
 ) -> Insight | None:
     """Returns the card about copies beside which no kernel runs. most_ns: what a usual step spends in copies alone,
     where the card is about no more than that. waits_ns: what a step gains if the CPU does not wait in these copies."""
-    known = [row.bytes for row in rows if row.bytes is not None]
+    sizes = [row.bytes for row in rows if row.bytes is not None]
     alone_ns = sum(row.total_ns - row.hidden_ns for row in rows)
     alone_ns = alone_ns if most_ns is None else min(alone_ns, most_ns)
     rest_ns = facts.step_ns - facts.copying_ns
@@ -222,8 +222,8 @@ def _alone_card(
         id=id,
         title=phrase(title),
         why=filled(
-            _IN_COPIES if waits_ns > alone_ns else words,
-            {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns)},
+            _IN_COPIES if waits_ns > alone_ns else template,
+            {"bytes": nbytes(sum(sizes) if sizes else None), "alone": ns(alone_ns)},
         ),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
@@ -252,16 +252,14 @@ _AT_LINK_RATE = phrase(
 def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: int, rest_ns: int) -> Insight | None:
     """Returns the card where the rest of the step hides less than half of the copies, however they are placed. Pinned
     memory is copied at the rate of the link at most; where that is not known, no gain is promised."""
-    title, words = _UNHIDDEN[rows[0].direction]
+    title, template = _UNHIDDEN[rows[0].direction]
     only_step = len(facts.overview.steps) == 1
     if rows[0].direction == "HtoD" and only_step:
         how = f"{how}\n{_OF_WEIGHTS}"
-    known = [row.bytes for row in rows if row.bytes is not None]
+    sizes = [row.bytes for row in rows if row.bytes is not None]
     least = [row.least_ns for row in rows if row.least_ns is not None]
-    words = (
-        f"{words}, and for {{alone}} of the copy no kernel runs. The rest of the step, {{rest}}, can hide little of it"
-    )
-    values = {"bytes": nbytes(sum(known) if known else None), "alone": ns(alone_ns), "rest": ns(rest_ns)}
+    template += ", and for {alone} of the copy no kernel runs. The rest of the step, {rest}, can hide little of it"
+    values = {"bytes": nbytes(sum(sizes) if sizes else None), "alone": ns(alone_ns), "rest": ns(rest_ns)}
     recorded = phrase("The copies and their kinds of memory are recorded.")
     if len(least) == len(rows):
         least_ns = sum(least)
@@ -269,7 +267,7 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
             facts,
             id=id,
             title=phrase(title),
-            why=filled(words + "; pinned, they take {least} at least.", {**values, "least": ns(least_ns)}),
+            why=filled(template + "; pinned, they take {least} at least.", {**values, "least": ns(least_ns)}),
             how=how,
             gain_ns=alone_ns - min(max(least_ns - rest_ns, 0), alone_ns),
             formula=_AT_LINK_RATE,
@@ -284,7 +282,7 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
     return Insight(
         id=id,
         title=phrase(title),
-        why=filled(words + "; pinned memory is copied faster.", values),
+        why=filled(template + "; pinned memory is copied faster.", values),
         how=how,
         gain_formula=phrase("Not computed: the rate of the link to the host is not known."),
         confidence=level,

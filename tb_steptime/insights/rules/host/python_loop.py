@@ -48,7 +48,7 @@ def python_loop(facts: Facts) -> Insight | None:
     trains, held = facts.job.purpose == "training", facts.host.held_interpreter
     work = next((each for each in facts.host.python_work if trains or not each.waits), None)
     if held is not None and (work is None or 2 * work.ns < held.ns):
-        return _held(facts, held)
+        return _held_interpreter_card(facts, held)
     if work is None:
         return None
     return host_card(
@@ -68,9 +68,9 @@ def python_loop(facts: Facts) -> Insight | None:
     )
 
 
-def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
+def _held_interpreter_card(facts: Facts, held: HeldInterpreter) -> Insight | None:
     """Another thread runs Python while this one runs no op: what this one calls then is not slow by itself."""
-    words = (
+    template = (
         "Thread {thread} runs Python in it for {share} of the time in which no op runs. Python runs one thread at a "
         "time."
     )
@@ -78,7 +78,7 @@ def _held(facts: Facts, held: HeldInterpreter) -> Insight | None:
         facts,
         id="python_loop",
         title=phrase("Run {function} in a process of its own", function=code(frame_function(held.name))),
-        why=phrase(words, thread=text(held.thread), share=fraction(held.share)),
+        why=phrase(template, thread=text(held.thread), share=fraction(held.share)),
         gain_ns=min(round(held.ns / facts.slowed), _beyond_ops_ns(facts)),
         formula=_HELD_FORMULA,
         best=Confidence.LOW,
@@ -107,8 +107,10 @@ def _title(work: PythonWork) -> Phrase:
     values["function"] = code(name)
     if work.waits:
         return filled("Wait less in {function}", values)
-    words = f"Run {function} less often, or outside the loop" if work.steps else f"Speed up {function}, or run it less"
-    return filled(words, values)
+    template = (
+        f"Run {function} less often, or outside the loop" if work.steps else f"Speed up {function}, or run it less"
+    )
+    return filled(template, values)
 
 
 def _why(facts: Facts, work: PythonWork) -> Phrase:
@@ -118,10 +120,10 @@ def _why(facts: Facts, work: PythonWork) -> Phrase:
     if not work.steps:
         return phrase("It spends {time} of each step in Python and calls hardly any ops.", time=ns(work.ns))
     if len(work.steps) <= _MOST_NAMED:
-        words = agreeing("It runs in (step|steps) {steps} only, and takes {each} each time.", len(work.steps))
-        return phrase(words, steps=text(", ".join(work.steps)), each=each_ns)
-    words = "It runs in {number} of {all} steps, and takes {each} each time."
-    return phrase(words, number=count(len(work.steps)), all=count(len(facts.host.steps)), each=each_ns)
+        template = agreeing("It runs in (step|steps) {steps} only, and takes {each} each time.", len(work.steps))
+        return phrase(template, steps=text(", ".join(work.steps)), each=each_ns)
+    template = "It runs in {number} of {all} steps, and takes {each} each time."
+    return phrase(template, number=count(len(work.steps)), all=count(len(facts.host.steps)), each=each_ns)
 
 
 def _evidence(facts: Facts, work: PythonWork) -> list[Evidence]:

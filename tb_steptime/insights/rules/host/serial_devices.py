@@ -44,15 +44,15 @@ def serial_devices(facts: Facts) -> Insight | None:
         title, how = "Let the GPUs work at the same time", _OF_SPLIT_MODEL.format(number=len(several.devices))
         gain_ns = facts.at_most_ns(gain_ns, "device")  # each process then launches all layers as one does now
     values = {"number": count(len(several.devices)), "mean": Quantity(several.concurrency, Unit.NUMBER)}
-    words = "On average {mean} of {number} GPUs work at a time"
+    template = "On average {mean} of {number} GPUs work at a time"
     for worst in [] if facts.hands_over else several.blockers[:1]:
-        words += "; {op} keeps GPU {waits} idle for {idle} a step"
+        template += "; {op} keeps GPU {waits} idle for {idle} a step"
         values |= {"op": text(brief(worst.op)), "waits": count(worst.idle_device), "idle": ns(worst.idle_ns)}
     return host_card(
         facts,
         id="serial_devices",
         title=phrase(title),
-        why=Phrase(words + ".", values),
+        why=Phrase(template + ".", values),
         how=how,
         gain_ns=gain_ns,
         formula=phrase("Time of the step in which any GPU works, less the time of the GPU that works longest."),

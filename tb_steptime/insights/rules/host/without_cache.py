@@ -45,17 +45,17 @@ def without_cache(facts: Facts) -> Insight | None:
     Left out: reading the cache. Models without an embedding. Texts cut to the model's length no longer grow, and their
     repetitions are not found.
     """
-    found = facts.host.without_cache
-    if found is None:
+    repeated = facts.host.without_cache
+    if repeated is None:
         return None
-    best = Confidence.MEDIUM if found.is_causal else Confidence.LOW
-    why_confidence = _CAUSAL if found.is_causal else _MASKED
-    if not found.ns:
+    best = Confidence.MEDIUM if repeated.is_causal else Confidence.LOW
+    why_confidence = _CAUSAL if repeated.is_causal else _MASKED
+    if not repeated.ns:
         sure, why = confidence(facts, best, why_confidence)
         return Insight(
             id="without_cache",
             title=_TITLE,
-            why=_why(found),
+            why=_why(repeated),
             how=_HOW,
             gain_formula=_NO_TIME,
             confidence=sure,
@@ -67,21 +67,21 @@ def without_cache(facts: Facts) -> Insight | None:
         facts,
         id="without_cache",
         title=_TITLE,
-        why=_why(found),
-        gain_ns=round(min(found.ns, facts.step_ns) / facts.slowed),
-        formula=_BY_SLOPE if found.by_slope else _BY_WORK,
+        why=_why(repeated),
+        gain_ns=round(min(repeated.ns, facts.step_ns) / facts.slowed),
+        formula=_BY_SLOPE if repeated.by_slope else _BY_WORK,
         best=best,
         why_confidence=why_confidence,
         how=_HOW,
     )
 
 
-def _why(found: WithoutCache) -> Phrase:
-    words = "{repetitions} repetitions compute {first} to {last} tokens of each text, of which {added} (is|are) new."
+def _why(repeated: WithoutCache) -> Phrase:
+    template = "{repetitions} repetitions compute {first} to {last} tokens of each text, of which {added} (is|are) new."
     return phrase(
-        agreeing(words, found.added),
-        repetitions=count(found.repetitions),
-        first=count(found.first),
-        last=count(found.last),
-        added=count(found.added),
+        agreeing(template, repeated.added),
+        repetitions=count(repeated.repetitions),
+        first=count(repeated.first),
+        last=count(repeated.last),
+        added=count(repeated.added),
     )

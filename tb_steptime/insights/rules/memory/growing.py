@@ -64,21 +64,21 @@ def memory_grows(facts: Facts) -> Insight | None:
 def _grows(device: DeviceMemory) -> bool:
     """Whether memory grows in every step, by what the same places allocate, and not mainly by allocations of the
     loader."""
-    growth, grown = device.growth, device.growth.bytes_per_step or 0.0
+    growth, grown_bytes = device.growth, device.growth.bytes_per_step or 0.0
     if not growth.every_step or len(growth.at_step_ends) <= FEWEST_RISES or not device.makers:
         return False
     by_loader = device.makers[0].example.phase == "data_loading"
     left = sum(maker.bytes_per_step for maker in device.makers)
-    return not by_loader and grown >= LEAST_BYTES and left >= MOST_OF_GROWTH * grown
+    return not by_loader and grown_bytes >= LEAST_BYTES and left >= MOST_OF_GROWTH * grown_bytes
 
 
 def _why(device: DeviceMemory, maker: Maker) -> Phrase:
     """Returns the reason, with the place that leaves most. If there are several places, only the largest is named."""
-    example, grown = maker.example, device.growth.bytes_per_step or 0.0
+    example, grown_bytes = maker.example, device.growth.bytes_per_step or 0.0
     place = example.line or example.module or example.outer_op
-    values = {"steps": count(maker.steps), "bytes": nbytes(grown), "device": text(device.name)}
+    values = {"steps": count(maker.steps), "bytes": nbytes(grown_bytes), "device": text(device.name)}
     values |= {"op": text(example.op or ""), "place": text(place or "")}
-    made = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown else " made mostly"
-    where = f"{made} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")
+    verb = " made" if maker.bytes_per_step >= MOST_OF_ALL * grown_bytes else " made mostly"
+    where = f"{verb} by {{op}}" + (" in {place}" if place is not None and place != example.op else "")
     where = " made outside of ops" if example.op is None else where
     return filled(f"Each of {{steps}} steps leaves {{bytes}} on {{device}},{where}.", values)

@@ -115,10 +115,12 @@ def _why(facts: Facts, device: DeviceMemory, batch_bytes: int, free: int) -> Phr
     times, samples = 1 + free // batch_bytes, _samples(facts)
     values = {"batch": nbytes(batch_bytes), "free": nbytes(free), "times": count(times), "device": text(device.name)}
     if samples is None:
-        words = "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits."
-        return phrase(words, **values)
-    words = "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit."
-    return phrase(words, samples=count(samples), each=nbytes(batch_bytes / samples), **values)
+        template = "A batch takes {batch} of {device}, and {free} are free: about {times} times as large fits."
+        return phrase(template, **values)
+    template = (
+        "{samples} samples take {batch} of {device}, {each} each, and {free} are free: {times} times as many fit."
+    )
+    return phrase(template, samples=count(samples), each=nbytes(batch_bytes / samples), **values)
 
 
 def _samples(facts: Facts) -> int | None:
@@ -166,15 +168,15 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
     Left out: that checkpoints may be there for larger batches: where peaks differ, or in a job of several ranks, the
     card is minor.
     """
-    found, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
+    recomputed, gain = facts.host.recomputed, facts.replayed_gain("needless_checkpoints")
     gpu = _only_gpu(facts)
-    if found is None or found.kept_bytes is None or gain is None or not gain.gain_ns or gpu is None:
+    if recomputed is None or recomputed.kept_bytes is None or gain is None or not gain.gain_ns or gpu is None:
         return None
     device, reserved, total = gpu
-    if reserved + found.kept_bytes > FULL_ONCE_KEPT * total:
+    if reserved + recomputed.kept_bytes > FULL_ONCE_KEPT * total:
         return None
     ranks = facts.job.ranks != "one"
-    words = (
+    template = (
         "(One checkpoint computes|{calls} checkpoints compute) activations again in each step, for {time} on the GPU. "
         "Kept, they take up to {kept} of {free} free."
     )
@@ -183,10 +185,10 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
         id="needless_checkpoints",
         title=phrase("Keep activations: memory has room"),
         why=phrase(
-            agreeing(words, found.calls),
-            calls=count(found.calls),
-            time=ns(found.ns),
-            kept=nbytes(found.kept_bytes),
+            agreeing(template, recomputed.calls),
+            calls=count(recomputed.calls),
+            time=ns(recomputed.ns),
+            kept=nbytes(recomputed.kept_bytes),
             free=nbytes(total - reserved),
         ),
         gain_ns=min(gain.gain_ns, facts.step_ns),

@@ -145,24 +145,24 @@ def straggler(job: JobRanks) -> Insight | None:
     """
     if job.balance != "straggler":
         return None
-    late = job.late[0]
-    cause = late.causes[0].id if late.causes else "unknown"
+    rank = job.late[0]
+    cause = rank.causes[0].id if rank.causes else "unknown"
     return job_card(
         job,
         id="straggler",
-        title=phrase(_TITLES[cause], rank=rank_name(late.rank)),
+        title=phrase(_TITLES[cause], rank=rank_name(rank.rank)),
         why=phrase(  # the headline, beside which this card is shown, says why it is late
-            agreeing(_EACH_WAITS, late.steps),
-            wait=ns(late.wait_ns),
-            rank=rank_name(late.rank),
-            late=count(late.late_steps),
-            steps=count(late.steps),
+            agreeing(_EACH_WAITS, rank.steps),
+            wait=ns(rank.wait_ns),
+            rank=rank_name(rank.rank),
+            late=count(rank.late_steps),
+            steps=count(rank.steps),
         ),
         how=_HOW.get(cause),
-        gain_ns=shared_ns(job, late.gain_ns, cause, 1),
+        gain_ns=shared_ns(job, rank.gain_ns, cause, 1),
         formula=_with_sharing(_REPLAYED if replayed(job) else _STRAGGLER_GAIN, cause),
         why_confidence=_SHARED_CORES if cause == "cpu_work" else _MEASURED,
-        best=_sureness(late.causes),
+        best=_sureness(rank.causes),
     )
 
 
@@ -267,7 +267,7 @@ _DECIDED = phrase(
 def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
     cause, numbers = ranks[0].causes[0].id, numbers_of([each.rank for each in ranks])
     named = f"ranks {numbers}" if len(ranks) > 1 else f"rank {numbers}"
-    late = phrase("{late} a step are waits for late arrivals of {ranks}.", late=ns(late_ns(ranks)), ranks=text(named))
+    reason = phrase("{late} a step are waits for late arrivals of {ranks}.", late=ns(late_ns(ranks)), ranks=text(named))
     everyone = replayed(job) is not None and are_interrupted(ranks)
     return job_card(
         job,
@@ -275,7 +275,7 @@ def _of_deciders(job: JobRanks, ranks: list[PathRank]) -> Insight | None:
         title=phrase(_TITLES[cause], rank=text(numbers))
         if len(ranks) == 1 and not everyone
         else _title_of_several(cause, "all ranks" if everyone else named),
-        why=late,
+        why=reason,
         how=_HOW.get(cause),
         gain_ns=shared_ns(job, turns_gain_ns(job), cause, len(ranks)),
         formula=_with_sharing(_UNINTERRUPTED if everyone else _REPLAYED if replayed(job) else _DECIDED, cause),
@@ -296,13 +296,13 @@ def _title_turns(job: JobRanks) -> Phrase:
 
 def _why_turns(job: JobRanks) -> Phrase:
     if always := always_latest(job):
-        who = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
-        return joined(who, closed(always))
-    who = phrase(
+        sentence = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
+        return joined(sentence, closed(always))
+    sentence = phrase(
         "Ranks wait {wait} a step for each other, now for one, now for another",
         wait=ns(mean_wait_ns(job)),
     )
     if not job.imbalance_causes:
-        return closed(who)
+        return closed(sentence)
     cause = cause_words(job.imbalance_causes[0])
-    return joined(joined(who, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))
+    return joined(joined(sentence, phrase(" (of the late one:"), by=""), joined(cause, phrase(")."), by=""))

@@ -57,46 +57,46 @@ def pipeline_bubbles(job: JobRanks) -> Insight | None:
 
     Left out: what smaller micro-batches cost in slower kernels; memory that another schedule needs.
     """
-    found = job.pipeline
-    if found is None:
+    pipeline = job.pipeline
+    if pipeline is None:
         return None
-    costs = found.costs()
+    costs = pipeline.costs()
     gains = costs | {"schedule": costs["schedule"] // 2}
     cause = max(costs, key=lambda each: gains[each])
-    if costs[cause] < _DOMINATES * found.bubble_ns:
+    if costs[cause] < _DOMINATES * pipeline.bubble_ns:
         return None
-    if cause == "schedule" and found.schedule not in ("gpipe", "1f1b"):
+    if cause == "schedule" and pipeline.schedule not in ("gpipe", "1f1b"):
         return None  # it is interleaved already
     return job_card(
         job,
         id="pipeline_bubbles",
         title=_TITLES[cause],
-        why=_why(found, cause, costs[cause]),
+        why=_why(pipeline, cause, costs[cause]),
         how=_HOW[cause],
         gain_ns=gains[cause],
         formula=_FORMULAS[cause],
         why_confidence=_SURE,
         best=Confidence.MEDIUM,
-        measured_steps=found.steps,
+        measured_steps=pipeline.steps,
     )
 
 
-def _why(found: Pipeline, cause: BubbleCause, cost_ns: int) -> Phrase:
-    values: dict[str, Quantity] = {"cost": ns(cost_ns), "stages": count(found.stages),
-                                   "batches": count(found.micro_batches)}  # fmt: skip
-    if cause == "schedule" and found.schedule is not None:
-        values["name"] = text(SCHEDULE_NAMES[found.schedule])
-        words = "With {stages} stages and {batches} micro-batches {name} leaves each stage idle for {cost} a step "
-        return Phrase(words + "while it fills and drains.", values)
+def _why(pipe: Pipeline, cause: BubbleCause, cost_ns: int) -> Phrase:
+    values: dict[str, Quantity] = {"cost": ns(cost_ns), "stages": count(pipe.stages),
+                                   "batches": count(pipe.micro_batches)}  # fmt: skip
+    if cause == "schedule" and pipe.schedule is not None:
+        values["name"] = text(SCHEDULE_NAMES[pipe.schedule])
+        template = "With {stages} stages and {batches} micro-batches {name} leaves each stage idle for {cost} a step "
+        return Phrase(template + "while it fills and drains.", values)
     if cause == "imbalance":
-        slowest, fastest = max(found.rows, key=_works_ns), min(found.rows, key=_works_ns)
+        slowest, fastest = max(pipe.rows, key=_works_ns), min(pipe.rows, key=_works_ns)
         return Phrase(
             "Stages wait {cost} a step for slower ones: rank {slowest} computes {most}, rank {fastest} {least}.",
             values | {"slowest": rank_name(slowest.rank), "fastest": rank_name(fastest.rank),
                       "most": ns(_works_ns(slowest)), "least": ns(_works_ns(fastest))},
         )  # fmt: skip
     if cause == "ordering":
-        values["name"] = text(SCHEDULE_NAMES[found.schedule or "1f1b"])
+        values["name"] = text(SCHEDULE_NAMES[pipe.schedule or "1f1b"])
         return Phrase("Passes that do not follow {name} leave stages idle for {cost} a step.", values)
     return Phrase("Stages are idle for {cost} a step while messages from other stages are under way.", values)
 

@@ -51,13 +51,13 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
 
     Left out: the last bucket of gradients, which nothing is left to hide; the host floor, which may limit it.
     """
-    found, leading = job.exchange, _leading(job)
-    if not job.on_device or found is None or leading is None:
+    exchange, leading = job.exchange, _leading(job)
+    if not job.on_device or exchange is None or leading is None:
         return None
-    exposed_ns = found.exposed_transfer_ns - found.exposed_stall_ns
+    exposed_ns = exchange.exposed_transfer_ns - exchange.exposed_stall_ns
     if exposed_ns < WARNING_FRACTION * step_ns(job):
         return None
-    hides = found.free_compute_ns >= exposed_ns / 2
+    hides = exchange.free_compute_ns >= exposed_ns / 2
     if not hides and leading.bytes is None:
         return None  # nothing says that its time is one of bytes
     return job_card(
@@ -66,7 +66,7 @@ def exposed_transfers(job: JobRanks) -> Insight | None:
         title=phrase("Overlap transfers with computation") if hides else phrase("Send fewer bytes between ranks"),
         why=_why(exposed_ns, leading, job.matched_steps),
         how=_how(job, leading, hides=hides),
-        gain_ns=_replayed_ns(job, min(exposed_ns, found.free_compute_ns) if hides else exposed_ns // 2),
+        gain_ns=_replayed_ns(job, min(exposed_ns, exchange.free_compute_ns) if hides else exposed_ns // 2),
         formula=_HIDE if hides else _HALVE,
         why_confidence=phrase("Measured on all ranks; which kernels need the result at once is not recorded."),
         best=Confidence.MEDIUM,
@@ -95,11 +95,11 @@ def _why(exposed_ns: int, leading: JobCollective, steps: int) -> Phrase:
         "count": count(round((leading.count - leading.stalled) / max(1, steps))),
         "each": ns(leading.transfer_p50_ns),
     }
-    said = "For {exposed} a step ranks only transfer, waits not counted, most in {kind}: {count} of {each}"
+    template = "For {exposed} a step ranks only transfer, waits not counted, most in {kind}: {count} of {each}"
     if leading.bus_rate is not None:
-        said += " at {rate} on each link"
+        template += " at {rate} on each link"
         values["rate"] = Quantity(leading.bus_rate, Unit.BYTES_PER_SECOND)
-    return Phrase(said + ".", values)
+    return Phrase(template + ".", values)
 
 
 def _how(job: JobRanks, leading: JobCollective, *, hides: bool) -> str | None:
@@ -150,15 +150,15 @@ def larger_gathers(job: JobRanks) -> Insight | None:
     larger_ns = last_ns * row.larger // steps
     if larger_ns < WARNING_FRACTION * step_ns(job):
         return None
-    words = "The last all-gather of a step takes {last}, and each of the others {others}. The kernel that reads its "
-    words += (
+    template = "The last all-gather of a step takes {last}, and each of the others {others}. The kernel that reads its "
+    template += (
         "result takes longer on every rank, too, so it gathers more. The Overview of each rank says how to avoid it."
     )
     values = {"last": ns(last_ns), "others": ns((row.transfer_ns - row.larger_ns) // max(1, others * row.ranks))}
     return Insight(
         id="larger_gathers",
         title=phrase("Gather less at the end of the step"),
-        why=Phrase(words, values),
+        why=Phrase(template, values),
         gain_formula=phrase("Not computed: how much of the result is needed is not recorded."),
         confidence=Confidence.MEDIUM,
         why_confidence=phrase("Measured on all ranks; what it gathers is not recorded."),
@@ -185,10 +185,10 @@ def slow_link(job: JobRanks) -> Insight | None:
 
     Left out: what else uses the link.
     """
-    found = _slowest(job)
-    if found is None:
+    slowest = _slowest(job)
+    if slowest is None:
         return None
-    row, usual_ns, ranks = found
+    row, usual_ns, ranks = slowest
     steps = max(1, job.matched_steps)
     gain_ns = _replayed_ns(job, min((row.transfer_p50_ns - usual_ns) * row.count, row.exposed_ns // row.ranks) // steps)
     return job_card(

@@ -68,14 +68,14 @@ class Spans(msgspec.Struct, frozen=True):
 def find_changes(workers: Sequence[Spans]) -> list[Change]:
     """Returns the changes of all workers, those of several workers of a run at the same span reported once; largest
     first."""
-    found: dict[tuple[str, str, int], tuple[float, Change]] = {}
+    by_place: dict[tuple[str, str, int], tuple[float, Change]] = {}
     for spans in workers:
         for metric in WATCHED:
             values = [_steps(result, metric) for result in spans.results]
             for border in _borders(values, 0, len(values)):
                 weight, change = _change(spans, metric, values, border)
-                found.setdefault((spans.run, metric, change.span), (weight, change))
-    return [change for _, change in sorted(found.values(), key=lambda each: -each[0])]
+                by_place.setdefault((spans.run, metric, change.span), (weight, change))
+    return [change for _, change in sorted(by_place.values(), key=lambda each: -each[0])]
 
 
 def _steps(result: TrendsResult, metric: str) -> list[float]:
@@ -89,10 +89,10 @@ def _steps(result: TrendsResult, metric: str) -> list[float]:
 def _borders(values: Sequence[list[float]], low: int, high: int) -> list[int]:
     """Borders within values[low:high] between two levels: the strongest splits first, then each side is searched."""
     strengths = {
-        at: _strength(values[max(low, at - SIDE_SPANS) : at], values[at : min(high, at + SIDE_SPANS)])
-        for at in range(low + 1, high)
+        place: _strength(values[max(low, place - SIDE_SPANS) : place], values[place : min(high, place + SIDE_SPANS)])
+        for place in range(low + 1, high)
     }
-    best = max(strengths, key=lambda at: strengths[at], default=None)
+    best = max(strengths, key=lambda place: strengths[place], default=None)
     if best is None or strengths[best] <= DEVIATIONS:
         return []
     return [*_borders(values, low, best), best, *_borders(values, best, high)]
@@ -129,22 +129,22 @@ def _words(spans: Spans, metric: str, border: int, before: float, after: float) 
         "before": Quantity(before, unit),
         "after": Quantity(after, unit),
     }
-    words = "{run}, from span {span} on: {label} " + ("falls" if after < before else "rises")
-    words += " from {before} to {after}"
+    template = "{run}, from span {span} on: {label} " + ("falls" if after < before else "rises")
+    template += " from {before} to {after}"
     was, now = spans.kernels(border - 1), spans.kernels(border)
     old, new = _largest_missing(was, now), _largest_missing(now, was)
     if old is not None and new is not None:
         values |= {"new": text(new), "old": text(old)}
-        words += "; {new} replaced {old}"
-    return Phrase(words + ".", values)
+        template += "; {new} replaced {old}"
+    return Phrase(template + ".", values)
 
 
 #: A kernel that comes or goes with less than this share of kernel time explains nothing.
 KERNEL_FRACTION = 0.05
 
 
-def _largest_missing(here: Kernels, there: Kernels) -> str | None:
-    """Returns the largest kernel of `here` that `there` does not have at all."""
-    only = {name: ns for name, ns in here.items() if name not in there}
+def _largest_missing(kernels: Kernels, others: Kernels) -> str | None:
+    """Returns the largest kernel of `kernels` that `others` does not have at all."""
+    only = {name: ns for name, ns in kernels.items() if name not in others}
     name = max(only, key=lambda each: only[each], default=None)
-    return name if name is not None and only[name] >= KERNEL_FRACTION * sum(here.values()) else None
+    return name if name is not None and only[name] >= KERNEL_FRACTION * sum(kernels.values()) else None

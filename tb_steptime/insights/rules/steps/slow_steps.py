@@ -147,15 +147,15 @@ def _why(host: HostResult, slow: list[Grown]) -> Phrase:
     worst, is_first_longer = slow[0], host.steps[0].name in {step.step for step in host.grown}
     values = {"slow": count(len(slow)), "steps": count(len(host.steps) - is_first_longer), "step": text(worst.step),
               "excess": ns(worst.excess_ns)}  # fmt: skip
-    words = "After the first step, {slow} of {steps}" if is_first_longer else "{slow} of {steps} steps"
-    words += " (is|are) slow. Step {step} takes {excess} longer than usual"
+    template = "After the first step, {slow} of {steps}" if is_first_longer else "{slow} of {steps} steps"
+    template += " (is|are) slow. Step {step} takes {excess} longer than usual"
     for part in [part for part in worst.grown if part.id not in _OF_OTHERS][:1]:
         values |= {"part": label(part.label), "grew": ns(part.excess_ns)}
         gaps = (gap for row in host.long_gaps for gap in row.longest if gap.step == worst.step)
         doing = next((gap.name for gap in gaps if gap.late_ns >= OWN_FRACTION * part.excess_ns), None)
         values |= {"doing": text(brief(doing, PLACE_LENGTH))} if doing else {}
-        words += ", {grew} of it {part}" if doing is None else ", mostly in {doing}"
-    return Phrase(agreeing(words + ".", len(slow)), values)
+        template += ", {grew} of it {part}" if doing is None else ", mostly in {doing}"
+    return Phrase(agreeing(template + ".", len(slow)), values)
 
 
 #: From this share of the excess on, the ops that these steps call more often say only where it is.
@@ -183,41 +183,41 @@ def recurring_steps(facts: Facts) -> Insight | None:
     Left out: that some of it has to be done: a minor card. Where `python_loop` names the function that runs in the same
     steps, this one is not shown.
     """
-    found = facts.host.recurring
-    if found is None:
+    recurring = facts.host.recurring
+    if recurring is None:
         return None
-    steps = [step for step in facts.host.steps if step.name in found.steps]
+    steps = [step for step in facts.host.steps if step.name in recurring.steps]
     return host_card(
         facts,
         id="recurring_steps",
-        title=phrase("Do less in one step of {every}", every=count(found.every)),
-        why=_why_recurring(found),
-        gain_ns=found.excess_ns * len(found.steps) // len(facts.host.steps),
+        title=phrase("Do less in one step of {every}", every=count(recurring.every)),
+        why=_why_recurring(recurring),
+        gain_ns=recurring.excess_ns * len(recurring.steps) // len(facts.host.steps),
         formula=_FORMULA,
         best=Confidence.LOW,
         why_confidence=_WANTED,
         colour="ink",
         part=None,
         evidence=[Evidence(step.name, step.start_ns, step.end_ns) for step in steps[:EVIDENCE]],
-        steps=found.steps,
+        steps=recurring.steps,
         rare=True,
     )
 
 
-def _why_recurring(found: RecurringWork) -> Phrase:
-    words = "One step in {every} takes {excess} longer: it calls {name} {more} more (time|times)."
-    if not found.name:
-        words = "One step in {every} takes {excess} longer between the same two ops, where no op runs."
-    elif found.outside_ns >= MOSTLY * found.excess_ns:
-        words = (
+def _why_recurring(recurring: RecurringWork) -> Phrase:
+    template = "One step in {every} takes {excess} longer: it calls {name} {more} more (time|times)."
+    if not recurring.name:
+        template = "One step in {every} takes {excess} longer between the same two ops, where no op runs."
+    elif recurring.outside_ns >= MOSTLY * recurring.excess_ns:
+        template = (
             "One step in {every} takes {excess} longer, {outside} of it outside ops, with {more} more (call|calls) of "
         )
-        words += "{name}."
+        template += "{name}."
     values = {
-        "every": count(found.every),
-        "excess": ns(found.excess_ns),
-        "outside": ns(found.outside_ns),
-        "name": code(brief(found.name)),
-        "more": count(found.more),
+        "every": count(recurring.every),
+        "excess": ns(recurring.excess_ns),
+        "outside": ns(recurring.outside_ns),
+        "name": code(brief(recurring.name)),
+        "more": count(recurring.more),
     }
-    return filled(agreeing(words, found.more), values)
+    return filled(agreeing(template, recurring.more), values)

@@ -28,10 +28,10 @@ def worded(note: Note) -> NoteText:
     if note.id == "simulated":
         statement = _with_code(str(note.values["statement"].value))
         return NoteText(note.id, Phrase("Simulated, not recorded."), Phrase(""), statement)
-    words = NOTE_WORDS[note.id]
-    values = note.values | ({"code": code(words.code)} if words.code else {})
-    more = _filled(words.more, values) if words.more else None
-    return NoteText(note.id, _filled(words.cause, values), _filled(words.effect, values), more)
+    note_words = NOTE_WORDS[note.id]
+    values = note.values | ({"code": code(note_words.code)} if note_words.code else {})
+    more = _filled(note_words.more, values) if note_words.more else None
+    return NoteText(note.id, _filled(note_words.cause, values), _filled(note_words.effect, values), more)
 
 
 #: Two notes with the same effect, and the one that says both.

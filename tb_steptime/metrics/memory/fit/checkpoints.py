@@ -101,13 +101,13 @@ def module_calls(trace: Trace, steady: SteadySteps) -> dict[str, Calls]:
     by_class: dict[str, list[int]] = defaultdict(list)
     for row in _forward_frames(trace, steady).tolist():
         by_class[module_class(trace.name_of(row))].append(row)
-    nodes, found = _nodes(trace), dict[str, Calls]()
+    nodes, by_module = _nodes(trace), dict[str, Calls]()
     for name, rows in by_class.items():
         outermost = np.array(rows, np.int64)
         calls = _calls(trace, outermost[parent_places(trace, outermost) < 0], nodes)
         if calls is not None:
-            found[name] = calls
-    return found
+            by_module[name] = calls
+    return by_module
 
 
 def _forward_frames(trace: Trace, steady: SteadySteps) -> Int64:
@@ -137,15 +137,15 @@ class _Nodes(msgspec.Struct, frozen=True, eq=False):
 
 def _nodes(trace: Trace) -> _Nodes:
     events, nodes = trace.events, backward_nodes(trace)
-    known = nodes.forward >= 0
-    event, op = nodes.event[known].astype(np.int64), nodes.forward[known].astype(np.int64)
-    found = {number: saved_for(trace.strings[number]) for number in distinct_in(events.name[event]).tolist()}
-    saved = [found[number] for number in events.name[event].tolist()]
+    has_forward = nodes.forward >= 0
+    event, op = nodes.event[has_forward].astype(np.int64), nodes.forward[has_forward].astype(np.int64)
+    saved_by_name = {number: saved_for(trace.strings[number]) for number in distinct_in(events.name[event]).tolist()}
+    saved = [saved_by_name[number] for number in events.name[event].tolist()]
     nothing, inputs, result = (
         np.array([each in kinds for each in saved], bool) for kinds in (("nothing",), ("inputs", "lookup"), ("result",))
     )
-    kept = np.flatnonzero([each != "view" for each in saved])
-    order = kept[np.argsort(events.start_ns[op[kept]], kind="stable")]
+    saves = np.flatnonzero([each != "view" for each in saved])
+    order = saves[np.argsort(events.start_ns[op[saves]], kind="stable")]
     event, op = event[order], op[order]
     return _Nodes(
         thread=events.thread[op].astype(np.int64),
@@ -184,14 +184,14 @@ class Calls(msgspec.Struct, frozen=True, eq=False):
 
 def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
     """The calls, out of these rows of the event table, whose backward pass needs anything; None if there is none."""
-    events, found = trace.events, list[tuple[int, ...]]()
+    events, calls = trace.events, list[tuple[int, ...]]()
     for thread in distinct_in(events.thread[rows]).tolist():
         on_thread = np.flatnonzero(nodes.thread == thread)
         op_start, ops = nodes.op_start[on_thread], op_rows(trace)
         ops = ops[events.thread[ops] == thread]
         ops_start = events.start_ns[ops]
-        mine = rows[events.thread[rows] == thread]
-        for start, end in zip(events.start_ns[mine].tolist(), events.ends(mine).tolist(), strict=True):
+        thread_rows = rows[events.thread[rows] == thread]
+        for start, end in zip(events.start_ns[thread_rows].tolist(), events.ends(thread_rows).tolist(), strict=True):
             low, high = np.searchsorted(op_start, (start, end)).tolist()
             own = on_thread[low:high]
             own = own[nodes.saves[own]]
@@ -205,14 +205,14 @@ def _calls(trace: Trace, rows: Int64, nodes: _Nodes) -> Calls | None:
                 high < len(on_thread) and int(op_start[high]) < follows_end and bool(nodes.saves[on_thread[high]])
             )
             ends_saved = bool(nodes.result[on_thread[high - 1]]) and next_saves
-            found.append((
+            calls.append((
                 thread, start, end, int(nodes.after[last]), len(own), int(ops[first]), follows,
                 int(nodes.start[own].min()), int(nodes.end[own].max()), ends_saved,
             ))  # fmt: skip
-    if not found:
+    if not calls:
         return None
     thread, start, end, stop, ops_saved, op, following, begins, ends, result = np.array(
-        sorted(found, key=itemgetter(1)), np.int64
+        sorted(calls, key=itemgetter(1)), np.int64
     ).T
     return Calls(thread, start, end, stop, ops_saved, op, following, begins, ends, result.astype(bool))
 
@@ -225,13 +225,13 @@ def _longer_ns(trace: Trace, steady: SteadySteps, calls: Calls) -> tuple[int, in
     events, launches, ops = trace.events, find_launches(trace), op_rows(trace)
     at, length = events.start_ns[launches.call], events.dur_ns[launches.activity]
     for thread in distinct_in(calls.thread).tolist():
-        mine = calls.thread == thread
-        start, stop = calls.start[mine], calls.stop[mine]
+        here = calls.thread == thread
+        start, stop = calls.start[here], calls.stop[here]
         on_thread = np.flatnonzero((launches.call >= 0) & (events.thread[launches.call] == thread))
         order = on_thread[np.argsort(at[on_thread], kind="stable")]
         until = np.append(0, np.cumsum(length[order]))
-        device[mine] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
-        host[mine] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
+        device[here] = until[np.searchsorted(at[order], stop)] - until[np.searchsorted(at[order], start)]
+        host[here] = _undisturbed_ns(trace, ops[events.thread[ops] == thread], start, stop)
     step = np.searchsorted(steady.steps, steps_at(trace, calls.start))
     if device.any():
         return int(median(exact_sums(step, device, len(steady.steps)))), 0
@@ -250,27 +250,27 @@ def _undisturbed_ns(trace: Trace, ops: Int64, start: Int64, stop: Int64) -> Int6
     low, high = np.searchsorted(events.start_ns[ops], (start, stop))
     count = high - low
     call = np.repeat(np.arange(len(start)), count)
-    some = ops[np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
-    length = np.maximum(events.dur_ns[some], 1)
-    shapes = np.zeros(len(some), np.int64) if events.shapes is None else events.shapes[some].astype(np.int64)
-    _, like = np.unique(np.column_stack((events.name[some], shapes)), axis=0, return_inverse=True)
-    fastest = np.full(len(some), NEVER, np.int64)
+    rows = ops[np.arange(len(call)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)]
+    length = np.maximum(events.dur_ns[rows], 1)
+    shapes = np.zeros(len(rows), np.int64) if events.shapes is None else events.shapes[rows].astype(np.int64)
+    _, like = np.unique(np.column_stack((events.name[rows], shapes)), axis=0, return_inverse=True)
+    fastest = np.full(len(rows), NEVER, np.int64)
     np.minimum.at(fastest, like.reshape(-1), length)
-    inside = np.minimum(events.ends(some), stop[call]) - events.start_ns[some]
+    inside = np.minimum(events.ends(rows), stop[call]) - events.start_ns[rows]
     return exact_sums(call, inside * fastest[like.reshape(-1)] // length, len(start))
 
 
 def _lines(trace: Trace, place: Place, steady: SteadySteps, calls: Calls) -> list[PeakLine]:
     """Lines of the curve without what is dropped, and of what is recomputed on top of it."""
     moved = _moved(trace, place, calls)
-    whole, grown = (
+    whole, growing = (
         _Level(level, steady.curve.ts, moved, calls, ends_ns(trace), part)
         for level, part in ((steady.curve.allocated, sizes(trace)), (steady.grown, growing_sizes(trace, steady.batch)))
     )
-    instants = [(whole.events[steady.within], grown.events[steady.within])]
+    instants = [(whole.events[steady.within], growing.events[steady.within])]
     first, end = (np.searchsorted(steady.curve.ts, edge).tolist() for edge in (calls.start, calls.stop))
     for number, (low, high) in enumerate(zip(first, end, strict=True)):
-        instants.append((whole.again(number, low, high), grown.again(number, low, high)))
+        instants.append((whole.again(number, low, high), growing.again(number, low, high)))
     high_bytes, growing_bytes = (np.concatenate(columns) for columns in zip(*instants, strict=True))
     return highest_lines(high_bytes - growing_bytes, growing_bytes, steady.batch)
 
@@ -293,10 +293,10 @@ class _Level:
         self._base = self._recorded[np.searchsorted(ts, calls.begins) - 1] + until[np.searchsorted(at, calls.begins)]
         self._base -= np.where(moved.result >= 0, part[moved.result], 0)
 
-    def again(self, call: int, first: int, past: int) -> Int64:
-        """The events [first, past) of a call, on top of what is alive when its backward pass begins."""
-        again: Int64 = self._base[call] + self._recorded[first:past] - self._recorded[first - 1]
-        return again
+    def again(self, call: int, first: int, end: int) -> Int64:
+        """The events [first, end) of a call, on top of what is alive when its backward pass begins."""
+        level: Int64 = self._base[call] + self._recorded[first:end] - self._recorded[first - 1]
+        return level
 
 
 class _Moved(msgspec.Struct, frozen=True, eq=False):
@@ -311,8 +311,8 @@ class _Moved(msgspec.Struct, frozen=True, eq=False):
 
 
 def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
-    found, table, died = allocations(trace), trace.memory, ends_ns(trace)
-    start_ns, thread, size = table.ts[found.born], table.thread[found.born], table.bytes[found.born]
+    lives, table, died = allocations(trace), trace.memory, ends_ns(trace)
+    start_ns, thread, size = table.ts[lives.born], table.thread[lives.born], table.bytes[lives.born]
     of_device = are_on(trace, place)
     call = np.searchsorted(calls.start, start_ns, side="right") - 1
     inside = of_device & (call >= 0) & (thread == calls.thread[call])
@@ -325,15 +325,15 @@ def _moved(trace: Trace, place: Place, calls: Calls) -> _Moved:
     forward = np.flatnonzero(of_device & (births(trace).phase != PHASE["backward"]))
     by_end = forward[np.argsort(died[forward], kind="stable")]
     low, high = (np.searchsorted(died[by_end], edge).tolist() for edge in (calls.start, calls.following))
-    kept, keeper = list[int](), list[int]()
+    last_freed, keeper = list[int](), list[int]()
     for number, (first, end) in enumerate(zip(low, high, strict=True)):
         chosen = by_end[first:end]
         sizes = _input_sizes(trace, int(calls.first[number]), place)
         chosen = chosen[(start_ns[chosen] < calls.start[number]) & is_in(size[chosen], sizes)]
         if len(chosen):
-            kept.append(int(chosen[start_ns[chosen].argmax()]))
+            last_freed.append(int(chosen[start_ns[chosen].argmax()]))
             keeper.append(number)
-    return _Moved(dropped, call[dropped], np.array(kept, np.int64), np.array(keeper, np.int64), result)
+    return _Moved(dropped, call[dropped], np.array(last_freed, np.int64), np.array(keeper, np.int64), result)
 
 
 def _input_sizes(trace: Trace, op: int, place: Place) -> Int64:

@@ -74,24 +74,24 @@ ROUNDED_TO = 512
 @shared
 def growing(trace: Trace, batch: int) -> Bool:
     """For each of `allocations` whether its size is proportional to the batch of its step."""
-    found, made_by, kind = allocations(trace), births(trace), categories(trace)
-    size, on_cpu = sizes(trace), trace.memory.device_type[found.born] == CPU
+    lives, made_by, kind = allocations(trace), births(trace), categories(trace)
+    size, on_cpu = sizes(trace), trace.memory.device_type[lives.born] == CPU
     fixed = is_in(kind, [CATEGORIES.index(category) for category in _CONSTANT])
     fixed |= is_in(made_by.phase, (PHASE["optimizer"], PHASE["zero_grad"]))
     op = ops_with_shapes(trace, made_by.op.astype(np.int64))
     inputs = kind == CATEGORIES.index("inputs")
-    known = np.flatnonzero(~fixed & ~inputs & (op >= 0))
+    by_ops = np.flatnonzero(~fixed & ~inputs & (op >= 0))
     judge = _Judge(trace, batch)
     of_nothing = ~fixed & (inputs | (op < 0)) & (made_by.phase != PHASE["backward"])  # such as randomly drawn data
     result: Bool = of_nothing & (size % batch == 0) & (size >= batch)
     cases = zip(
-        op[known].tolist(),
-        size[known].tolist(),
-        on_cpu[known].tolist(),
-        (made_by.phase[known] == PHASE["backward"]).tolist(),
+        op[by_ops].tolist(),
+        size[by_ops].tolist(),
+        on_cpu[by_ops].tolist(),
+        (made_by.phase[by_ops] == PHASE["backward"]).tolist(),
         strict=True,
     )
-    result[known] = [judge.grows(*each) for each in cases]
+    result[by_ops] = [judge.grows(*each) for each in cases]
     return result
 
 
@@ -327,12 +327,12 @@ def highest_lines(constant: Int64, growing: Int64, batch: int) -> list[PeakLine]
     >>> [line.row for line in highest_lines(np.array([100, 180, 90]), np.array([32, 8, 8]), 8)]
     [1, 0]
     """
-    kept: list[int] = []
+    highest: list[int] = []
     for row in _steeper_and_lower(constant, growing):
-        while kept and _needless(constant, growing, batch, kept, row):
-            kept.pop()
-        kept.append(row)
-    return [PeakLine(int(constant[row]), float(growing[row]) / batch, row) for row in kept]
+        while highest and _needless(constant, growing, batch, highest, row):
+            highest.pop()
+        highest.append(row)
+    return [PeakLine(int(constant[row]), float(growing[row]) / batch, row) for row in highest]
 
 
 def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
@@ -344,11 +344,11 @@ def _steeper_and_lower(constant: Int64, growing: Int64) -> list[int]:
     return rows
 
 
-def _needless(constant: Int64, growing: Int64, batch: int, kept: list[int], row: int) -> bool:
-    """Whether the last kept line is nowhere above both its neighbours."""
-    if len(kept) < 2:
+def _needless(constant: Int64, growing: Int64, batch: int, highest: list[int], row: int) -> bool:
+    """Whether the last of the highest lines is nowhere above both its neighbours."""
+    if len(highest) < 2:
         return False
-    before, last = kept[-2], kept[-1]
+    before, last = highest[-2], highest[-1]
     return _crossing(constant, growing, batch, before, row) <= _crossing(constant, growing, batch, before, last)
 
 
@@ -424,10 +424,10 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
     if isinstance(steady, Reason):
         return steady
     rows = np.flatnonzero(steady.within)
-    allocated, grown = steady.curve.allocated[rows], steady.grown[rows]
+    allocated, growing = steady.curve.allocated[rows], steady.grown[rows]
     lines = [
         PeakLine(line.constant, line.per_sample, int(rows[line.row]))
-        for line in highest_lines(allocated - grown, grown, steady.batch)
+        for line in highest_lines(allocated - growing, growing, steady.batch)
     ]
     return MemoryFit(steady.batch, int(allocated.max()), lines)
 
@@ -435,9 +435,9 @@ def memory_fit(trace: Trace, place: Place) -> MemoryFit | Reason:
 def bytes_alive(trace: Trace, place: Place, size: Int64) -> Int64:
     """The sum over the live allocations after each event of the device. size: bytes of each of `allocations` that
     count."""
-    found, over_time = allocations(trace), curve(trace, place)
-    freed = found.died >= 0
-    rows = np.concatenate((found.born, found.died[freed])).astype(np.int64)
+    lives, over_time = allocations(trace), curve(trace, place)
+    freed = lives.died >= 0
+    rows = np.concatenate((lives.born, lives.died[freed])).astype(np.int64)
     change = exact_sums(rows, np.concatenate((size, -size[freed])), len(trace.memory))
     return np.cumsum(change[over_time.row])
 

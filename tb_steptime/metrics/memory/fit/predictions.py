@@ -107,8 +107,8 @@ def settings(trace: Trace, place: Place, limit_bytes: int | None) -> list[FitSet
     steady, fit = steady_steps(trace, place), memory_fit(trace, place)
     if isinstance(steady, Reason) or isinstance(fit, Reason):
         return []
-    step, found = _step_ns(trace, steady), checkpoints(trace, place)
-    modules = [] if isinstance(found, Reason) else found
+    step, modules_or_reason = _step_ns(trace, steady), checkpoints(trace, place)
+    modules = [] if isinstance(modules_or_reason, Reason) else modules_or_reason
     recorded = FitSetting(
         "As recorded", None, fit.peak_bytes, fit.peak_bytes, fit.peak_bytes, 0, step, _largest(fit.lines, limit_bytes)
     )
@@ -243,15 +243,15 @@ def fits(trace: Trace, batches: Sequence[int] = (), limit_bytes: int | None = No
         raise ValueError(f"A batch has at least one sample, and {min(batches)} was asked for.")
     answers = []
     for place in memory_devices(trace):
-        known = trace.devices.get(place.device) if place.type != CPU else None
-        limit = limit_bytes if limit_bytes is not None else known.memory_bytes if known else None
+        properties = trace.devices.get(place.device) if place.type != CPU else None
+        limit = limit_bytes if limit_bytes is not None else properties.memory_bytes if properties else None
         answer = _answer(memory_name(trace, place), memory_fit(trace, place), batches, limit)
         if answer.unknown is None:
-            found = checkpoints(trace, place)
+            modules_or_reason = checkpoints(trace, place)
             answer = msgspec.structs.replace(
                 answer,
                 modules=by_module(trace, place),
-                unnamed=found if isinstance(found, Reason) else None,
+                unnamed=modules_or_reason if isinstance(modules_or_reason, Reason) else None,
                 settings=settings(trace, place, limit),
                 unused_bytes=_unused(trace, place),
                 rates=None if place.type == CPU else copy_rates(trace, place),
@@ -271,12 +271,12 @@ def _unused(trace: Trace, place: Place) -> int | None:
 def _answer(device: str, fit: MemoryFit | Reason, batches: Sequence[int], limit: int | None) -> DeviceFit:
     if isinstance(fit, Reason):
         return DeviceFit(device, fit, limit_bytes=limit)
-    wanted = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
+    sizes = sorted({*batches, fit.batch} if batches else {max(1, round(fit.batch * factor)) for factor in _FACTORS})
     largest, low, high = (
         None if limit is None else largest_batch(fit.lines, limit / (1 + margin)) for margin in (0, MARGIN, -MARGIN)
     )
     return DeviceFit(
-        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in wanted], limit, largest, low, high
+        device, None, fit.batch, fit.lines, [_peak(fit, batch) for batch in sizes], limit, largest, low, high
     )
 
 
@@ -329,17 +329,19 @@ def by_module(trace: Trace, place: Place) -> list[ModuleBytes]:
     allocated = np.where(steady.within, steady.curve.allocated, -1)
     top = int(allocated.argmax())
     alive_rows = np.flatnonzero(alive(trace, int(steady.curve.row[top])))
-    size, grown = sizes(trace)[alive_rows], growing_sizes(trace, steady.batch)[alive_rows]
+    size, growing = sizes(trace)[alive_rows], growing_sizes(trace, steady.batch)[alive_rows]
     sums: dict[tuple[str | None, MakerKind], list[int]] = defaultdict(lambda: [0, 0])
-    for maker, fixed, grows in zip(_makers(trace, alive_rows), (size - grown).tolist(), grown.tolist(), strict=True):
+    for maker, fixed, grows in zip(
+        _makers(trace, alive_rows), (size - growing).tolist(), growing.tolist(), strict=True
+    ):
         sums[maker][0] += fixed
         sums[maker][1] += grows
     before = int(allocated[top]) - int(size.sum())
     rows = _sorted([_row(maker, fixed, grows, steady.batch) for maker, (fixed, grows) in sums.items()])
     if len(rows) > MOST_MODULES:
-        kept, others = rows[: MOST_MODULES - 1], rows[MOST_MODULES - 1 :]
+        largest, others = rows[: MOST_MODULES - 1], rows[MOST_MODULES - 1 :]
         grows = sum(row.bytes - row.constant for row in others)
-        rows = [*kept, _row((None, "others"), sum(row.constant for row in others), grows, steady.batch)]
+        rows = [*largest, _row((None, "others"), sum(row.constant for row in others), grows, steady.batch)]
     return rows if before == 0 else _sorted([*rows, _row((None, "before"), before, 0, steady.batch)])
 
 
@@ -351,24 +353,24 @@ def _row(maker: tuple[str | None, MakerKind], constant: int, grown: int, batch: 
     return ModuleBytes(*maker, constant, grown / batch, constant + grown)
 
 
-def _makers(trace: Trace, some: Int64) -> list[tuple[str | None, MakerKind]]:
-    at, name = births(trace), trace.events.name
-    op, outer = at.op[some].astype(np.int64), at.outer_op[some]
+def _makers(trace: Trace, rows: Int64) -> list[tuple[str | None, MakerKind]]:
+    made_by, name = births(trace), trace.events.name
+    op, outer = made_by.op[rows].astype(np.int64), made_by.outer_op[rows]
     forward = np.where(op >= 0, forward_of(trace, op), -1).astype(np.int64)
     anchor = np.where(forward >= 0, forward, op)
     module, named = innermost(trace, module_frames, anchor), innermost(trace, user_ranges, anchor)
     paths = _class_paths(trace, module)
-    found: list[tuple[str | None, MakerKind]] = []
+    makers: list[tuple[str | None, MakerKind]] = []
     for within, ranged, outermost in zip(module.tolist(), named.tolist(), outer.tolist(), strict=True):
         if within >= 0:
-            found.append((paths[within], "module"))
+            makers.append((paths[within], "module"))
         elif ranged >= 0:
-            found.append((trace.strings[int(name[ranged])], "range"))
+            makers.append((trace.strings[int(name[ranged])], "range"))
         elif outermost >= 0:
-            found.append((without_engine(trace.strings[int(name[outermost])]), "op"))
+            makers.append((without_engine(trace.strings[int(name[outermost])]), "op"))
         else:
-            found.append((None, "outside"))
-    return found
+            makers.append((None, "outside"))
+    return makers
 
 
 def _class_paths(trace: Trace, calls: Int64) -> dict[int, str]:

@@ -75,15 +75,15 @@ _PRODUCTS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "at
 def scaled_settings(trace: Trace, place: Place, steady: SteadySteps) -> list[OtherSetting]:
     """Everything in BF16, and sequences of other lengths if tokens are looked up."""
     half = in_half(trace, place, steady)
-    found = [] if half is None else [OtherSetting("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
-    known = lengths(trace, steady)
-    if isinstance(known, Reason):
-        return [*found, OtherSetting("Sequences of another length", None, known)]
-    for times in LENGTHS if known is not None else ():
-        assert known is not None
-        lines = scaled_lines(trace, place, steady, np.power(float(times), known.power))
-        found.append(OtherSetting(f"Sequences of {round(known.recorded * times)}", None, lines))
-    return found
+    result = [] if half is None else [OtherSetting("All in BF16", None if isinstance(half, Reason) else _BF16, half)]
+    length = lengths(trace, steady)
+    if isinstance(length, Reason):
+        return [*result, OtherSetting("Sequences of another length", None, length)]
+    for times in LENGTHS if length is not None else ():
+        assert length is not None
+        lines = scaled_lines(trace, place, steady, np.power(float(times), length.power))
+        result.append(OtherSetting(f"Sequences of {round(length.recorded * times)}", None, lines))
+    return result
 
 
 def scaled_lines(trace: Trace, place: Place, steady: SteadySteps, factor: Float64, added: int = 0) -> list[PeakLine]:
@@ -117,9 +117,9 @@ def in_half(trace: Trace, place: Place, steady: SteadySteps) -> list[PeakLine] |
     return scaled_lines(trace, place, steady, np.where(_floating(trace), 0.5, 1.0), -(unseen // 2))
 
 
-def _calls(trace: Trace, wanted: re.Pattern[str]) -> bool:
+def _calls(trace: Trace, pattern: re.Pattern[str]) -> bool:
     """Whether any op has such a name."""
-    return len(rows_named(trace, (Kind.CPU_OP,), wanted.match)) > 0
+    return len(rows_named(trace, (Kind.CPU_OP,), pattern.match)) > 0
 
 
 def _types(trace: Trace) -> set[str]:
@@ -130,7 +130,7 @@ def _types(trace: Trace) -> set[str]:
 
 
 def _of_states(trace: Trace) -> Bool:
-    """Which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
+    """Says which allocations are parameters, gradients and optimizer state, or temporaries of the optimizer."""
     states = is_in(categories(trace), [CATEGORIES.index(each) for each in _STATES])
     states |= births(trace).phase == PHASE["optimizer"]
     return states
@@ -200,14 +200,14 @@ def lengths(trace: Trace, steady: SteadySteps) -> Lengths | Reason | None:
     tokens = {
         shapes[1] for shapes in shapes_in(trace, looked_up) if len(shapes) > 1 and len(shapes[1]) == 2
     }  # fmt: skip
-    found = {other for shape in tokens for other in _others(shape, steady.batch)}
-    if not found:
+    other_lengths = {other for shape in tokens for other in _others(shape, steady.batch)}
+    if not other_lengths:
         return None
     if _calls(trace, _RECURRENT):
         return OWN_CHOICE
-    if len(found) > 1:
+    if len(other_lengths) > 1:
         return LENGTH_AMBIGUOUS
-    (length,) = found
+    (length,) = other_lengths
     sides = {side for shape in parameter_shapes(trace) for side in shape}
     if length in sides or length == steady.batch or length == 1:
         return LENGTH_AMBIGUOUS

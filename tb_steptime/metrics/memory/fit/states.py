@@ -121,7 +121,7 @@ def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) 
     states = recorded_states(trace, place)
     if isinstance(states, Reason):
         return [OtherSetting("Other optimizers, and FSDP", None, states)]
-    found = [
+    result = [
         OtherSetting(label, code, _with_state(trace, place, steady, states, copies))
         for label, code, optimizers, copies in (
             ("SGD", _SGD.format(momentum=""), ("SGD",), 0),
@@ -131,24 +131,24 @@ def other_settings(trace: Trace, place: Place, steady: SteadySteps, units: int) 
         if states.optimizer not in optimizers or states.copies != copies
     ]
     if place.type == CPU:
-        return found
+        return result
     if states.copies:
         code = _OFFLOAD.format(optimizer=states.optimizer)
         copied = CopiedBytes(to_host=states.parameters, to_device=states.parameters)
-        found.append(
+        result.append(
             OtherSetting("Optimizer state on the CPU", code, _with_state(trace, place, steady, states, 0), copied)
         )
     for ranks in _RANKS:
         lines = _sharded(trace, place, steady, states, ranks, units)
-        found.append(OtherSetting(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
+        result.append(OtherSetting(f"FSDP over {ranks} GPUs", _FSDP.format(ranks=ranks, policy="", given=""), lines))
     for ranks in (1, *_RANKS):
         lines = _sharded(trace, place, steady, states, ranks, units, kept=0)
         shard = states.parameters // ranks
         code = _FSDP.format(ranks=ranks, policy="CPUOffloadPolicy, ", given=", offload_policy=CPUOffloadPolicy()")
         label = f"FSDP over {ranks} GPU{'s' if ranks > 1 else ''}, parameters on the CPU"
         # The layers are gathered for the forward and again for the backward pass.
-        found.append(OtherSetting(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
-    return found
+        result.append(OtherSetting(label, code, lines, CopiedBytes(to_host=shard, to_device=2 * shard)))
+    return result
 
 
 def recorded_states(trace: Trace, place: Place) -> States | Reason:
@@ -191,12 +191,12 @@ def _with_state(trace: Trace, place: Place, steady: SteadySteps, states: States,
     on a GPU, and two copies of the largest one on the CPU."""
     steps = _optimizer_steps(trace)
     constant = steady.curve.allocated - steady.grown + (copies - states.copies) * states.parameters
-    first, past = (
+    first, end = (
         np.searchsorted(steady.curve.ts, edge) for edge in (trace.events.start_ns[steps], trace.events.ends(steps))
     )
     inside = np.zeros(len(constant) + 1, np.int64)
     np.add.at(inside, first, 1)
-    np.add.at(inside, past, -1)
+    np.add.at(inside, end, -1)
     outside = steady.within & (np.cumsum(inside[:-1]) == 0)
     begins = first[(first > 0) & is_in(steps_at(trace, trace.events.start_ns[steps]), steady.steps)] - 1
     taken = 0
@@ -273,9 +273,9 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
     to_device = np.array([each.direction == "HtoD" for each in directions], bool)
     chosen = pinned if pinned.any() else ~pinned
     rates = [
-        float(1e9 * events.bytes[some].sum() / events.dur_ns[some].sum())
-        for some in (rows[chosen & to_device], rows[chosen & ~to_device])
-        if len(some)
+        float(1e9 * events.bytes[copies].sum() / events.dur_ns[copies].sum())
+        for copies in (rows[chosen & to_device], rows[chosen & ~to_device])
+        if len(copies)
     ]
     return CopyRates(rates[0], rates[-1], bool(pinned.any())) if rates else None
 
@@ -283,12 +283,12 @@ def copy_rates(trace: Trace, place: Place) -> CopyRates | None:
 def activations_on_cpu(trace: Trace, place: Place, steady: SteadySteps) -> OtherSetting:
     """The setting that keeps activations on the CPU, without its time. It has a reason instead of lines where no module
     shows when an activation is no longer used."""
-    label, found = "Activations on the CPU", checkpoints(trace, place)
-    if isinstance(found, Reason):
-        return OtherSetting(label, None, found)
-    if not found:
+    label, modules = "Activations on the CPU", checkpoints(trace, place)
+    if isinstance(modules, Reason):
+        return OtherSetting(label, None, modules)
+    if not modules:
         return OtherSetting(label, None, NO_MODULES)
-    lowest = min(found, key=lambda each: peak_at(each.lines, steady.batch))
+    lowest = min(modules, key=lambda each: peak_at(each.lines, steady.batch))
     calls = module_calls(trace, steady)[lowest.module]
     absent, leaves, back = _absences(trace, place, steady, calls.start, calls.end, calls.thread)
     size = sizes(trace)
@@ -307,10 +307,10 @@ def _absences(
 ) -> tuple[Int64, Int64, Int64]:
     """The saved ones of `allocations`, and when each leaves the GPU and is back, ns. Those made outside of the modules'
     calls leave when the backward pass begins."""
-    found, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
+    lives, table, died, events = allocations(trace), trace.memory, ends_ns(trace), trace.events
     node = backward_nodes(trace).event.astype(np.int64)
     node_start, node_step = events.start_ns[node], steps_at(trace, events.start_ns[node])
-    start_ns, thread = table.ts[found.born], table.thread[found.born]
+    start_ns, thread = table.ts[lives.born], table.thread[lives.born]
     step = steps_at(trace, start_ns)
     first, last = (np.full(max(steady.steps) + 1, NEVER, np.int64) for _ in range(2))
     for number in steady.steps:
@@ -348,9 +348,9 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     """Bytes that the ops of a steady step save, a mean. A tensor counts for each op that saves it, as it is copied for
     each; so do weights."""
     nodes, events = backward_nodes(trace), trace.events
-    known = nodes.forward >= 0
-    ops, first = np.unique(nodes.forward[known].astype(np.int64), return_index=True)
-    names = events.name[nodes.event[known][first]]
+    has_forward = nodes.forward >= 0
+    ops, first = np.unique(nodes.forward[has_forward].astype(np.int64), return_index=True)
+    names = events.name[nodes.event[has_forward][first]]
     is_steady = is_in(steps_at(trace, events.start_ns[ops]), steady.steps)
     rows = allocations(trace).born[absent]
     order = np.argsort(trace.memory.ts[rows], kind="stable")
@@ -364,8 +364,8 @@ def _saved_bytes(trace: Trace, steady: SteadySteps, absent: Int64) -> int:
     return round(total / len(steady.steps))
 
 
-def _saved(node: str, given: list[Tensor], made: int) -> int:
-    """Bytes that an op saves. made: of what it allocated and its node needs.
+def _saved(node: str, inputs: list[Tensor], output_bytes: int) -> int:
+    """Bytes that an op saves. output_bytes: of what it allocated and its node needs.
 
     >>> x, w, b = Tensor((4, 8), 128, True), Tensor((8, 8), 256, True), Tensor((8,), 32, True)
     >>> _saved("AddmmBackward0", [b, x, w], 0), _saved("ReluBackward0", [x], 128), _saved("AddBackward0", [x, x], 0)
@@ -375,10 +375,10 @@ def _saved(node: str, given: list[Tensor], made: int) -> int:
     if saved in ("view", "nothing"):
         return 0
     if saved == "lookup":
-        return given[-1].bytes if given else 0
+        return inputs[-1].bytes if inputs else 0
     if saved == "inputs":
-        wide = [tensor.bytes for tensor in given if len(tensor.shape) > 1]
-        return sum(wide or [tensor.bytes for tensor in given])
-    if saved == "result" and len(given) == 1:
-        return given[0].bytes
-    return sum(tensor.bytes for tensor in given) + made
+        wide = [tensor.bytes for tensor in inputs if len(tensor.shape) > 1]
+        return sum(wide or [tensor.bytes for tensor in inputs])
+    if saved == "result" and len(inputs) == 1:
+        return inputs[0].bytes
+    return sum(tensor.bytes for tensor in inputs) + output_bytes
