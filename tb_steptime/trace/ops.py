@@ -29,6 +29,9 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 GRAPH_CALL = expression(r"GraphLaunch")
 #: Prefixes in runtimes that have CUDA's names: of NVIDIA, AMD, MetaX, Moore Threads and Enflame.
 RUNTIME = "(?:cuda|hip|mc|musa|tops)"
+#: Libraries of exchanges with whose names PyTorch's backends mark their work: "nccl:all_reduce". After those for GPUs,
+#: hosts, XPUs and HPUs: Moore Threads' and MetaX' MCCL, Cambricon's CNCL, Enflame's ECCL.
+BACKEND = "(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl|mccl|cncl|eccl)"
 #: Calls that return only when a device, a stream or an event has finished; of these, those that wait for all work of a
 #: device. Cambricon's names are other ones, and so are those of Intel's XPU: Unified Runtime, the plugin interface
 #: before it, Level Zero. EventQuery and StreamWaitEvent do not block the host.
