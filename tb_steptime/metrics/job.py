@@ -78,7 +78,7 @@ _GPU_OP = expression(
 #: Ops that run only on a CPU.
 _CPU_OP = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
 
-_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
+_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|(?<![A-Z]-)[AHBVTPL]\d+", re.ASCII)
 _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 
