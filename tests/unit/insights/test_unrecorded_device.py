@@ -36,6 +36,9 @@ def test_a_profiler_that_could_not_start_on_the_gpu_was_asked_to():
     assert advice(trace) == (
         "If the job uses the GPU, its log says why this failed: see the line before `CUPTI initialization failed`."
     )
+    assert advice(with_memory(trace, "a +512 @1, b +512 @2")) == (
+        "The job's log says why this failed: see the line before `CUPTI initialization failed`."
+    )
     assert [note.id for note in notes(trace) if note.id.startswith("cpu_")] == []
     asked_for_the_cpu = timeline("op | aaaaaaaa |", devices=listed, job=Job(labels_gpus=True), cell_ns=MS)
     assert [note.id for note in notes(asked_for_the_cpu) if note.id.startswith("cpu_")] == ["cpu_only"]
