@@ -453,6 +453,13 @@ class TestUnread:
         assert [str(finding.values[key].value) for key in ("all", "names")] == ["8", "t and s"]
         assert where_it_runs(trace).device == "unknown"
 
+    @pytest.mark.parametrize("process", [7, None])
+    def test_launched_work_may_be_in_them(self, process: int | None) -> None:
+        unread = "unread 7" if process else "unread"
+        trace = timeline(f"{self.OPS}\nruntime | .k.......... |\n{unread} | s.t.t....... |", calls={"k": "Launch"})
+        missing = [each.id for each in recording_findings(trace) if each.id.startswith("work_")]
+        assert missing == ([] if process else ["work_not_recorded"])
+
     @pytest.mark.parametrize("shown", ["aten::mkldnn_convolution", "a kernel"])
     def test_where_another_row_shows_the_device(self, shown: str) -> None:
         kernel = "\nkernel 7 | kkk......... |" if shown == "a kernel" else ""
