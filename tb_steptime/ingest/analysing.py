@@ -176,7 +176,7 @@ class _Handover:
     def give_all(self, trace: Trace, measures: Iterable[Callable[[Trace], Any]]) -> None:
         """Makes the measurements and writes their results. Only the forked process may call this."""
         for number, measure in enumerate(measures):
-            with contextlib.suppress(Exception):  # then the first process finds and reports the error
+            with contextlib.suppress(Exception), trace.bounded():  # the first process finds and reports the error
                 self._give(number, measure(trace))
             give_back_freed()  # each measurement needs up to 40 MB of columns that nothing needs after it
 

@@ -107,7 +107,7 @@ def _record(facts: Facts) -> Phrase | None:
         ids = {finding.id for finding in facts.overview.findings}
         if "work_not_recorded" in ids:
             return _RECORD_ITS_WORK
-        if "work_ran_unrecorded" in ids:
+        if ids & {"work_ran_unrecorded", "work_waited_for"}:
             return _RECORD_ALONE
         if "only_captures" in ids:
             return _RECORD_REPLAYS

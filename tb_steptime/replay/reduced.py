@@ -12,6 +12,7 @@ each reduced separately.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -30,7 +31,7 @@ from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, first_of_each, j
 from tb_steptime.trace.kineto.native.choice import reduce_function
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Int64, Kind, distinct, is_in
+from tb_steptime.trace.table import Bool, Int32, Int64, Kind, distinct, is_in
 
 #: Stands for a path that begins at a fixed time (a release) instead of a node.
 START = -1
@@ -229,14 +230,21 @@ def longest_paths(own_ns: Int64, release_ns: Int64, edges: Edges, chosen: Int64)
     number = np.full(len(own_ns), -1, np.int64)
     number[chosen] = np.arange(len(chosen))
     back = min(_LOOK_BACK, _MOST_CELLS // max(len(chosen), 1))
-    columns = [own_ns, release_ns, first_of_each(edges, len(own_ns)), edges.before, edges.lag_ns, number]
+    columns: list[Int32 | Int64] = [
+        own_ns,
+        release_ns,
+        first_of_each(edges, len(own_ns)),
+        edges.before,
+        edges.lag_ns,
+        number,
+    ]
     if reduce := reduce_function():
         buffers = (each.astype(np.int64, copy=False).tobytes() for each in columns)
         return PathColumns(*(np.frombuffer(each, np.int64) for each in reduce(*buffers, back)))
     return _longest_paths(columns, back)
 
 
-def _longest_paths(columns: list[Int64], back: int) -> PathColumns:
+def _longest_paths(columns: Sequence[Int32 | Int64], back: int) -> PathColumns:
     """The same as `reduce.c`, without its limit on the paths to one node."""
     lasts, release, first, before, lag, number = (each.tolist() for each in columns)
     reached, between = list[dict[int, int]](), list[dict[int, int]]()

@@ -7,13 +7,14 @@ node     1       [bb]             start  of 1 = end of 0 + 1
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
 import numpy as np
 
 from tb_steptime.trace.kineto.native.choice import sweep_function
-from tb_steptime.trace.table import Bool, Float64, Int64, UInt8
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, UInt8
 
 
 class EdgeKind(enum.IntEnum):
@@ -38,16 +39,16 @@ HOLDS = (EdgeKind.RETURN, EdgeKind.DONE)
 
 
 class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """What waits for what, sorted by `after`; int64. Nodes are numbered so that before < after.
+    """What waits for what, sorted by `after`. Nodes are numbered so that before < after.
 
-    before, after   numbers of nodes
-    lag_ns          from the end of the first node to the start of the second; it may be negative
+    before, after   int32, numbers of nodes
+    lag_ns          int64, from the end of the first node to the start of the second; it may be negative
     kind            uint8, an `EdgeKind`
     sure            float64 from 0 to 1, how often such an edge fits the recorded times; 1 if it is recorded
     """
 
-    before: Int64
-    after: Int64
+    before: Int32
+    after: Int32
     lag_ns: Int64
     kind: UInt8
     sure: Float64
@@ -70,12 +71,17 @@ class Edges(msgspec.Struct, frozen=True, eq=False, dict=True):
 
 
 def edges_of(
-    kind: EdgeKind, before: Int64, after: Int64, lag_ns: Int64 | int = 0, sure: Float64 | float = 1.0
+    kind: EdgeKind | UInt8,
+    before: Int32 | Int64,
+    after: Int32 | Int64,
+    lag_ns: Int64 | int = 0,
+    sure: Float64 | float = 1.0,
 ) -> Edges:
-    """Edges of one kind, in any order. lag_ns, sure: of each, or of all."""
+    """Edges in any order. kind, lag_ns, sure: of each, or of all."""
     size = len(before)
-    lags, sures = np.full(size, lag_ns, np.int64), np.full(size, sure, np.float64)
-    return Edges(before, after, lags, np.full(size, kind, np.uint8), sures)
+    lags, sures, kinds = np.full(size, lag_ns, np.int64), np.full(size, sure, np.float64), np.full(size, kind, np.uint8)
+    before, after = before.astype(np.int32, copy=False), after.astype(np.int32, copy=False)
+    return Edges(before, after, lags, kinds, sures)
 
 
 def joined(parts: list[Edges]) -> Edges:
@@ -98,7 +104,7 @@ def repeated_starts(duration_ns: Int64, release_ns: Int64, edges: Edges, links: 
         first, link_first = (first_of_each(each, len(duration_ns)).tobytes() for each in (edges, links))
         swept = sweep(own, release, first, *edges.in_bytes, link_first, *links.in_bytes, copies)
         return np.frombuffer(swept, np.int64).reshape(copies, -1)
-    columns = [duration_ns, release_ns]
+    columns: list[Int32 | Int64] = [duration_ns, release_ns]
     for each in (edges, links):
         columns += [first_of_each(each, len(duration_ns)), each.before, each.lag_ns]
     return _swept(columns, copies)
@@ -109,7 +115,7 @@ def first_of_each(edges: Edges, nodes: int) -> Int64:
     return np.cumsum(np.append(0, np.bincount(edges.after, minlength=nodes)), dtype=np.int64)
 
 
-def _swept(columns: list[Int64], copies: int) -> Int64:
+def _swept(columns: Sequence[Int32 | Int64], copies: int) -> Int64:
     """The same as `sweep.c`."""
     lasts, release, first, before, lag, link_first, link_before, link_lag = (each.tolist() for each in columns)
     rows, ends = list[list[int]](), list[int]()

@@ -43,6 +43,7 @@ from tb_steptime.replay.steady import (
     step_length,
 )
 from tb_steptime.replay.sweep import INFERRED, EdgeKind
+from tb_steptime.trace.allocator import give_back_freed
 from tb_steptime.trace.model import Trace, shared
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, distinct_in, is_in
@@ -191,9 +192,12 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         return None
     undisturbed = less_excess(graph, _removed(graph, find_excess(trace)), host_lanes(trace))
     step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
+    unseen, wait = unlinked(graph), wait_error(trace, graph)
+    del graph, undisturbed  # the changes are made to one step, and a graph takes a third of a trace's columns
+    give_back_freed()
     length, replayed, recorded = step_length(step), step_length(as_recorded), recorded_length(trace, as_recorded)
     unexplained = min(int(step.graph.unexplained_ns.sum()) / max(length, 1), 1.0)
-    lengths, unseen = sensitivity(trace, step), unlinked(graph)
+    lengths = sensitivity(trace, step)
     pace = pace_of(trace, step, length, lengths)
     compute = step.graph.on_device & ~exchanges(trace, step.graph)
     for_ranks = held_by_ranks(trace, step)
@@ -213,7 +217,7 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
         replayed_step_ns=replayed,
         pace=pace.value,
         sensitivity=lengths,
-        wait_error=wait_error(trace, graph),
+        wait_error=wait,
         unexplained=unexplained,
         unlinked=unseen,
         device_ns=int(np.bincount(device.reshape(-1), step.graph.own_ns[compute], minlength=1).max()),

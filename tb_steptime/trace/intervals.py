@@ -63,7 +63,9 @@ class Intervals(msgspec.Struct, frozen=True, eq=False):
     @staticmethod
     def joined(several: Iterable[Intervals]) -> Intervals:
         """The union of any number of them, which may overlap; empty without any."""
-        parts = [Intervals.empty(), *several]
+        parts = [each for each in several if len(each)]
+        if len(parts) <= 1:
+            return parts[0] if parts else Intervals.empty()
         return Intervals.union(
             np.concatenate([each.start for each in parts]), np.concatenate([each.end for each in parts])
         )

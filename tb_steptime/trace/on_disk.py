@@ -5,7 +5,8 @@ use.
                                      | a measurement reads it: its pages come into memory
                                      v
                                    let_go(): they leave it; whoever reads the column again finds it as it was
-                                   bounded(): they leave it within a measurement, too, where they are many
+                                   bounded(): they leave it within a measurement, too, where they are many, and
+                                   while a trace is read
 
 Apart from the columns being read, only the working data of a measurement then grows with the trace. The files never
 have a name, so nothing is left behind; if the disk is full, a column stays in memory.
@@ -20,6 +21,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import msgspec
 import numpy as np
@@ -44,10 +46,10 @@ _FEW = 1_000
 
 
 class ColumnsOnDisk:
-    """The columns on disk of one trace. The files live as long as the columns do."""
+    """The columns on disk of one trace. Each file lives as long as its column does."""
 
     def __init__(self) -> None:
-        self._maps: list[mmap.mmap] = []
+        self._maps = WeakSet[mmap.mmap]()
 
     def keep(self, result: T) -> T:
         """The same value with large columns on disk: those in structs, tuples, lists and dicts, or the
@@ -106,7 +108,7 @@ class ColumnsOnDisk:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(buffering=0) as file:
             _write(file.fileno(), np.ascontiguousarray(values).data.cast("B"))
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._maps.append(mapped)
+            self._maps.add(mapped)
             return np.frombuffer(mapped, values.dtype).reshape(values.shape)
         return values
 

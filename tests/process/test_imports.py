@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.generate import size_of
 from benchmarks.generate import write_trace as benchmark_trace
+from tests.drawn.real_traces import real_trace
 from tests.drawn.small_trace import write_trace
 
 _COMMAND = """
@@ -57,3 +58,9 @@ def test_summarize_of_a_larger_trace_imports_no_masked_arrays(tmp_path: Path) ->
     trace = tmp_path / "worker.1.pt.trace.json"
     benchmark_trace(trace, size_of("1MB"), 1)
     assert not {"numpy.ma", "tb_steptime.trace.mangled.parser"} & imported_by("summarize", str(trace))
+
+
+@pytest.mark.parametrize("name", ["tracelens_h100_bert", "hta_a100_alexnet_cudasync"])
+def test_summarize_of_a_recording_imports_no_masked_arrays(name: str) -> None:
+    """Recordings have copies over a known link, call stacks and loaders, which the generated traces lack."""
+    assert "numpy.ma" not in imported_by("summarize", str(real_trace(name)))

@@ -71,7 +71,7 @@ def test_what_is_found_lowers_the_verdict_and_makes_no_card_surer(rule: Rule) ->
 def test_without_the_work_of_the_device_nothing_is_concluded_of_it() -> None:
     rule = next(each for each in RULES if each.name == _NOTHING_LEFT)
     ids, asked, _ = judged(damaged(rule))
-    assert ids == {"work_ran_unrecorded"}
+    assert ids == {"work_waited_for"}
     assert (asked.verdict.bound, asked.verdict.confidence) == (Bound.UNKNOWN, Confidence.LOW)
     assert levels(asked).keys() <= {"trace_quality", "the verdict"}
 

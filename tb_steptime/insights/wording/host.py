@@ -193,6 +193,10 @@ _FOR = "For {unrecorded} of a step of {step}, "
 _IN_GRAPHS = _FOR + "the {gpu} must be busy with graphs, whose kernels this trace does not show."
 _BY_OTHERS = _FOR + "launched work waits while nothing is recorded on the {gpu}: usually another process uses it."
 _BY_FUNCTIONS = _FOR + "work on the {gpu} waits for functions of the CPU, which the script put into its stream."
+_BY_NODES = (
+    _FOR + "graphs on the {gpu} wait for what this trace does not show, always in the same places, as for functions of "
+    "the CPU in them."
+)
 _BY_ANYTHING = (
     _FOR + "launched work waits while nothing is recorded on the {gpu}: record again, after a warm-up, to see why."
 )
@@ -210,14 +214,15 @@ def by_others(facts: Facts) -> bool:
 
 
 def by_host_functions(facts: Facts) -> bool:
-    """Whether the work mostly waits for functions of the CPU in its stream (`cudaLaunchHostFunc`)."""
+    """Whether the work mostly waits for functions of the CPU in its stream (`cudaLaunchHostFunc`), or graphs do as they
+    would for such functions in them."""
     return facts.host.host_functions_ns >= LEADING_FRACTION * facts.unrecorded_ns > 0
 
 
 def unrecorded_sentence(facts: Facts, before: str = "") -> Phrase:
     """before: words in front of the sentence."""
     if by_host_functions(facts):
-        template = _BY_FUNCTIONS
+        template = _BY_FUNCTIONS if by_others(facts) else _BY_NODES
     else:
         template = _IN_GRAPHS if hidden_in_graphs(facts) else _BY_OTHERS if by_others(facts) else _BY_ANYTHING
     gpu, waits, step = text(facts.job.accelerator), ns(facts.unrecorded_ns), ns(facts.step_ns)

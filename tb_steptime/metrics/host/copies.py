@@ -28,7 +28,7 @@ from tb_steptime.trace.host_ranges import short_range
 from tb_steptime.trace.model import Trace, find_launches
 from tb_steptime.trace.ops import places
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import Int32, Int64, Kind, is_in, values_at
+from tb_steptime.trace.table import Int32, Int64, Kind, distinct, is_in, values_at
 
 
 class CopyRow(msgspec.Struct, frozen=True):
@@ -109,7 +109,7 @@ def _least_ns(trace: Trace, activity: Int32, steps: int) -> int | None:
     """Returns what these copies take per step at the peak rates of their devices' links."""
     nbytes, device = copied_bytes(trace, activity), trace.events.device[activity]
     total = 0.0
-    for each in np.unique(device).tolist():
+    for each in distinct(device).tolist():
         properties = trace.devices.get(each)
         rate = link_bytes_per_ns(properties) if properties else None
         if rate is None or (nbytes[device == each] < 0).any():

@@ -165,8 +165,8 @@ class CpuWork(msgspec.Struct, frozen=True):
     recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
     table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
                       lower median time; without tables that get a dense gradient from elsewhere, too
-    table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients;
-                      None if shapes were not recorded
+    table_saved_ns    the part of it that sparse gradients save, with that of the optimizer's ops on these gradients and
+                      of freeing them in `zero_grad`; None if shapes were not recorded
     slow_half         None if no product has 16 bits, if the CPU computes them fast, or if shapes were not recorded
     short_gaps_ns     time between ops in which none runs, in gaps of SHORT_GAP_NS at most; without one-time work,
                       waits for batches and the optimizer

@@ -16,10 +16,12 @@ from tb_steptime.metrics.flops.op_flops import Shape, shapes_of
 from tb_steptime.metrics.means import usual_ns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named
 from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, is_in
+from tb_steptime.trace.steps.calls import ZERO_GRAD
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct, is_in
 
 #: Nodes that write a dense gradient for all rows of a table, of which a batch uses few. Where an op inside adds another
 #: gradient of the same table, as where it is the output layer too, the sum is dense in any case.
@@ -38,8 +40,8 @@ class TableTimes(msgspec.Struct, frozen=True):
     """Times in a step in which each op takes its lower median time, ns.
 
     fill_ns    gradients of embeddings are filled with zeros, without tables that get a dense gradient from elsewhere
-    saved_ns   what sparse gradients save of that, and of the optimizer's ops on these gradients; None if shapes were
-               not recorded
+    saved_ns   what sparse gradients save of that, of the optimizer's ops on these gradients, and of freeing them; None
+               if shapes were not recorded
     """
 
     fill_ns: int
@@ -69,7 +71,20 @@ def table_times(trace: Trace, rows: Int64, own_ns: Int64, updates: Bool) -> Tabl
     written = np.flatnonzero(updates & (shapes[rows] >= 0))
     shares = _table_shares(trace, rows[written], shapes[rows[written]], by_shape)
     saved_ns = _usual_ns(trace, rows[fills], own_ns[fills] * spared)
-    return TableTimes(fill_ns, saved_ns + _usual_ns(trace, rows[written], own_ns[written] * shares))
+    saved_ns += _usual_ns(trace, rows[written], own_ns[written] * shares)
+    share = float((own_ns[written] * shares).sum() / max(int(own_ns[written].sum()), 1))
+    return TableTimes(fill_ns, saved_ns + _freed_ns(trace, rows, share))
+
+
+def _freed_ns(trace: Trace, rows: Int64, share: float) -> int:
+    """Returns the tables' share of the time in which `zero_grad` sets gradients to None, and so frees them, apart from
+    the ops that run meanwhile. It goes by bytes, as the optimizer's pass does. share: that of the tables in this pass.
+    """
+    marks = rows_named(trace, (Kind.USER,), ZERO_GRAD.match)
+    marks = marks[find_steps(trace).holding(trace.events.start_ns[marks]) >= 0]
+    start, end = trace.events.start_ns[marks], trace.events.ends(marks)
+    free_ns: Int64 = end - start - Intervals.of_events(trace.events, rows).overlap_ns(start, end)
+    return _usual_ns(trace, marks, np.multiply(free_ns, share, dtype=np.float64))
 
 
 def _usual_ns(trace: Trace, rows: Int64, own_ns: Int64 | Float64) -> int:
@@ -89,11 +104,11 @@ def _table_nodes(trace: Trace, rows: Int64) -> Int64:
 
 def _indices(trace: Trace, nodes: Int64, shapes: Int32) -> Int64:
     """For each node the inputs of the op that computes its gradient, as a row of `Trace.inputs`; -1 for none."""
-    ops, distinct = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), np.unique(nodes)
-    around = innermost(trace, distinct, ops)
-    index_shape = np.full(len(distinct), -1, np.int64)
-    index_shape[np.searchsorted(distinct, around[around >= 0])] = shapes[ops[around >= 0]]
-    return index_shape[np.searchsorted(distinct, nodes)]
+    ops, each_node = rows_named(trace, (Kind.CPU_OP,), _DENSE_BACKWARD.match), distinct(nodes)
+    around = innermost(trace, each_node, ops)
+    index_shape = np.full(len(each_node), -1, np.int64)
+    index_shape[np.searchsorted(each_node, around[around >= 0])] = shapes[ops[around >= 0]]
+    return index_shape[np.searchsorted(each_node, nodes)]
 
 
 def _table(trace: Trace, filled: int, backward: int) -> tuple[Shape, float]:

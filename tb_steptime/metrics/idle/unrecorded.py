@@ -26,9 +26,10 @@ from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.job import graphs_without_kernels
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.ops import RUNTIME
+from tb_steptime.trace.ops import GRAPH_CALL, RUNTIME
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, distinct_in, is_in, median, values_at
 
@@ -54,22 +55,58 @@ TAKES_NS = 10_000
 
 #: Calls that put a function of the CPU into a stream. The work launched behind it waits until the CPU has run it.
 _HOST_FUNCTION = expression(rf"(?:cu|{RUNTIME})(?:LaunchHostFunc|StreamAddCallback)")
+#: With fewer launches of a graph, chance may put other work of the device into the same place of all of them.
+LEAST_LAUNCHES = 3
 #: Kinds of copies whose bytes are staged by the launching call.
 _COPIES = (Blocks.COPY, Blocks.PAGEABLE_COPY)
 
 
 def behind_host_functions_ns(trace: Trace, device: int, chosen: Steps | None = None) -> int:
-    """Returns how long the device is idle before work that was launched behind a function of the CPU, mean over the
-    steps, ns. Such a function is no kernel: nothing is recorded of it but the call that puts it into the stream.
-    chosen: None for all steps.
+    """Returns how long the device is idle before work that was launched behind a function of the CPU, or that waits
+    within a graph as it would for one, mean over the steps, ns. chosen: None for all steps."""
+    steps = chosen or find_steps(trace)
+    waits = _behind_host_functions(trace, device) | _within_graphs(trace, device)
+    return whole_mean((waits & steps.intervals).total_ns, len(steps.steps))
+
+
+def _within_graphs(trace: Trace, device: int) -> Intervals:
+    """Returns the gaps between two activities of one launch of a graph that all launches with as many activities have
+    in the same place: another process would not always come there. The graph waits for a node that is not recorded.
+
+    graph launches  [g]                   [g]                   [g]
+    device             kcc        ckk        kcc         ckk       kcc       ckk
+    waits                 wwwwwwww              wwwwwwwww             wwwwwww
+    """
+    graphs, launches = rows_named(trace, CALL_KINDS, GRAPH_CALL.search), find_launches(trace)
+    rows = launch_rows(trace, device)
+    rows = rows[is_in(launches.call[rows], graphs)]
+    if not len(rows):
+        return Intervals.empty()
+    order = np.argsort(launches.call[rows], kind="stable")  # activities of each launch, in time order
+    activity, call = launches.activity[rows[order]].astype(np.int64), launches.call[rows[order]]
+    first = np.append(True, call[1:] != call[:-1])
+    launch = np.cumsum(first) - 1
+    place = np.arange(len(call)) - np.flatnonzero(first)[launch]
+    start, reach = trace.events.start_ns[activity], np.append(0, trace.events.ends(activity)[:-1])
+    size = np.bincount(launch)[launch]
+    alike = Groups.of(size, place)
+    waits = ~first & (start - reach > REACHED_NS)
+    always = (alike.sum(waits.astype(np.int64)) == alike.count()) & (alike.count() >= LEAST_LAUNCHES)
+    within = np.flatnonzero(waits & always[alike.place])
+    return Intervals.union(reach[within], start[within]) - busy_intervals(trace, device)
+
+
+def _behind_host_functions(trace: Trace, device: int) -> Intervals:
+    """Returns when the device is idle before work that was launched behind a function of the CPU. Such a function is no
+    kernel: nothing is recorded of it but the call that puts it into the stream.
 
     call   [kernel][host function][copy]
     device     kkk                               cc
     waits                               wwwwwwwwwww
     """
-    calls, steps = rows_named(trace, CALL_KINDS, _HOST_FUNCTION.match), chosen or find_steps(trace)
+    calls = rows_named(trace, CALL_KINDS, _HOST_FUNCTION.match)
     if not len(calls):
-        return 0
+        return Intervals.empty()
     gaps, launches, rows = find_gaps(trace, device), find_launches(trace), launch_rows(trace, device)
     starts, call = trace.events.start_ns[launches.activity[rows]], launches.call[rows]
     ends = np.flatnonzero((gaps.launch >= 0) & (gaps.start > starts[0]))
@@ -78,8 +115,7 @@ def behind_host_functions_ns(trace: Trace, device: int, chosen: Steps | None = N
     behind = (call[place - 1] >= 0) & (call[place] >= 0) & (put[place - 1] < put[place])
     ends, place = ends[behind], place[behind]
     since = np.maximum(gaps.start[ends], trace.events.ends(call[place]))
-    waits = Intervals(since, np.maximum(gaps.end[ends], since)) & steps.intervals
-    return whole_mean(waits.total_ns, len(steps.steps))
+    return Intervals.union(since, gaps.end[ends])
 
 
 def reached_ns(trace: Trace, gaps: Gaps) -> Int64:

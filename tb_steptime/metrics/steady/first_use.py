@@ -6,6 +6,8 @@ runtime  [cuModuleLoadData]                                  each kernel is load
 runtime  [cudaDeviceGetStreamPriorityRange, 29.9 s]  |  |    the first call creates the context
 runtime  [cudaMalloc][cudaMalloc]                            in the first of several steps only
 op       [aten::empty, 2.2 ms]     []   []                   the first one, with no call in it
+runtime  [cudaFree] in the first aten::mm, before it launches: its library makes a handle
+runtime  [cudaLaunchKernel, 9 ms]  |  |                      the first of the only step, to an idle device
 
 This applies only if the last of such work ends in the first half of the steps. Similar work that is not one-time: an
 allocation that is tried again because memory ran short, a recompilation in later steps, a graph that is captured for
@@ -22,9 +24,10 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import loading_calls
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named, rows_named, shared
+from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import BEGINS_CAPTURE, RUNTIME
-from tb_steptime.trace.quality.memory_calls import allocation_retries
+from tb_steptime.trace.quality.memory_calls import FREES, allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct, distinct_in, is_in
 
@@ -50,6 +53,9 @@ TIMES_LONGER = 10
 #: Minimum length of a call that creates a context, which takes at least a tenth of a second. A process that creates one
 #: in the recording had no work before it.
 CONTEXT_NS = 50_000_000
+#: Ops that call cuBLAS, cuDNN or their like. In five real recordings the first of them frees memory: for 2 and 11 ms in
+#: `aten::mm` and `aten::addmm`, for 0.2 to 6 s in `aten::cudnn_convolution`.
+_OF_LIBRARIES = expression(r"aten::(_?addmm\w*|mm|bmm|baddbmm|addmv|mv|\w*convolution\w*)$")
 #: With fewer steps it is unknown whether memory allocated in the first step is allocated in every step.
 LEAST_STEPS = 3
 
@@ -58,8 +64,8 @@ def first_uses(trace: Trace) -> Iterator[tuple[int, Intervals]]:
     """Yields for each thread with work of a first use when it does that work."""
     events = trace.events
     captured, begin_ns = _captures(trace)
-    loads, tensor = _while_warm(trace, loading_calls(trace)), _while_warm(trace, _first_tensor(trace))
-    rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), tensor))
+    loads, only = _while_warm(trace, loading_calls(trace)), _of_only_step(trace)
+    rows = np.concatenate((compilations(trace), loads, set_up_calls(trace), _first_memory(trace), only))
     thread = np.concatenate((events.thread[rows], events.thread[captured]))
     start = np.concatenate((events.start_ns[rows], begin_ns))
     end = np.concatenate((events.ends(rows), events.ends(captured)))
@@ -127,12 +133,56 @@ def starts_up(trace: Trace) -> bool:
     return bool((trace.events.dur_ns[set_up_calls(trace)] >= CONTEXT_NS).any())
 
 
-def _first_tensor(trace: Trace) -> Int64:
-    """Returns the row of the first op that makes a tensor, if it is far longer than all later ones, or the only one,
-    and no call in it shows what takes the time: in no step does that take so long. None in recordings of several steps,
-    in which the later ones show it."""
+def _of_only_step(trace: Trace) -> Int64:
+    """Returns the rows of first uses that later steps would show, if there is only one step."""
     if len(find_steps(trace).steps) > 1:
         return np.empty(0, np.int64)
+    return np.concatenate((_first_tensor(trace), _handles(trace), _first_launch(trace)))
+
+
+def _handles(trace: Trace) -> Int64:
+    """Returns the rows of calls that free memory in the first op of a library, before the op launches anything: the
+    library makes its handle, once for each thread. PyTorch's allocator frees memory in an op only where it then asks
+    again (`allocation_retries`), and without a cache also behind what it has launched, and in later ops.
+
+    op       [aten::mm                    ]   [aten::mm]
+    runtime   [cudaMalloc][cudaFree]   [l]          [l]
+    """
+    calls, events = blocking_calls(trace), trace.events
+    rows: Int64 = calls.row[calls.kind == Blocks.ALLOCATOR]
+    rows = rows[are_named(trace, rows, FREES.match)]
+    rows = rows[is_in(rows, allocation_retries(trace).rows, invert=True)]
+    ops = rows_named(trace, (Kind.CPU_OP,), _OF_LIBRARIES.match)
+    op = innermost(trace, ops, rows)
+    rows, op = rows[op >= 0], op[op >= 0]
+    if not len(rows):
+        return rows
+    firsts = ops[np.unique(np.stack((events.thread[ops], events.name[ops])), axis=1, return_index=True)[1]]
+    launched = find_launches(trace).call.astype(np.int64)
+    before = np.sort(events.start_ns[launched[launched >= 0]])
+    idle = np.searchsorted(before, events.start_ns[op]) == np.searchsorted(before, events.start_ns[rows])
+    return rows if idle.all() and is_in(op, firsts).all() else rows[:0]
+
+
+def _first_launch(trace: Trace) -> Int64:
+    """Returns the row of the first call that launches a kernel, if it is far longer than all later ones and its kernel
+    begins on an idle device soon after it returns: it loads the kernel. A queue for which it may wait holds a thousand
+    launches, so that its kernel would begin much later."""
+    events, launches = trace.events, find_launches(trace)
+    kernels = (launches.call >= 0) & (events.kind[launches.activity] == Kind.KERNEL)
+    rows = distinct_in(launches.call[kernels].astype(np.int64))
+    if len(rows) < 2 or events.dur_ns[rows[0]] < max(LONG_NS, TIMES_LONGER * events.dur_ns[rows[1:]].max()):
+        return rows[:0]
+    returned = events.ends(rows[:1])
+    work = launches.activity.astype(np.int64)
+    begun = (events.start_ns[work] < returned) & (launches.call != rows[0])
+    delay = events.start_ns[work[launches.call == rows[0]]].min() - returned
+    return rows[:1] if not begun.any() and (delay < LONG_NS).all() else rows[:0]
+
+
+def _first_tensor(trace: Trace) -> Int64:
+    """Returns the row of the first op that makes a tensor, if it is far longer than all later ones, or the only one,
+    and no call in it shows what takes the time: in no step does that take so long."""
     events, rows = trace.events, rows_named(trace, (Kind.CPU_OP,), _MAKES_TENSOR.__contains__)
     first, length = rows[:1], events.dur_ns[rows]
     if not len(rows) or length[0] < max(LONG_NS, TIMES_LONGER * length[1:].max(initial=0)):

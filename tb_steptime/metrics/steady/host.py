@@ -27,7 +27,7 @@ from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, UInt8, is_in, values_at
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
 
 #: One-time work must be this many times as long as interruptions in other steps, if there are at least LEAST_STEPS
 #: steps.
@@ -35,8 +35,6 @@ TIMES_NOISE, LEAST_STEPS = 2, 3
 #: What only the first step does must take this many times as long as the longest later step: work of every k-th step,
 #: such as an optimizer's after accumulated gradients, does not.
 TIMES_ALL_LATER = 2
-#: Number of bits for the time when a thread and an instant are combined into one number, by which segments are sorted.
-_BITS = 46
 
 
 class HostComparison(msgspec.Struct, frozen=True, eq=False):
@@ -65,16 +63,19 @@ def on_host(trace: Trace, first_step: int = 0) -> HostComparison:
     segments = segments.where((segments.inside >= 0) | trains)
     if not len(segments):
         return HostComparison(no_excess(), None)
-    own = segments.end_ns - segments.start_ns - waits_ns(trace, host, segments)
+    own = segments.end_ns - segments.start_ns
+    own -= waits_ns(trace, host, segments)
     step = step_at(trace, segments.start_ns)
     judged, site, only_first = _judged(trace, segments, own, step, first_step)
     undisturbed_ns = _undisturbed_ns(trace, segments, own, site, step)
+    steps = int(np.count_nonzero(np.bincount(step)))
+    del step  # of a million segments each column is 8 MB
     excess, kind = _of_ops(trace, segments, own, site, judged, first_step)
     kind = _explained(trace, segments, excess, kind)
-    kind[_is_noise(excess, kind, step)] = ExcessKind.INTERRUPTED
-    begins = (kind == ExcessKind.INTERRUPTED) & _in_first_call(trace, host, segments, site)
-    kind[begins] = ExcessKind.ONCE
-    kind[_begins_again(excess, kind, step, first_step)] = ExcessKind.ONCE
+    kind[_noise_rows(trace, segments, excess, kind, steps)] = ExcessKind.INTERRUPTED
+    late = np.flatnonzero((excess > 0) & (kind == ExcessKind.INTERRUPTED))  # the kind of others means nothing
+    kind[late[_in_first_call(trace, host, segments, site, late)]] = ExcessKind.ONCE
+    kind[_begins_again(trace, segments, excess, kind, steps, first_step)] = ExcessKind.ONCE
     short = is_in(host.row, allocation_retries(trace).rows)  # memory may run short in any op and any step
     in_short = (segments.inside >= 0) & short.take(segments.inside)
     kind[(kind == ExcessKind.ONCE) & in_short] = ExcessKind.INTERRUPTED
@@ -104,10 +105,10 @@ def _undisturbed_ns(trace: Trace, segments: HostSegments, own_ns: Int64, site: I
     if not len(rows):
         return None
     steps, site = find_steps(trace), site[rows]
-    within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     count = np.bincount(site)
     end = np.cumsum(count)
-    second = ranked_in_groups(own_ns[rows], site)[np.minimum(end - count + 1, end - 1)]
+    second = ranked_in_groups(own_ns[rows], site)[np.minimum(end - count + 1, end - 1)].astype(np.float64)
+    within = np.where(segments.start_ns[rows] < steps.steps[-1].host_end_ns, step[rows], 0)
     ns = np.bincount(within, second[site], minlength=len(steps.steps) + 1)
     rounded: Int64 = ns[1:].round().astype(np.int64)
     return rounded
@@ -132,9 +133,11 @@ def _only_in_first(trace: Trace, site: Int64, own: Int64, step: Int64, first_ste
         return np.zeros(len(site), bool)
     first = first_step or 1
     in_first, only = np.flatnonzero(step == first), np.zeros(len(site), bool)
-    only[in_first[is_in(site[in_first], site[(step > 0) & (step != first)], invert=True)]] = True
-    longest = int(np.delete(length, first - 1).max())
-    return only if int(own[only].sum()) >= TIMES_ALL_LATER * longest else np.zeros(len(site), bool)
+    least_ns = TIMES_ALL_LATER * int(np.delete(length, first - 1).max())
+    if int(own[in_first].sum()) >= least_ns:
+        in_first = in_first[is_in(site[in_first], site[(step > 0) & (step != first)], invert=True)]
+        only[in_first] = int(own[in_first].sum()) >= least_ns
+    return only
 
 
 def only_first_calls(trace: Trace, first_step: int) -> Int64:
@@ -208,17 +211,14 @@ def _of_ops(
     excess, kind = repeats.excess_ns, repeats.kind
     host = host_events(trace)
     ops = np.flatnonzero((trace.events.kind[host.row] == Kind.CPU_OP) & host_code(trace).fixed)
-    key = (segments.thread.astype(np.int64) << _BITS) + segments.start_ns
-    thread = trace.events.thread[host.row[ops]].astype(np.int64) << _BITS
-    first = np.searchsorted(key, thread + trace.events.start_ns[host.row[ops]])
-    end = np.searchsorted(key, thread + trace.events.ends(host.row[ops]))
-    del key, thread  # of a million segments each column is 8 MB
+    first, end = _segments_within(trace, segments, host.row[ops])
     not_empty = end > first
     ops, first, end = ops[not_empty], first[not_empty], end[not_empty]
     if not len(ops):
         return excess, kind
     sites, like = op_sites(trace, ops)
-    sums = np.concatenate(([0], np.cumsum(own)))
+    sums = np.zeros(len(own) + 1, np.int64)
+    np.cumsum(own, out=sums[1:])
     length, step = sums.take(end) - sums.take(first), step_at(trace, trace.events.start_ns[host.row[ops]])
     del sums
     judged = judge(length, step, sites, like, first_step)
@@ -238,36 +238,62 @@ def _of_ops(
     return excess, kind
 
 
-def _is_noise(excess: Int64, kind: UInt8, step: Int64) -> Bool:
-    """Says which segments would count as one-time, although two others in several steps were interrupted for at least
-    half as long: a first call is interrupted as often as any other one."""
-    noise, steps = np.zeros(len(excess), bool), np.count_nonzero(np.bincount(step))
-    if steps >= LEAST_STEPS:
-        long = np.flatnonzero(excess)
-        at, first, size = step[long], kind[long] == ExcessKind.ONCE, int(step.max()) + 1
-        interrupted, once_ns = (
-            np.bincount(at[of_kind], excess[long][of_kind], minlength=size)
-            for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
-        )
-        noise[long] = first & (once_ns[at] < TIMES_NOISE * np.sort(interrupted)[-2])
+def _segments_within(trace: Trace, segments: HostSegments, rows: Int32) -> tuple[Int64, Int64]:
+    """Returns for each of these rows of the event table, which are sorted by thread, the first of its thread's segments
+    that begins in it, and the first one after its end."""
+    thread, start, end = trace.events.thread[rows], trace.events.start_ns[rows], trace.events.ends(rows)
+    first, behind = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    for number in distinct_in(thread).tolist():
+        on_thread, (low, high) = slice(*_range_of(thread, number)), _range_of(segments.thread, number)
+        segment_start = segments.start_ns[low:high]
+        first[on_thread] = low + np.searchsorted(segment_start, start[on_thread])
+        behind[on_thread] = low + np.searchsorted(segment_start, end[on_thread])
+    return first, behind
+
+
+def _range_of(ascending: Int32, value: int) -> tuple[int, int]:
+    """Returns where this value begins and ends in the column."""
+    number = np.array(value, ascending.dtype)  # of the same type, so that the column is not copied
+    return int(np.searchsorted(ascending, number)), int(np.searchsorted(ascending, number, side="right"))
+
+
+def _noise_rows(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int) -> Int64:
+    """Returns the segments that would count as one-time, although two others in several steps were interrupted for at
+    least half as long: a first call is interrupted as often as any other one. steps: number of steps with segments."""
+    long = np.flatnonzero(excess)
+    if steps < LEAST_STEPS or not len(long):
+        return long[:0]
+    at, first = step_at(trace, segments.start_ns[long]), kind[long] == ExcessKind.ONCE
+    interrupted, once = (
+        np.bincount(at[of_kind], excess[long][of_kind], minlength=len(find_steps(trace).steps) + 1)
+        for of_kind in (kind[long] == ExcessKind.INTERRUPTED, first)
+    )
+    noise: Int64 = long[first & (once[at] < TIMES_NOISE * np.sort(interrupted)[-2])]
     return noise
 
 
-def _begins_again(excess: Int64, kind: UInt8, step: Int64, first_step: int) -> Bool:
-    """Says which segments of the first step would count as interrupted, although it has longer one-time work and no
-    later step has an interruption half as long: a kernel that is compiled again for other inputs, for example."""
-    first, begins = step == (first_step or 1), np.zeros(len(excess), bool)
-    if np.count_nonzero(np.bincount(step)) >= LEAST_STEPS:
-        interrupted = kind == ExcessKind.INTERRUPTED
-        longest = int(excess[interrupted & ~first].max(initial=0))
-        once_ns = int(excess[(kind == ExcessKind.ONCE) & first].sum())
-        begins = interrupted & first & (excess >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (excess <= once_ns)
-    return begins
+def _begins_again(
+    trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8, steps: int, first_step: int
+) -> Int64:
+    """Returns the segments of the first step that would count as interrupted, although it has longer one-time work and
+    no later step has an interruption half as long: a kernel that is compiled again for other inputs, for example.
+    steps: number of steps with segments."""
+    long = np.flatnonzero(excess)
+    if steps < LEAST_STEPS or not len(long):
+        return long[:0]
+    ns, first = excess[long], step_at(trace, segments.start_ns[long]) == (first_step or 1)
+    interrupted = kind[long] == ExcessKind.INTERRUPTED
+    longest = int(ns[interrupted & ~first].max(initial=0))
+    once_ns = int(ns[(kind[long] == ExcessKind.ONCE) & first].sum())
+    again = interrupted & first & (ns >= max(LEAST_ALIKE_NS, TIMES_NOISE * longest)) & (ns <= once_ns)
+    return np.asarray(long[again], np.int64)
 
 
-def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64) -> Bool:
-    """Says which segments are in the first launch of a kernel or, if no other call of the op has similar ones, in the
-    first call of an op, in which a library initialises itself."""
+def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site: Int64, late: Int64) -> Bool:
+    """Says which of these segments are in the first launch of a kernel or, if no other call of the op has similar ones,
+    in the first call of an op, in which a library initialises itself."""
+    if not len(late):
+        return np.zeros(0, bool)
     events, launches = trace.events, find_launches(trace)
     kind, name = events.kind.take(host.row), events.name.take(host.row).astype(np.int64)
     first = np.zeros(len(host), bool)
@@ -282,12 +308,14 @@ def _in_first_call(trace: Trace, host: HostEvents, segments: HostSegments, site:
     launched = launches.activity[launches.call >= 0]
     loads = np.zeros(len(events), bool)
     loads[launches.call[launches.call >= 0][firsts(events.name[launched].astype(np.int64))]] = True
-    inside = segments.inside
-    within = np.where(inside >= 0, op.take(inside), -1)
-    least, most = np.full(int(site.max()) + 1, len(host)), np.full(int(site.max()) + 1, -1)
-    np.minimum.at(least, site, within)
-    np.maximum.at(most, site, within)
-    alone = (least == most)[site]
+    asked = np.zeros(int(site.max()) + 1, bool)
+    asked[site[late]] = True
+    near = np.flatnonzero(asked[site])
+    within = values_at(op, segments.inside[near])
+    least, most = np.full(len(asked), len(host)), np.full(len(asked), -1)
+    np.minimum.at(least, site[near], within)
+    np.maximum.at(most, site[near], within)
+    alone, inside = (least == most)[site[late]], segments.inside[late]
     return np.asarray((inside >= 0) & (loads.take(host.row).take(inside) | alone & in_op.take(inside)), bool)
 
 
@@ -304,23 +332,26 @@ def _of_first_use(
     """Returns the excess including work that the recording identifies as a first use, which is excess as a whole. The
     profiler writes the loading of code on a track of its own; the launch that loads is the call at that time. Returns
     the excess of each segment, its kind, and where it ends."""
-    rows = loading_overheads(trace)
-    loads = Intervals.of_events(trace.events, rows)
-    inside = segments.inside
-    calls = (inside >= 0) & is_in(trace.events.kind.take(host.row), CALL_KINDS).take(inside)
-    named = np.where(calls, loads.overlap_ns(segments.start_ns, segments.end_ns), 0)
-    ends = segments.end_ns.copy()
+    loads = Intervals.of_events(trace.events, loading_overheads(trace))
+    start, end, named = segments.start_ns, segments.end_ns, np.zeros(len(segments), np.int64)
+    ends = end.copy()
+    if len(loads):
+        is_call = is_in(trace.events.kind.take(host.row), CALL_KINDS)
+        calls = np.flatnonzero((segments.inside >= 0) & is_call.take(segments.inside))
+        named[calls] = loads.overlap_ns(start[calls], end[calls])
     for thread, when in first_uses(trace):
-        on_thread = segments.thread == thread
-        use_ns = when.overlap_ns(segments.start_ns[on_thread], segments.end_ns[on_thread])
-        last = np.maximum(np.searchsorted(when.start, segments.end_ns[on_thread]) - 1, 0)
-        ends[on_thread] = np.where(
-            use_ns > 0, np.minimum(when.end[last], segments.end_ns[on_thread]), segments.end_ns[on_thread]
-        )
-        named[on_thread] = np.maximum(named[on_thread], use_ns)
-    named = np.minimum(named, own)
-    first = (named > 0) & (2 * named >= excess)
-    excess = np.maximum(excess, named)
-    ends = np.maximum(np.where(first, ends, segments.end_ns), segments.start_ns + excess)
-    kind[first] = ExcessKind.ONCE
+        first, behind = _range_of(segments.thread, thread)
+        use_ns = when.overlap_ns(start[first:behind], end[first:behind])
+        inside = np.flatnonzero(use_ns)
+        rows = first + inside
+        last = np.searchsorted(when.start, end[rows]) - 1
+        ends[rows] = np.minimum(when.end[last], end[rows])
+        named[rows] = np.maximum(named[rows], use_ns[inside])
+    np.minimum(named, own, out=named)
+    is_first = (named > 0) & (named >= excess - named)
+    np.maximum(excess, named, out=excess)
+    np.copyto(ends, end, where=~is_first)
+    rows = np.flatnonzero(is_first)
+    ends[rows] = np.maximum(ends[rows], start[rows] + excess[rows])
+    kind[rows] = ExcessKind.ONCE
     return excess, kind, ends

@@ -7,7 +7,7 @@ convolutions without recorded shapes are one site, and the longest one is not to
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -44,6 +44,8 @@ _LIMITS = np.array(
 )
 #: Number of bits of a number that distinguish most sites.
 _BITS = 16
+#: Number of calls that are looked at together: intermediate columns then stay in the cache.
+_AT_ONCE = 2**16
 
 
 class Likeness(NamedTuple):
@@ -57,6 +59,13 @@ class Likeness(NamedTuple):
     shaped: Bool
 
 
+class SiteColumns(Protocol):
+    """Columns of site numbers, the most exact first."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, place: int, /) -> Int64: ...
+
+
 class CallExcess(NamedTuple):
     """The excess of each call, 0 if it has none, and its kind, an `ExcessKind`."""
 
@@ -65,7 +74,7 @@ class CallExcess(NamedTuple):
 
 
 def judge(
-    length: Int64, step: Int64, sites: list[Int64], like: Likeness | None = None, first_step: int = 0
+    length: Int64, step: Int64, sites: SiteColumns, like: Likeness | None = None, first_step: int = 0
 ) -> CallExcess:
     """Compare calls with those of their sites.
 
@@ -75,10 +84,10 @@ def judge(
     only a test needs.
     """
     fixed, shaped = like if like is not None else (np.ones(len(length), bool), np.zeros(len(length), bool))
-    excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
     turn = (step - first_step) % (int(step.max(initial=0)) + 1) if first_step else step
     may = _may_be_long(length, turn, sites[0], fixed)
     rows = _compared(may, sites, fixed)
+    excess, kind = np.zeros(len(length), np.int64), np.full(len(length), ExcessKind.INTERRUPTED, np.uint8)
     if not len(rows):
         return CallExcess(excess, kind)
     one_step = bool(step.min() == step.max())
@@ -86,8 +95,8 @@ def judge(
     like = Likeness(fixed[rows], shaped[rows])
     steps = None if one_step else step[rows]
     long = np.flatnonzero(may[rows])
-    judged = _judged(length[rows], long, steps, [numbered(site.take(rows)) for site in sites], like)
-    excess[rows[long]], kind[rows[long]] = judged
+    near = [numbered(sites[place].take(rows)) for place in range(len(sites))]  # holds one column of all calls at a time
+    excess[rows[long]], kind[rows[long]] = _judged(length[rows], long, steps, near, like)
     return CallExcess(excess, kind)
 
 
@@ -109,12 +118,14 @@ def _may_be_long(length: Int64, turn: Int64, site: Int64, fixed: Bool) -> Bool:
     return may
 
 
-def _compared(may: Bool, sites: list[Int64], fixed: Bool) -> Int64:
+def _compared(may: Bool, sites: SiteColumns, fixed: Bool) -> Int64:
     """Returns the calls that may be long, and those with which they are compared."""
-    alone = may & fixed & (np.bincount(sites[0], minlength=1)[sites[0]] < FEWEST)
+    alone = may & fixed & (np.bincount(sites[0], minlength=1) < FEWEST)[sites[0]]
     compared = may.copy()
-    for site, judged in zip(sites, (may, may, *(alone for _ in sites[2:])), strict=False):
-        compared[_of_sites(site, site[judged])] = True
+    for place in range(len(sites)):
+        site = sites[place]
+        compared[_of_sites(site, site[may if place < 2 else alone])] = True
+        del site  # before the next column is computed
     return np.flatnonzero(compared)
 
 
@@ -123,7 +134,11 @@ def _of_sites(site: Int64, chosen: Int64) -> Int64:
     calls."""
     may_be = np.zeros(1 << _BITS, bool)
     may_be[chosen & len(may_be) - 1] = True
-    near = np.flatnonzero(may_be.take(site & len(may_be) - 1))
+    pieces = [np.empty(0, np.int64)]
+    for first in range(0, len(site), _AT_ONCE):
+        piece = site[first : first + _AT_ONCE]
+        pieces.append(first + np.flatnonzero(may_be.take(piece & len(may_be) - 1)))
+    near = np.concatenate(pieces)
     return near[is_in(site[near], chosen)]
 
 
@@ -241,9 +256,13 @@ def ranked_in_groups(length: Int64, site: Int64) -> Int64:
     width = (high - low).bit_length()
     if int(site.max(initial=0)).bit_length() + width > 62:
         return length[np.lexsort((length, site))]
-    both = np.sort((site << width) | (length - low))  # sorting values is far faster than sorting places
-    ranked: Int64 = (both & ((1 << width) - 1)) + low
-    return ranked
+    both = site << width
+    both += length
+    both -= low
+    both.sort()  # sorting values is far faster than sorting places
+    both &= (1 << width) - 1
+    both += low
+    return both
 
 
 def _places_in(group: Int64) -> Int64:

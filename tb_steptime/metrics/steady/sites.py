@@ -8,19 +8,22 @@ name     the same name
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_places
-from tb_steptime.metrics.steady.repeats import Likeness
+from tb_steptime.metrics.steady.repeats import Likeness, SiteColumns
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.extension import one_pass
 from tb_steptime.trace.groups import numbered
 from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in, values_at
 
+#: Number of segments whose sites are computed at a time: their intermediate columns then stay in the cache.
+_AT_ONCE = 2**15
 #: Numbers in users' range names, such as "step 5" and "ProfilerStep#5".
 _NUMBER = expression(r"\d+")
 
@@ -35,8 +38,22 @@ _DESCRIBES = expression(
 class Sites(NamedTuple):
     """Site numbers of some calls, the most exact first, and what similar calls allow to conclude."""
 
-    sites: list[Int64]
+    sites: SiteColumns
     like: Likeness
+
+
+class _ComputedColumns:
+    """Columns of site numbers, each computed whenever it is read: of a million segments each takes 8 MB, and they are
+    read once or twice."""
+
+    def __init__(self, *columns: Callable[[], Int64]) -> None:
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __getitem__(self, place: int, /) -> Int64:
+        return self._columns[place]()
 
 
 def mixed(*columns: Int64) -> Int64:
@@ -58,16 +75,16 @@ def mixed(*columns: Int64) -> Int64:
 class HostCode(msgspec.Struct, frozen=True, eq=False):
     """The code of each of the `host_events`, as numbers that events of the same code share.
 
-    name    int64, row of the string table; the same for users' ranges that differ only in numbers
-    path    int64, its name and those of the events around it
-    exact   int64, likewise with the shapes of their inputs
+    name    int32, row of the string table; the same for users' ranges that differ only in numbers
+    path    int32, its name and those of the events around it
+    exact   int32, likewise with the shapes of their inputs
     fixed   bool, its time does not depend on the data
     shaped  bool, the shapes of its inputs are recorded
     """
 
-    name: Int64
-    path: Int64
-    exact: Int64
+    name: Int32
+    path: Int32
+    exact: Int32
     fixed: Bool
     shaped: Bool
 
@@ -79,27 +96,48 @@ def host_code(trace: Trace) -> HostCode:
     name, shapes = _names(trace, host), np.zeros(len(host), np.int64)
     if trace.events.shapes is not None:
         shapes = trace.events.shapes.take(host.row).astype(np.int64) + 1
-    paths = _paths(host, name), _paths(host, mixed(name, shapes))
-    return HostCode(name, *paths, _is_fixed(trace, host), shapes > 0)
+    path = numbered(_paths(host, name)).astype(np.int32)
+    exact = numbered(_paths(host, mixed(name, shapes))).astype(np.int32)
+    return HostCode(name.astype(np.int32), path, exact, _is_fixed(trace, host), shapes > 0)
 
 
 def segment_sites(trace: Trace, segments: HostSegments) -> Sites:
     """Returns the sites of each segment: exact, path, alike and, for segments that are whole events, name. Other
     segments of one name are parts of an event that have nothing in common."""
     code, inside = host_code(trace), segments.inside
-    around = values_at(code.name, segments.before), values_at(code.name, segments.after)
-    sites = [mixed(values_at(column, inside), *around) for column in (code.exact, code.path, code.name)]
-    del around  # of a million segments each column is 8 MB
-    sites[0] = numbered(sites[0])
-    whole = (inside >= 0) & (segments.before < 0) & (segments.after < 0)
-    sites.append(np.where(whole, values_at(code.name, inside), -2 - np.arange(len(segments))))
+    exact = numbered(_around(segments, code.exact, code.name))
+    sites = _ComputedColumns(
+        lambda: exact,
+        lambda: _around(segments, code.path, code.name),
+        lambda: _around(segments, code.name, code.name),
+        lambda: _whole(segments, code.name),
+    )
     return Sites(sites, Likeness(_is_at(code.fixed, inside), _is_at(code.shaped, inside)))
+
+
+def _around(segments: HostSegments, own: Int32, name: Int32) -> Int64:
+    """Returns a number for each segment that shows its code and the names of the events before and after it. own: of
+    each of the `host_events`, as is name."""
+    site = np.empty(len(segments), np.int64)
+    for first in range(0, len(site), _AT_ONCE):
+        chunk = slice(first, first + _AT_ONCE)
+        places = ((own, segments.inside), (name, segments.before), (name, segments.after))
+        site[chunk] = mixed(*(values_at(column, place[chunk]) for column, place in places))
+    return site
+
+
+def _whole(segments: HostSegments, name: Int32) -> Int64:
+    """Returns the name of each segment that is a whole event; for others a number that no other segment has."""
+    whole = (segments.inside >= 0) & (segments.before < 0) & (segments.after < 0)
+    site = np.arange(-2, -2 - len(segments), -1)
+    site[whole] = name[segments.inside[whole]]
+    return site
 
 
 def op_sites(trace: Trace, ops: Int64) -> Sites:
     """Returns the sites of some places in `host_events`: exact, path and name."""
     code = host_code(trace)
-    sites = [numbered(code.exact[ops]), code.path[ops], code.name[ops]]
+    sites = [numbered(code.exact[ops]), code.path[ops].astype(np.int64), code.name[ops].astype(np.int64)]
     return Sites(sites, Likeness(code.fixed[ops], code.shaped[ops]))
 
 

@@ -13,7 +13,7 @@ trace means is decided in `metrics`.
     notes      counts of what was repaired or lost -> what the user reads
     slices     some steps of a file as a file of their own
     parts      a large file in several processes
-    recognition  does a file look like a trace at all?
+    other_files  what a file is that holds no trace
 """
 
 from tb_steptime.trace.kineto.reader import read_trace

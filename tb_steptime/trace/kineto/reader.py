@@ -15,10 +15,11 @@ from tb_steptime.trace.kineto.categories import accelerator_of, are_foreign, lea
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
 from tb_steptime.trace.kineto.notes import Damage, notes_of, refusals, several_processes
+from tb_steptime.trace.kineto.other_files import other_file
 from tb_steptime.trace.kineto.parts.sink import Damaged, EventSink, ReadEvents
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.processes import Processes
-from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, likely_text_bytes
+from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, head_of, likely_text_bytes
 from tb_steptime.trace.kineto.tables import Tables
 from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace, no_counters
@@ -121,6 +122,13 @@ class TraceBuilder(msgspec.Struct):
 
     def trace(self) -> Trace:
         self._refuse_what_is_no_trace()
+        if len(self.events.columns) < LARGE_ROWS:
+            return self._trace(None)
+        on_disk = ColumnsOnDisk()
+        with on_disk.bounded():
+            return replace(on_disk.keep(self._trace(on_disk)), on_disk=on_disk)
+
+    def _trace(self, on_disk: ColumnsOnDisk | None) -> Trace:
         columns, metadata = self.events.columns, self.events.metadata
         strings, threads = columns.strings(), columns.threads()
         inputs, stack_texts = columns.inputs.table(), columns.stack_texts.table()
@@ -128,7 +136,6 @@ class TraceBuilder(msgspec.Struct):
         collective_texts = columns.exchange_texts.table()
         annotation_texts = columns.annotation_texts.table()
         accelerator = accelerator_of(columns.labels.categories)
-        on_disk = ColumnsOnDisk() if len(columns) >= LARGE_ROWS else None
         tables = Tables(columns, on_disk)
         memory = possible_memory(columns.memory.table(tables.origin_ns), tables.impossible)
         several = tables.processes
@@ -171,8 +178,7 @@ class TraceBuilder(msgspec.Struct):
             json_bytes=self.extent.text_bytes,
             event_count=self.events.event_count,
         )
-        trace = repaired(trace) if self.every_event else trace
-        return replace(on_disk.keep(trace), on_disk=on_disk) if on_disk else trace
+        return repaired(trace) if self.every_event else trace
 
     def _first_of(self, several: Processes) -> Bool:
         if several.first is None:
@@ -204,6 +210,10 @@ class TraceBuilder(msgspec.Struct):
             return "The file is empty", _RECORD_AGAIN
         if not source.text_bytes:
             return "The compressed file is damaged at its beginning", _RECORD_AGAIN
+        if not outline.is_json or (self.every_event and not len(self.events.columns)):
+            known = other_file(source.path.name, head_of(source.path))
+            if known is not None:
+                return known
         if not outline.is_json:
             is_named_so = ".pftrace" in source.path.name
             return "The file is no Perfetto trace" if is_named_so else "The file is not JSON", _EXPORT

@@ -96,6 +96,7 @@ class Tables:
         self.negative_duration_count = int((dur < 0).sum()) - self.missing_duration_count
         np.maximum(dur, 0, out=dur)
         start, too_far = columns.starts(dur)
+        dur = keep(dur)  # the starts are sorted without it, which takes four times the memory of such a column
         self.origin_ns = int(start.min()) if len(start) else 0
         start -= self.origin_ns
         order = _order(start, dur)

@@ -21,7 +21,7 @@ from tb_steptime.trace.ops import RUNTIME
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
 _MALLOC = expression(rf"{RUNTIME}Malloc$|cuMem(Create|Alloc)(_v2)?$")
-_FREE = expression(rf"{RUNTIME}Free$|cuMem(Release|Unmap|Free)(_v2)?$")
+FREES = expression(rf"{RUNTIME}Free$|cuMem(Release|Unmap|Free)(_v2)?$")
 #: Other calls of the allocator between freeing and allocating again; a library that initialises itself makes further
 #: ones.
 _BESIDES = expression(
@@ -60,7 +60,7 @@ def allocation_retries(trace: Trace) -> Retries:
     """Finds the retries: within one op a call that allocates, calls that free, and a call that allocates again, with
     nothing else in between."""
     calls = trace.events.rows(*CALL_KINDS)
-    allocates, frees = (named_in(trace, calls, pattern.match) for pattern in (_MALLOC, _FREE))
+    allocates, frees = (named_in(trace, calls, pattern.match) for pattern in (_MALLOC, FREES))
     if not allocates.any() or not frees.any():  # in most recordings
         return Retries(*[calls[:0]] * 5)
     kind = _kinds(trace, calls, allocates, frees)
@@ -114,7 +114,7 @@ def caching_is_off(trace: Trace) -> int:
     calls = rows_named(trace, CALL_KINDS, _MALLOC.match)
     if len(calls) < LEAST_CALLS or (trace.memory.device_type > 0).any():
         return 0
-    frees = rows_named(trace, CALL_KINDS, _FREE.match)
+    frees = rows_named(trace, CALL_KINDS, FREES.match)
     allocations = rows_named(trace, (Kind.CPU_OP,), _ALLOCATES.match)
     later = allocations[len(allocations) // 2 :]  # a cache that is filling allocates in the first steps
     late_count = int((calls > later[0]).sum()) if len(later) else 0

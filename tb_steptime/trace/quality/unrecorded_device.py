@@ -20,8 +20,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from tb_steptime.text import Finding, count, fraction, ns, text
+from tb_steptime.text import Finding, Quantity, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
 from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.quality.lost_launches import in_captures
@@ -43,6 +44,9 @@ _TOUCHES = expression(
 MOST_RATE, LEAST_BYTES = 2e12, 2**28
 TOO_MANY_BYTES = 2.0**50
 _ITEM_BYTES = {"double": 8, "long": 8, "int": 4, "float": 4, "c10::half": 2, "c10::bfloat16": 2}
+#: From this share of the recording on, waits say something about the device's work: each also takes some microseconds
+#: when nothing runs.
+LARGE_WAITS = 0.1
 #: Numbers of torch's device types that are no unseen device: unknown, CPU, and meta, whose tensors have no memory.
 _NO_DEVICE = {-1, 0, 14}
 #: From this share of all rows on, rows of kinds that are not read may hold most of what happened.
@@ -223,10 +227,22 @@ def unread_findings(trace: Trace) -> list[Finding]:
     return [Finding(id, "said", ("gpu_time", "launches", "host_time"), "none", len(rows), share, values)]
 
 
-def _waits_behind(trace: Trace) -> bool:
-    """Whether a call waits for the device behind the first launch: then work ran while it was recorded."""
+def _waits_behind(trace: Trace) -> Int64:
+    """The calls that wait for the device behind the first launch: then work ran while it was recorded."""
     launches, waits = rows_named(trace, CALL_KINDS, _LAUNCHES), rows_named(trace, CALL_KINDS, SYNC_CALL.match)
-    return bool(trace.events.start_ns[waits].max(initial=-1) > trace.events.start_ns[launches].min())
+    behind: Int64 = waits[trace.events.start_ns[waits] > trace.events.start_ns[launches].min()]
+    return behind
+
+
+def _launched_unseen(trace: Trace, unseen: UnseenDevice, values: dict[str, Quantity]) -> Finding:
+    """The finding about launches of which no work is recorded. The device works while a call waits for it, at least."""
+    waits, events = _waits_behind(trace), trace.events
+    waited_ns = Intervals.of_events(events, waits).total_ns
+    waited = waited_ns / max(1, int(events.end_ns.max() - events.start_ns.min()))
+    ran = "work_waited_for" if waited >= LARGE_WAITS else "work_ran_unrecorded"
+    values |= {"share": fraction(1.0), "waited": ns(waited_ns), "waited_share": fraction(waited)}
+    id = ran if len(waits) else "work_not_recorded"
+    return Finding(id, "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)
 
 
 def _name(trace: Trace, rows: Int64) -> str:
@@ -259,9 +275,7 @@ def device_findings(trace: Trace) -> list[Finding]:
         return []
     values = {"count": count(unseen.count), "name": text(unseen.name), "longest": ns(unseen.longest_ns or None)}
     if unseen.by == "launches":
-        id = "work_ran_unrecorded" if _waits_behind(trace) else "work_not_recorded"
-        values |= {"share": fraction(1.0)}
-        return [Finding(id, "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)]
+        return [_launched_unseen(trace, unseen, values)]
     if unseen.by == "captures":
         return [Finding("only_captures", "said", ("gpu_time", "launches"), "none", unseen.count, 1.0, values)]
     id = "work_on_mps" if unseen.by == "mps" else f"device_unseen_by_{unseen.by}"

@@ -40,10 +40,10 @@ from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
 from tb_steptime.trace.model import Trace, find_launches, rows_named
 from tb_steptime.trace.ops import BACKEND, GRAPH_CALL, SYNC_DEVICE_CALL
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
-_ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
+ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
 #: The call of `prof.step()`, which call stacks show where a profiler without a schedule writes no mark.
 _PROFILER_STEP = expression(r"(?:.*/)?torch/profiler/profiler\.py\(\d+\): step$")
 #: Ranges that are not written by the author of the loop: they do not mark steps.
@@ -103,7 +103,7 @@ def step_calls(trace: Trace) -> Iterator[StepCalls]:
     called = rows_named(trace, (Kind.PYTHON,), _PROFILER_STEP.match)
     yield from _calls(trace, called, at_end=True, mean_steps=True)
     yield from _calls(trace, of_optimizer, at_end=True, mean_steps=True)
-    yield from _calls(trace, rows_named(trace, marks, _ZERO_GRAD.match), mean_steps=True)
+    yield from _calls(trace, rows_named(trace, marks, ZERO_GRAD.match), mean_steps=True)
     yield from _calls(trace, marked_waits(trace), mean_steps=True)
     yield from _longest(trace, module_frames(trace))
     yield from _calls(trace, of_passes, mean_steps=True)
@@ -202,8 +202,8 @@ def loop_rounds(trace: Trace, ops: Int64) -> Iterator[Int64]:
 
 def _periods(names: Int32) -> list[int]:
     """The distances in ops at which the rarest names recur, ascending; a loop needs more than one name."""
-    distinct, inverse, number = np.unique(names, return_inverse=True, return_counts=True)
-    if len(distinct) < 2:
+    different, inverse, number = np.unique(names, return_inverse=True, return_counts=True)
+    if len(different) < 2:
         return []
     often = np.flatnonzero(number >= FEWEST_ROUNDS)
     rarest = often[np.argsort(number[often], kind="stable")][:_TRIED]
@@ -247,7 +247,7 @@ def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
     """Whether rounds begin with inputs of one shape, and end with a product of a shape that no op in them takes: layers
     of one call take what the layer before them gives. first, last: the rows of their first and last ops."""
     shapes = trace.events.shapes
-    if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(np.unique(shapes[first])) > 1:
+    if shapes is None or not _LINEAR.match(trace.name_of(last[0])) or len(distinct(shapes[first])) > 1:
         return False
     inputs_of_first, inputs_of_last = (
         _sizes(trace.inputs[int(row)]) if row >= 0 else [] for row in (shapes[first[0]], shapes[last[0]])
@@ -257,7 +257,7 @@ def _call_the_model(trace: Trace, first: Int64, last: Int64) -> bool:
     ):
         return False
     result = [*inputs_of_last[0][:-1], inputs_of_last[1][0]]
-    inside = np.unique(shapes[int(first[1]) : int(last[1]) + 1]) if len(first) > 1 else np.empty(0, np.int32)
+    inside = distinct(shapes[int(first[1]) : int(last[1]) + 1]) if len(first) > 1 else np.empty(0, np.int32)
     passed_on = any(result in _sizes(trace.inputs[int(row)]) for row in inside[inside >= 0].tolist())
     return math.prod(inputs_of_first[0]) != math.prod(result) and not passed_on
 

@@ -146,8 +146,8 @@ RULES = (
          ("replays_incomplete",)),
     Rule("end of graphs is missing", (0.02, 0.05, 0.1, 0.3, 0.6), "of work", without_end_of_graphs, ("end_missing",)),
     Rule("one mark after all work", (5, 22, 100, 500, 2_000), "us", one_mark, ("marks_meaningless",), always=True),
-    Rule("no work of the device", (1.0,), "of work", without_device, ("work_not_recorded", "work_ran_unrecorded"),
-         always=True),
+    Rule("no work of the device", (1.0,), "of work", without_device,
+         ("work_not_recorded", "work_ran_unrecorded", "work_waited_for"), always=True),
 )  # fmt: skip
 
 

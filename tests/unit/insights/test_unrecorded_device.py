@@ -135,6 +135,33 @@ def test_work_behind_a_function_of_the_cpu_waits_for_no_other_process(call: str,
     assert ("functions of the CPU" in judgement.verdict.text.template) is (waits > 0)
 
 
+@pytest.mark.parametrize(
+    ("gaps", "call", "waits", "title"),
+    [
+        ((300, 300, 300, 300), "cudaGraphLaunch", 3_000, "Shorten what the CPU computes for the GPU"),
+        ((300, 220, 260, 300), "hipGraphLaunch", 2_700, "Shorten what the CPU computes for the GPU"),
+        ((300, 300, 5, 300), "cudaGraphLaunch", 0, "Record the GPU's work after a warm-up"),  # not in each launch
+        ((300, 300), "cudaGraphLaunch", 0, "Record the GPU's work after a warm-up"),  # by chance
+        ((300, 300, 300, 300), "cudaLaunchKernel", 0, "Check for other processes on the GPU"),
+    ],
+)
+def test_a_graph_that_always_waits_in_the_same_place_waits_for_no_other_process(gaps, call, waits, title):
+    """In each step, of 4 ms, a graph of two kernels, with a gap of so many cells between them."""
+    launches = [chr(ord("A") + number) for number in range(len(gaps))]
+    kernels = [f".{each * 9}{'.' * gap}{each * 9}{'.' * (381 - gap)}" for each, gap in zip(launches, gaps, strict=True)]
+    trace = timeline(
+        f"""
+        step     | {"".join(str(step) * 400 for step in range(len(gaps)))} |
+        runtime  | {"".join(each + "." * 399 for each in launches)} |
+        kernel 7 | {"".join(kernels)} |""",
+        calls=dict.fromkeys(launches, call),
+        cell_ns=MS // 100,
+    )
+    assert behind_host_functions_ns(trace, 0) == waits * 1_000
+    titles = [plain(each.title) for each in judged(trace).insights if each.id == "unrecorded_work"]
+    assert titles == [title]
+
+
 @pytest.mark.parametrize(("chosen", "waits"), [("1111", 700), ("1000", 2_800), ("0111", 0)])
 def test_waits_for_functions_of_the_cpu_are_a_mean_over_the_chosen_steps(chosen: str, waits: int):
     """Only the first of four steps has a function of the CPU."""

@@ -3,6 +3,8 @@ for earlier work is not the host's time; a pause of a rank that then waits for o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from tb_steptime.replay.steady import steady_step
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Trace
 from tb_steptime.trace.quality import recording_findings
-from tests.drawn.cards import judged, sure
+from tests.drawn.cards import judged, plain, sure
 from tests.drawn.timeline import timeline
 from tests.truth.simulate.causes import Loader, Section, Training
 from tests.truth.simulate.demo import simulate
@@ -264,3 +266,47 @@ def test_a_graph_gains_nothing_in_a_warm_up(step: str, gains: bool):
     assert found is not None
     (gain,) = found.changes
     assert (gain.gain_ns > 0) is gains
+
+
+def launching(lags: Sequence[int], queued: bool = True) -> Trace:
+    """A loop of two launches and a wait. The first kernel begins so many cells after its call returns; the second one
+    follows at once, or is launched once the first has ended."""
+    runtime = kernels = ""
+    for number, lag in enumerate(lags):
+        first, second = chr(0x4E00 + 2 * number), chr(0x4E01 + 2 * number)
+        between = 0 if queued else lag + 1
+        runtime += first + "." * between + second + "w" * (lag + 2) + "."
+        kernels += "." * (1 + lag) + first + "." * (0 if queued else 1 + lag) + second + ".."
+    calls = {"w": "cudaStreamSynchronize"}
+    return timeline(f"runtime | {runtime} |\nkernel 7 | {kernels} |", calls=calls, cell_ns=10_000)
+
+
+@pytest.mark.parametrize(
+    ("lags", "queued", "unexplained", "gains"),
+    [
+        ([18] * 12, True, False, True),
+        ([18] * 9 + [3] * 3, True, False, True),
+        ([18] * 8, True, True, False),  # too few to tell what is usual
+        ([18, 30, 60, 95] * 3, True, True, False),  # as where others use the device, too
+        ([18] * 12, False, True, False),  # nothing shows that a filled queue hides the delay
+    ],
+    ids=["alike", "some sooner", "few", "unlike", "nothing queued"],
+)
+def test_waits_expose_what_launches_take_to_reach_the_device(lags, queued, unexplained, gains):
+    trace = launching(lags, queued)
+    found = what_if(trace, ["sync_bubble"])
+    assert found is not None
+    assert abs(found.replayed_step_ns - found.recorded_step_ns) <= 20_000
+    assert (found.unexplained > 0.5) == unexplained
+    (change,) = found.changes
+    host = 30_000 * len(lags)  # without waits, it launches and computes for three cells in each turn
+    assert (change.gain_ns is not None and found.steady_step_ns - change.gain_ns <= host + 250_000) == gains
+
+
+@pytest.mark.parametrize(
+    ("lags", "counted"), [([18] * 12, True), ([18, 30, 60, 95] * 3, False)], ids=["alike", "unlike"]
+)
+def test_a_card_says_that_it_does_not_count_the_delays_that_its_waits_expose(lags, counted):
+    (found,) = [each for each in judged(launching(lags)).insights if each.id == "sync_bubble"]
+    assert (found.gain_fraction is not None and found.gain_fraction > 0.5) == counted
+    assert ("exposes that delay" in plain(found.gain_formula)) != counted

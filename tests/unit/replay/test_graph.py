@@ -1,10 +1,12 @@
-"""A copy of pageable memory waits for its stream: its call is a wait, although it returns before the copy ends."""
+"""A copy of pageable memory waits for its stream: its call is a wait, although it returns before or after the copy
+ends."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from tb_steptime.replay.graph import build_graph
+from tb_steptime.replay.graph import RETURN_NS, build_graph
 from tb_steptime.replay.sweep import EdgeKind, starts
 from tests.drawn.timeline import timeline
 
@@ -61,3 +63,28 @@ def test_a_call_that_stages_a_copy_is_as_much_shorter_as_the_kernel_before_it(ke
     graph.own_ns[kernels] = kernel * CELL
     ends = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
     assert ends[graph.waits].tolist() == [(12 - 7 + kernel) * CELL]
+
+
+CELL_OF_COPIES = 2 * RETURN_NS
+#: The calls of copies to the CPU: one goes on long after its copy has ended, and one returns with it.
+EMPTIES = """
+    runtime  | k.cccccccccc... |
+    kernel 7 | .kkkkkk........ |
+    memcpy 7 | .......ccc..... |"""
+RETURNS = """
+    runtime  | k.cccccccccc... |
+    kernel 7 | .kkkkkkkk...... |
+    memcpy 7 | .........ccc... |"""
+
+
+@pytest.mark.parametrize(("drawing", "own"), [(EMPTIES, 2), (RETURNS, 0)], ids=["empties", "returns"])
+@pytest.mark.parametrize("copy", [3, 1])
+def test_a_call_waits_for_its_copy_and_then_empties_the_staging_memory(drawing, own, copy):
+    trace = timeline(drawing, names={"c": "Memcpy DtoH (Device -> Pageable)"}, cell_ns=CELL_OF_COPIES)
+    graph = build_graph(trace)
+    (call,) = np.flatnonzero(graph.waits)
+    assert (graph.own_ns[call], graph.end_ns[call]) == (own * CELL_OF_COPIES, 12 * CELL_OF_COPIES)
+    (copied,) = [node for node in np.flatnonzero(graph.on_device) if trace.name_of(graph.event[node]).startswith("Mem")]
+    graph.own_ns[copied] = copy * CELL_OF_COPIES
+    ends = starts(graph.own_ns, graph.release_ns, graph.edges) + graph.own_ns
+    assert ends[call] == (12 - 3 + copy) * CELL_OF_COPIES

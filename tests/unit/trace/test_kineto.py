@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import json
+import lzma
+import pickle
+import tarfile
 import tracemalloc
+import zipfile
 import zlib
 from pathlib import Path
 from typing import Any
@@ -645,7 +650,7 @@ def test_behind_the_damage_of_a_corrupt_gzip_file_nothing_is_believed() -> None:
         ("empty.json.gz", "The file is empty"),
         ("empty_inside.json.gz", "The file is empty"),
         ("header_only.json.gz", "The compressed file is damaged at its beginning"),
-        ("page.html.json", "The file is not JSON"),
+        ("page.html.json", "The file is a web page"),
         ("binary.json", "The file is not JSON"),
         ("not_a_trace.json", "The file has no traceEvents"),
         ("events_null.json", "The file has no traceEvents"),
@@ -662,6 +667,51 @@ def test_what_is_no_trace_is_refused_with_a_way_out(name: str, problem: str) -> 
         read_trace(path)
     assert (refusal.value.problem, refusal.value.path) == (problem, str(path))
     assert refusal.value.hint.endswith(".")
+
+
+def _tarred(content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("trace.json"), io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _zipped(name: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(name, "{}")
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("timeline.json", json.dumps([[1_700, 1_800], [[0, 8], [0, 16]]]).encode(), "export_memory_timeline"),
+        ("timeline.raw.json.gz", gzip.compress(b"[[-1, 1, 256, 0], [1700, 2, 128, 2]]"), "export_memory_timeline"),
+        ("timeline.html", b"<html>\n<head><title>GPU Memory Timeline HTML</title></head>", "export_memory_timeline"),
+        ("et.json", b'{\n "schema": "1.1.1", "pid": 7, "time": "2024", "nodes": []}', "ExecutionTraceObserver"),
+        ("table.txt", b"-------  -----\n Name  Self CPU %\n-------  -----\n", "key_averages()"),
+        ("stacks.txt", b"train.py(6): <module> 5\ntrain.py(6): <module>;torch/nn.py(3): forward 12\n", "export_stacks"),
+        ("snapshot.pickle", pickle.dumps({"segments": [], "device_traces": []}), "memory snapshot"),
+        ("nccl_3", pickle.dumps({"version": "2.9", "pg_config": {}, "entries": []}), "flight recorder"),
+        ("other.pickle", pickle.dumps({"loss": 1.5}), "a pickle"),
+        ("job.nsys-rep", b"\x00\x01", "Nsight Systems"),
+        ("job.sqlite", b"SQLite format 3\0\x10", "SQLite"),
+        ("mm.ncu-rep", b"NVR\0", "Nsight Compute"),
+        ("model.json", _zipped("model/data.pkl"), "torch.save"),
+        ("trace.json.zip", _zipped("trace.json"), "zip"),
+        ("trace.json.xz", lzma.compress(b"{}"), "xz"),
+        ("trace.json.bz2", bz2.compress(b"{}"), "bzip2"),
+        ("traces.tar.gz", gzip.compress(_tarred(b"{}")), "tar"),
+        ("trace.json", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
+    ],
+)
+def test_files_of_other_kinds_are_called_by_their_names(name: str, content: bytes, word: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TraceError) as refusal:
+        read_trace(path)
+    assert (word in refusal.value.problem, refusal.value.path) == (True, str(path))
 
 
 def test_a_perfetto_trace_that_is_none_is_called_so(tmp_path: Path) -> None:

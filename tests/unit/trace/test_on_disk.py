@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from tb_steptime.ingest.analysing import _Handover
 from tb_steptime.ingest.measure import measure_trace
 from tb_steptime.trace import on_disk
 from tb_steptime.trace.groups import Groups
@@ -154,6 +155,36 @@ def test_in_a_block_it_leaves_the_memory_by_itself(monkeypatch: pytest.MonkeyPat
             until(lambda: on_disk._mapped_bytes() - before < 8 << 20)
     assert set(threading.enumerate()) <= threads
     assert column.sum() == total
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not say which files are open")
+@pytest.mark.usefixtures("everything_is_large")
+def test_a_file_ends_with_its_column() -> None:
+    disk, before = ColumnsOnDisk(), len(os.listdir("/proc/self/fd"))
+    kept, dropped = disk.keep(np.arange(4)), disk.keep(np.arange(5))
+    assert len(os.listdir("/proc/self/fd")) == before + 2
+    del dropped
+    disk.let_go()
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    assert kept.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not say what is in memory")
+@pytest.mark.usefixtures("everything_is_large")
+def test_what_is_measured_for_both_processes_leaves_the_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = ColumnsOnDisk()
+    column, before = disk.keep(np.arange(32 << 17)), on_disk._mapped_bytes()
+    monkeypatch.setattr(on_disk, "_MOST_BYTES_WITHIN", before + (8 << 20))
+    trace = replace(read_trace(FILES[0]), on_disk=disk)
+
+    def measure(_trace: Trace) -> int:
+        total = int(column.sum())
+        until(lambda: on_disk._mapped_bytes() - before < 8 << 20)
+        return total
+
+    with _Handover() as handover:
+        handover.give_all(trace, [measure])
+        assert handover.take(0) == (int(column.sum()),)
 
 
 @pytest.mark.usefixtures("everything_is_large")

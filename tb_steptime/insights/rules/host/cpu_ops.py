@@ -311,8 +311,8 @@ _FILLED = phrase(
     "to twice as much for its pass over them."
 )
 _SAVED = phrase(
-    "Own time of the ops that fill gradients of embeddings, and of the optimizer's on them, each by its lower median "
-    "over the steps, less twice the share of rows for which a batch has indices."
+    "Own time of the ops that fill gradients of embeddings, of the optimizer's on them, and of freeing them in "
+    "`zero_grad`, each by its lower median over the steps, less twice the share of rows for which a batch has indices."
 )
 
 
@@ -332,13 +332,13 @@ def sparse_gradients(facts: Facts) -> Insight | None:
 
     Jobs: training on the CPU, eager.
 
-    Gain: time in which gradients of embeddings are filled, and in which the optimizer goes through them, each op with
-    its lower median over the steps, less twice the share of rows for which a batch has indices: sparse gradients of
-    half of the rows take as long. Without shapes the time of filling alone, with SGD also as much of its time as it
-    takes at least to go through as many rows. Where the recorder timed steps without the profiler, the same share of
-    such a step.
+    Gain: time in which gradients of embeddings are filled, in which the optimizer goes through them, and in which its
+    `zero_grad` frees them, each with its lower median over the steps, less twice the share of rows for which a batch
+    has indices: sparse gradients of half of the rows take as long. Without shapes the time of filling alone, with SGD
+    also as much of its time as it takes at least to go through as many rows. Where the recorder timed steps without
+    the profiler, the same share of such a step.
 
-    Left out: allocating and freeing the gradients, and adding up those of the same row.
+    Left out: allocating the gradients, and adding up those of the same row.
     """
     work = on_cpu(facts)
     if work is None or not work.table_fill_ns or _needs_all_rows(work):

@@ -20,9 +20,9 @@ from tb_steptime.insights.host_gains import (
 )
 from tb_steptime.insights.rules.host.blocking_rows import bubble_ns
 from tb_steptime.insights.rules.host.model_launches import model_late
-from tb_steptime.metrics.idle.bottleneck import Bound
+from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound
 from tb_steptime.metrics.idle.bubbles import BlockingRow
-from tb_steptime.text import Phrase, phrase
+from tb_steptime.text import Phrase, joined, phrase
 
 _LATE = phrase(
     "GPU idle time until work launched from here reaches the GPU, mean over the steps. Waits for the data loader, "
@@ -47,6 +47,10 @@ _BUBBLES_AND_MORE = phrase(
     "GPU idle time from the start of the call, or from when the GPU ran out of work, to the next work launched after "
     "the call, and before later launches until the CPU is ahead; mean over the steps, at most what a replay without "
     "these waits gains."
+)
+_NOT_COUNTED = phrase(
+    "Launches reach the GPU late, and each wait exposes that delay. No replay that can be trusted shows how much of "
+    "it, so it is not counted."
 )
 _REPLAYED = phrase("A replay shows that the CPU would get ahead without these waits.")
 _UNNAMED = phrase("The wait is measured; whose launches these are is not recorded.")
@@ -141,6 +145,8 @@ def calls_card(
 ) -> Insight | None:
     """Returns a card about groups of blocking calls. Its gain is the bubbles that they leave, plus more_ns: further
     idle time of the GPU that these calls cause, as a replay shows."""
+    formula = _BUBBLES_AND_MORE if more_ns else _BUBBLES
+    late = facts.idle is not None and facts.idle.launch_latency >= LEADING_FRACTION * facts.idle.total_ns > 0
     return host_card(
         facts,
         id=id,
@@ -148,7 +154,7 @@ def calls_card(
         why=why,
         how=how,
         gain_ns=bubble_ns(rows) + more_ns,
-        formula=_BUBBLES_AND_MORE if more_ns else _BUBBLES,
+        formula=joined(formula, _NOT_COUNTED) if late and facts.replayed is None else formula,
         best=Confidence.MEDIUM if more_ns else Confidence.HIGH,
         why_confidence=_REPLAYED if more_ns else _MEASURED,
         colour="blocking",

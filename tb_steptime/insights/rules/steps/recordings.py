@@ -73,6 +73,10 @@ _BEHIND_ANYTHING = (
 _BEHIND_GRAPHS = _WHY + "it waits for graphs, whose kernels this trace does not show."
 _BEHIND_OTHERS = _WHY + "another process, whose turn it is, or work from before the recording."
 _BEHIND_FUNCTIONS = "For {unrecorded} a step work on the GPU waits for functions of the CPU that are in its stream."
+_BEHIND_NODES = (
+    "For {unrecorded} a step graphs wait for what this trace does not show, always in the same places: for functions "
+    "of the CPU in them, for example."
+)
 _HOW_OF_FUNCTIONS = "py-spy record --native --pid PID -o calls.svg  # shows what the threads of the CPU compute"
 _HOW_OF_OTHERS = "nvidia-smi  # AMD: rocm-smi; lists the processes on the GPU"
 _HOW_OF_GRAPHS = "# record one run without graphs: then each kernel is in the trace"
@@ -83,8 +87,9 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     work waits for something for longer than another GPU of the process works.
 
     Similar pattern: a slow launch, or a copy that stages its bytes: the time that these take on an idle GPU is left
-    out, several times over. Functions of the CPU that the script puts into the stream: the card is about these. Waits
-    for another GPU of the process, and before collectives, do not count.
+    out, several times over. Functions of the CPU that the script puts into the stream: the card is about these, and so
+    it is where each launch of a graph waits in the same places. Waits for another GPU of the process, and before
+    collectives, do not count.
 
     Needs: launch calls, blocking calls and GPU activity.
 
@@ -100,6 +105,7 @@ def unrecorded_work(facts: Facts) -> Insight | None:
     title, why = "Record the GPU's work after a warm-up", _BEHIND_ANYTHING
     if by_host_functions(facts):
         title, why, how = "Shorten what the CPU computes for the GPU", _BEHIND_FUNCTIONS, _HOW_OF_FUNCTIONS
+        why = why if by_others(facts) else _BEHIND_NODES
         instead = "gain not computed"
     elif hidden_in_graphs(facts):
         title, why, how = "Record the kernels of graphs", _BEHIND_GRAPHS, _HOW_OF_GRAPHS

@@ -247,6 +247,12 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "Work is launched by [{count}] (call|calls), and calls wait for it, but none of it is recorded: another "
         "profiler held the GPU, or PyTorch's profiler does not see its work, as in WSL.",
     ),
+    "work_waited_for": NoteWords(
+        "The GPU's work is missing.",
+        "Calls wait {waited} for it, {waited_share} of the recording, so it takes at least about as long. Work is "
+        "launched by [{count}] (call|calls), and none of it is recorded: another profiler held the GPU, or PyTorch's "
+        "profiler does not see its work, as in WSL.",
+    ),
     "only_captures": NoteWords(
         "No work runs on the GPU in this recording.",
         "Launches and copies that are captured into graphs: {count}. No graph is launched.",

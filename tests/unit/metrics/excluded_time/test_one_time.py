@@ -10,7 +10,7 @@ import pytest
 from tb_steptime.metrics.catalogue import main_device
 from tb_steptime.metrics.excluded_time.one_time import one_time_costs
 from tb_steptime.metrics.excluded_time.ranges import OneTimeCost, are_whole, excluded_time, judged_ns, one_time_rows
-from tb_steptime.metrics.steady.first_use import starts_up
+from tb_steptime.metrics.steady.first_use import first_uses, starts_up
 from tb_steptime.trace.model import Trace
 from tests.drawn.timeline import timeline
 
@@ -189,6 +189,54 @@ def test_loading_has_a_name_or_a_pattern():
         calls={"m": "cuModuleLoadData"},
     )
     assert causes_ms(trace) == [("loading", 0.005)]
+
+
+def first_uses_ms(trace: Trace) -> float:
+    return sum(when.total_ns for _, when in first_uses(trace)) / MS
+
+
+@pytest.mark.parametrize(
+    ("runtime", "op", "name", "once_ms"),
+    [
+        (".mffff.k....k.....", "aaaaaaaa...aa.....", "aten::mm", 4),
+        (".mffff.k....k.....", "aaaaaaaa...bb.....", "aten::cudnn_convolution", 4),
+        (".mffff.k....k.....", "aaaaaaaa...aa.....", "aten::cumsum", 0),  # its memory is its own
+        (".mffffmk....k.....", "aaaaaaaa...aa.....", "aten::mm", 0),  # memory ran short: it is asked for again
+        (".mk.ffff....k.....", "aaaaaaaa...aa.....", "aten::mm", 0),  # behind its launch: nothing is cached
+        (".mffff.k....mffk..", "aaaaaaaa...aaaaa..", "aten::mm", 0),  # again and again
+    ],
+    ids=["product", "convolution", "other op", "tried again", "behind its launch", "again"],
+)
+def test_a_library_makes_its_handle_in_the_first_op_of_the_only_step(runtime: str, op: str, name: str, once_ms: int):
+    launches = iter("pqrs")
+    calls = "".join(next(launches) if each == "k" else each for each in runtime)
+    kernels = "".join(" " if each in ".mf" else each for each in "." + calls)[: len(calls)].replace(" ", ".")
+    trace = timeline(
+        f"""
+        op       | {op} |
+        runtime  | {calls} |
+        kernel 7 | {kernels} |""",
+        names={"a": name, "b": "aten::relu"},
+        calls={"m": "cudaMalloc", "f": "cudaFree"},
+        cell_ns=MS,
+    )
+    assert first_uses_ms(trace) == once_ms
+
+
+@pytest.mark.parametrize(
+    ("drawing", "once_ms"),
+    [
+        ("runtime  | pppppppppp.q.r |\nkernel 7 | ..........pqqr |", 10),
+        ("runtime  | ppppppppp.qq.r |\nkernel 7 | .........p..qr |", 0),  # the next one takes a ninth
+        ("runtime  | q.pppppppppp.r |\nkernel 7 | .q..........pr |", 0),  # not the first
+        ("runtime  | pppppppppp.q.r..... |\nkernel 7 | ..............pqr.. |", 0),  # it waited in a full queue
+        ("runtime  | pppppppppp.q.r |\nkernel 7 | zzzzzzzzzzpqqr |", 0),  # behind earlier work
+    ],
+    ids=["longest", "others long", "later", "full queue", "busy"],
+)
+def test_the_first_launch_of_the_only_step_loads_its_kernel(drawing: str, once_ms: int):
+    trace = timeline(f"op | {'a' * 10} |\n{drawing}", cell_ns=MS)
+    assert first_uses_ms(trace) == once_ms
 
 
 def loading(times: int) -> str:

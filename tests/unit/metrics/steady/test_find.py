@@ -7,7 +7,8 @@ import pytest
 
 from tb_steptime.metrics.steady.device import excess_on_devices, find_excess
 from tb_steptime.metrics.steady.excess import ExcessKind
-from tb_steptime.metrics.steady.host_segments import host_segments
+from tb_steptime.metrics.steady.host import _segments_within
+from tb_steptime.metrics.steady.host_segments import host_events, host_segments
 from tests.drawn.real_traces import on_every_real_trace, read_real, real_path
 from tests.drawn.timeline import NCCL_NAME, timeline
 
@@ -90,3 +91,20 @@ def test_a_collective_of_a_single_step_may_wait_for_other_ranks_in_every_step(lo
         )
         found.append(excess_on_devices(trace, 0).kind.tolist())
     assert found == [[ExcessKind.UNKNOWN], [kind]]
+
+
+def test_segments_within_each_event_begin_in_it_on_its_thread():
+    trace = timeline("""
+        step      | 0000000000001111111111 |
+        op        | .aaaaaa.bbb..aa..b.... |
+        op two    | ..cc..ddddddd.c....... |
+        runtime   | ..k..k..........k..... |""")
+    host, segments = host_events(trace), host_segments(trace)
+    first, past = _segments_within(trace, segments, host.row)
+    begin, end, thread = trace.events.start_ns[host.row], trace.events.ends(host.row), trace.events.thread[host.row]
+    within = (segments.start_ns >= begin[:, None]) & (segments.start_ns < end[:, None])
+    within &= segments.thread == thread[:, None]
+    assert len(np.unique(thread)) == 2
+    assert [list(range(*each)) for each in zip(first, past, strict=True)] == [
+        np.flatnonzero(row).tolist() for row in within
+    ]

@@ -45,3 +45,17 @@ def test_healthy_calls_have_no_excess(seed: int) -> None:
     random = np.random.default_rng(seed)
     length = np.rint(200 * random.lognormal(0, 0.1, 500)).astype(int).tolist()
     assert _excess(length, np.repeat(np.arange(10), 50).tolist()) == [0] * 500
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_calls_are_judged_alike_however_many_are_looked_at_together(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(seed)
+    step = np.repeat(np.arange(10), 60)
+    sites = [random.integers(0, most, len(step)) * 65_536 + random.integers(0, 3, len(step)) for most in (40, 12, 5)]
+    sites[0] = np.unique(sites[0], return_inverse=True)[1].reshape(-1)
+    length = np.rint(20 * US * random.lognormal(0, 2, len(step))).astype(np.int64)
+    whole = judge(length, step, sites)
+    monkeypatch.setattr("tb_steptime.metrics.steady.repeats._AT_ONCE", 7)
+    parts = judge(length, step, sites)
+    assert whole.excess_ns.any()
+    assert [each.tolist() for each in parts] == [each.tolist() for each in whole]

@@ -467,6 +467,9 @@ class TestUnread:
         assert [(each.id, each.trust) for each in recording_findings(trace)] == [("mostly_unread", "high")]
 
 
+_LAUNCH, _WAIT = "cudaLaunchKernel", "cudaStreamSynchronize"
+
+
 class TestUnrecordedDevice:
     def test_launch_calls_without_any_work(self) -> None:
         trace = timeline("op | aaaa |\nruntime | .k.. |", calls={"k": "cudaLaunchKernel"})
@@ -475,8 +478,8 @@ class TestUnrecordedDevice:
     @pytest.mark.parametrize(
         ("runtime", "id"),
         [
-            ("k.w..", "work_ran_unrecorded"),
-            ("k.w.k", "work_ran_unrecorded"),
+            ("k.w..............", "work_waited_for"),
+            ("k.w.............k", "work_ran_unrecorded"),
             ("w.k..", "work_not_recorded"),
             ("k.q..", "work_not_recorded"),
         ],
@@ -486,6 +489,14 @@ class TestUnrecordedDevice:
         calls = {"k": "cudaLaunchKernel", "w": wait, "q": "cudaEventQuery"}
         launches = runtime.count("k")
         assert found(timeline(f"runtime | {runtime} |", calls=calls)) == [(id, "said", launches)]
+
+    def test_how_long_calls_wait_is_the_least_that_the_work_takes(self) -> None:
+        trace = timeline("""
+            runtime 1 | v.k.wwww.. |
+            runtime 2 | ......wwww |""", calls=dict(zip("kwv", (_LAUNCH, _WAIT, _WAIT), strict=True)))  # fmt: skip
+        (finding,) = recording_findings(trace)
+        waited = {name: finding.values[name].value for name in ("waited", "waited_share")}
+        assert (finding.id, waited) == ("work_waited_for", {"waited": 6_000, "waited_share": 0.6})
 
     @pytest.mark.parametrize(
         ("runtime", "id", "number"),

@@ -666,18 +666,26 @@ TABLE, HEAD = "[1000,8]", "[8,4]"
 
 
 def of_table(
-    indices: str, updates: tuple[str, str], optimizer: str = "SGD", ops: tuple[str, str] = ("aten::add_", "aten::add_")
+    indices: str,
+    updates: tuple[str, str],
+    optimizer: str = "SGD",
+    ops: tuple[str, str] = ("aten::add_", "aten::add_"),
+    free: str = "...",
 ) -> dict[str, Insight]:
-    """The cards of a training of which each step of 10 us fills a gradient of 1,000 rows for 2 us. updates: the first
-    inputs of two ops of the optimizer, of 2 and 1 us."""
+    """The cards of a training of which each step fills a gradient of 1,000 rows for 2 us. updates: the first inputs of
+    two ops of the optimizer, of 2 and 1 us. free: what `zero_grad` does in 3 us after 10 us, if anything: z frees
+    gradients, f fills them."""
+    size = len(free) if "z" in free else 0
+    rest = "." * size
     names = {"n": "autograd::engine::evaluate_function: EmbeddingBackward0", "d": "aten::embedding_dense_backward"}
     trace = timeline(
         f"""
-        step | {"".join(str(step) * 10 for step in range(4))} |
-        user Optimizer.step#{optimizer}.step | {"......oooo" * 4} |
-        op   | {"mnnnnnuuv." * 4} |
-        op   | {"..ddd....." * 4} |
-        op   | {"..ff......" * 4} |""",
+        step | {"".join(str(step) * (10 + size) for step in range(4))} |
+        user Optimizer.step#{optimizer}.step | {("......oooo" + rest) * 4} |
+        user Optimizer.zero_grad#{optimizer}.zero_grad | {(".........." + "z" * size) * 4} |
+        op   | {("mnnnnnuuv." + rest) * 4} |
+        op   | {("..ddd....." + rest) * 4} |
+        op   | {("..ff......" + free.replace("z", ".")[:size]) * 4} |""",
         names=NAMES | names | {"f": "aten::fill_", "u": ops[0], "v": ops[1]},
         inputs={
             "d": (f"[[64,8],{indices},[],[],[]]", "[]"),
@@ -708,6 +716,27 @@ def of_table(
 def test_sparse_gradients_spare_the_rows_of_a_table_that_no_batch_needs(indices, updates, saved_ns):
     found = of_table(indices, updates).get("sparse_gradients")
     assert (found and (found.gain_ns, found.confidence)) == (saved_ns and (saved_ns, Confidence.MEDIUM))
+
+
+@pytest.mark.parametrize(
+    ("free", "indices", "updated", "saved_ns"),
+    [
+        (
+            "zzz",
+            "[0]",
+            TABLE,
+            2_000 + 2_000 + 2_000,
+        ),  # of three cells, two are of the tables, as of the optimizer's pass
+        ("zzz", "[10,10]", TABLE, 0.8 * (2_000 + 2_000 + 2_000)),
+        ("zzz", "[0]", HEAD, 2_000),
+        ("zzf", "[0]", TABLE, 2_000 + 2_000 + 1_333),  # an op in it fills other gradients
+        ("...", "[0]", TABLE, 2_000 + 2_000),
+    ],
+)
+def test_sparse_gradients_spare_what_frees_those_of_a_table(free, indices, updated, saved_ns):
+    found = of_table(indices, (updated, HEAD), free=free).get("sparse_gradients")
+    assert found is not None
+    assert found.gain_ns == pytest.approx(saved_ns, abs=1)
 
 
 @pytest.mark.parametrize(("updated", "kept"), [(TABLE, "sparse_gradients"), (HEAD, "cpu_optimizer")])
