@@ -391,10 +391,11 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def copying_ns(self) -> int:
         """The time a step in which the main device only copies between its memory and the host's, mean over
-        `judged_steps`, ns."""
+        `judged_steps`, ns; no longer than in half of them, since one that writes a checkpoint is no usual step."""
         copied = (row.total_ns - row.hidden_ns for row in self.host.copies if row.direction in ("HtoD", "DtoH"))
-        steps_ns = [self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps]
-        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), self.step_ns)
+        steps_ns = sorted(self.overview.steps[each].parts_ns.memcpy for each in self.judged_steps)
+        usual_ns = steps_ns[(len(steps_ns) - 1) // 2] if steps_ns else 0
+        return min(sum(copied), whole_mean(sum(steps_ns), len(steps_ns)), usual_ns, self.step_ns)
 
     def kernels_worth_ns(self, gain_ns: int) -> int | None:
         """Returns what the step gains, by the replay, if devices work so much less. Kernels that the step does not wait

@@ -140,16 +140,22 @@ def _vendor(trace: Trace) -> Vendor | None:
     return "other" if name else None
 
 
+#: Functions of torch.nn.DataParallel, which copies a model to all GPUs of its process by NCCL's kernels.
+_REPLICATES = expression(r"(Broadcast(Backward)?|ReduceAddCoalesced)$")
+
+
 def ranks_of(trace: Trace) -> tuple[Ranks, list[JobEvidence]]:
-    """The number of ranks in the file; else many if collectives run, one if none does, and unknown for a rank without a
-    number."""
+    """The number of ranks in the file; else many if collectives run, but those of `nn.DataParallel`, one if none does,
+    and unknown for a rank without a number."""
     job = trace.job
     if job.world_size is not None:
         return ("many" if job.world_size > 1 else "one"), [JobEvidence("world_size", job.world_size)]
-    others = [
-        *named_evidence("collectives", trace, (Kind.KERNEL,), is_collective),
-        *named_evidence("collectives", trace, (Kind.CPU_OP, Kind.USER), is_collective_call),
-    ]
+    kernels = named_evidence("collectives", trace, (Kind.KERNEL,), is_collective)
+    calls = named_evidence("collectives", trace, (Kind.CPU_OP, Kind.USER), is_collective_call)
+    replicas = named_evidence("replicas", trace, (Kind.CPU_OP,), _REPLICATES.match) if kernels and not calls else []
+    if replicas and job.rank is None:
+        return "one", replicas
+    others = [*kernels, *calls]
     if others or job.rank:
         return "many", others[:1]
     return ("one" if job.rank is None else "unknown"), []

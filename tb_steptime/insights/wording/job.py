@@ -38,6 +38,7 @@ _EVIDENCE: dict[str, str] = {
     "gpu_ops": "GPU: {count} (op|ops) that (needs|need) one, such as {name}; what it runs is not recorded.",
     "cpu_ops": "CPU: {count} (op|ops) of its libraries, such as {name}.",
     "world_size": "Ranks: the recording says {count}.",
+    "replicas": "One process for several GPUs: {count} (call|calls) of nn.DataParallel, such as {name}.",
     "collectives": "Several ranks: {count} (collective|collectives), such as {name}.",
 }
 #: Maximum length of a kernel name, in characters.

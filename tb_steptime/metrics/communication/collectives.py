@@ -394,6 +394,16 @@ def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
     return around
 
 
+#: Autograd functions of torch, apex and mmcv that exchange the statistics of a batch, forwards and backwards.
+_SYNC_NORM = expression(r"(?i)sync_?batch_?norm")
+
+
+def launched_by_sync_norm(trace: Trace, calls: Int64) -> Bool:
+    """Whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
+    around: Bool = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
+    return around
+
+
 def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:
     """The op that requests each collective, -1 where it is not known. Requests and collectives of a kind are matched in
     order if they are equally many and each request comes before its collective."""

@@ -14,6 +14,7 @@ from tb_steptime.metrics.communication.collectives import (
     Collectives,
     find_collectives,
     launched_by_fsdp,
+    launched_by_sync_norm,
     launching_calls,
 )
 from tb_steptime.metrics.communication.exposure import (
@@ -231,6 +232,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     compute_stream_ns      on a stream that the model computes on
     forward_ns             launched by the model's forward pass, as by layers that are split over ranks
     early_ns               could be exchanged by a later pass before the same optimizer step; without estimated waits
+    norms_ns               launched by SyncBatchNorm, for the statistics of a batch
 
     last                   None unless every step ends with one of these collectives, and has others of them; None where
                            FSDP launches any of them, which gathers the parameters of layers that differ in size, as the
@@ -254,6 +256,7 @@ class CollectiveRow(msgspec.Struct, frozen=True):
     in_a_row: InARow | None
     early_ns: int = 0
     last: LastCall | None = None
+    norms_ns: int = 0
 
     @property
     def gathers_more(self) -> LastCall | None:
@@ -411,6 +414,7 @@ def _row(
         in_a_row=_in_a_row(collectives, shown, rows[shown.in_a_row[rows]], steps),
         early_ns=int(np.maximum(shown.exposed_ns[early] - wait[early], 0).sum()) // steps,
         last=_last(trace, collectives, rows),
+        norms_ns=int(shown.exposed_ns[rows[launched_by_sync_norm(trace, launching_calls(trace)[rows])]].sum()) // steps,
     )
 
 

@@ -34,7 +34,7 @@ from tb_steptime.trace.table import DEVICE_KINDS, Bool, Int64, Kind
 #: What shows the steps: their marks, repeated calls, or nothing, and the whole recording is one.
 StepsBy = Literal["marks", "inferred", "recording"]
 
-#: A last step with fewer activities than this share of the one before was cut off by the end of the recording.
+#: A last step with fewer activities than this share of each step before was cut off by the end of the recording.
 CUT_STEP_FRACTION = 0.8
 #: Without device activities CPU ops decide, if each earlier step has at least this many; with fewer, a single op
 #: matters too much.
@@ -285,13 +285,14 @@ def _device_windows(trace: Trace, host_start: Int64, host_end: Int64, launched: 
 
 
 def _complete_steps(launched: _Launched) -> int:
-    """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out."""
+    """How many steps to keep: trailing ones that launched nothing, or that were cut off, are left out. A step that
+    evaluates or updates the weights, as every fourth one may, launches more than whole ones after it."""
     number = launched.count
     with_work = np.flatnonzero(number)
     if len(number) == 1 or not len(with_work):
         return len(number)
-    last = int(with_work[-1])
-    cut = last > 0 and number[last] < CUT_STEP_FRACTION * number[last - 1]
+    before, last = with_work[:-1], int(with_work[-1])
+    cut = len(before) > 0 and number[last] < CUT_STEP_FRACTION * number[before].min()
     return last if cut else last + 1
 
 

@@ -219,6 +219,26 @@ def test_ranks_are_as_the_file_says_or_as_collectives_show(drawing, job, ranks, 
     assert (job_kind(trace).ranks, line(trace)) == (ranks, end)
 
 
+@pytest.mark.parametrize(
+    ("op", "user", "job", "ranks"),
+    [
+        ("Broadcast", "range", Job(), "one"),
+        ("BroadcastBackward", "range", Job(), "one"),
+        ("aten::broadcast_tensors", "range", Job(), "many"),
+        ("Broadcast", "nccl:all_reduce", Job(), "many"),
+        ("Broadcast", "range", Job(rank=0), "many"),
+        ("Broadcast", "range", Job(world_size=2), "many"),
+    ],
+)
+def test_copies_of_a_model_on_the_gpus_of_one_process_are_no_ranks(op, user, job, ranks):
+    trace = timeline(
+        f"op | b |\nuser {user} | r |\nruntime | k.. |\nkernel 7 | .nn |",
+        names={"b": op, "n": "ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclWorkElem)"},
+        job=job,
+    )
+    assert job_kind(trace).ranks == ranks
+
+
 def test_what_shows_the_kind_is_said_with_numbers():
     trace = timeline(
         LAUNCHES.format("....kkkkttttteeegg"),

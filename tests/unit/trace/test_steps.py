@@ -100,6 +100,20 @@ def test_a_last_step_with_under_four_fifths_of_the_launches_is_left_out():
     assert [name for name, *_ in windows(cut)] == ["5"]
 
 
+def test_a_last_step_after_one_that_launches_more_is_whole():
+    """Every second step updates the weights; the last one launches what the first one does, or less."""
+    whole = timeline("""
+        step     | 55555566666666666677777. |
+        runtime  | .a.b...c.d.e.f....g.h... |
+        kernel 7 | ..a.b...c.d.e.f....g.h.. |""")
+    cut = timeline("""
+        step     | 55555566666666666677777. |
+        runtime  | .a.b...c.d.e.f....g..... |
+        kernel 7 | ..a.b...c.d.e.f....g.... |""")
+    assert ([name for name, *_ in windows(whole)], note_ids(whole)) == (["5", "6", "7"], [])
+    assert ([name for name, *_ in windows(cut)], note_ids(cut)) == (["5", "6"], ["incomplete_steps", "outside_steps"])
+
+
 def test_a_last_step_that_launched_nothing_anywhere_is_judged_by_its_ops():
     """The step before has ten ops, and the last one has eight or seven."""
     whole = timeline("""

@@ -84,6 +84,15 @@ _TOGETHER = "# few bytes each: exchange them together, or less often"
 _LARGER_BATCH = "# a larger batch per rank: the same bytes for more work"
 
 
+#: Advice for the statistics of batches, which each layer waits for in both passes.
+NORMS = Advice(
+    phrase("Synchronize batch norms only where batches are small"),
+    phrase("After the first fix: synchronize batch norms only for small batches"),
+    """model = DistributedDataParallel(model)  # without SyncBatchNorm.convert_sync_batchnorm(model)
+# or among fewer ranks: convert_sync_batchnorm(model, process_group)""",
+)
+
+
 def overlapped(row: CollectiveRow, kernels: Iterable[str]) -> Advice:
     """Returns the advice for a row whose collectives the remaining computation could hide. All-reduces in the forward
     pass are not those of gradients. kernels: names of the device's kernels; those of DeepEP exchange without

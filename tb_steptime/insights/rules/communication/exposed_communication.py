@@ -14,6 +14,7 @@ from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_advice import (
     BALANCED,
     FEWER_RANKS,
+    NORMS,
     SEE_RANKS,
     Advice,
     fewer_exchanges,
@@ -36,6 +37,8 @@ _NANOSECONDS = 1e9
 #: From this share of the exposed time on, the card is about estimated waits, which a faster exchange does not end.
 #: Shorter waits only get a sentence.
 MOSTLY_WAITS = 0.5
+#: From this share of the exposed time on, the card is about the exchanges of SyncBatchNorm.
+MOSTLY_NORMS = 0.5
 #: Minimum share of the step that ops fill in a CPU job. Below it, most ops were not recorded, so it is not known what
 #: they hide.
 LEAST_OPS = 0.01
@@ -47,6 +50,10 @@ _HIDE = phrase(
 _HALVE = phrase(
     "Half of the exposed time of these collectives less est. waits: little computation is left to hide them, but half "
     "of the bytes take half as long. At most what the host leaves."
+)
+_BY_NORMS = phrase(
+    "Exposed time of the exchanges of SyncBatchNorm, at most that of all these collectives less est. waits, and what "
+    "the host leaves: other batch norms exchange nothing."
 )
 _BALANCE = phrase(
     "Exposed time of these collectives: waits, est. from the shortest of their size, end when ranks are balanced, and "
@@ -60,6 +67,7 @@ _ONE_RANK = phrase("Measured on this rank, where a collective's time includes it
 
 
 _GUESSED = phrase("One rank's trace does not show what the others did meanwhile.")
+_BATCHES = phrase("Whether the batch of a rank is large enough by itself is not recorded.")
 _SAME_CORES = phrase("On CPUs an exchange needs the cores that compute: hidden, it may gain nothing.")
 
 
@@ -79,7 +87,8 @@ def exposed_communication(facts: Facts) -> Insight | None:
     and size is an est. wait; where that is most of it, the card is about balance. A profiler that starts late on
     another rank makes the first step wait: that alone does not count. On CPUs waits cannot be estimated, so the card
     asks for a late rank before anything else, and its confidence is low. Tensor-parallel inference, whose next layer
-    needs the result: `between_layers`.
+    needs the result: `between_layers`. SyncBatchNorm, whose layers wait for the statistics of a batch: nothing hides
+    these, so where they are most of it the card is about them.
 
     Needs: kernels of NCCL, RCCL or XCCL, or marks of gloo or MPI, and ops or kernels that compute. For est. waits three
     steps, and the bytes.
@@ -100,12 +109,14 @@ def exposed_communication(facts: Facts) -> Insight | None:
     doubt = None if facts.overview.has_device else _SAME_CORES
     if _mostly_waits(facts, exposed) or advice.by_rank:
         doubt = _GUESSED
+    elif advice is NORMS:
+        doubt = _BATCHES
     return exchange_card(
         facts,
         id="exposed_communication",
         title=advice.title,
         later=advice.later,
-        why=_why(facts, exposed),
+        why=phrase(_STATISTICS, exposed=ns(exposed.ns), norms=ns(gain_ns)) if advice is NORMS else _why(facts, exposed),
         how=advice.how,
         gain_ns=gain_ns,
         formula=formula,
@@ -131,6 +142,9 @@ def _advice(facts: Facts, exposed: _Exposed) -> tuple[Advice, int, Phrase]:
     if _mostly_waits(facts, exposed):
         return BALANCED, min(exposed.ns, exposed.waits_ns + exposed.free_compute_ns), _BALANCE
     saved_ns = exposed.ns - exposed.waits_ns
+    norms_ns = sum(row.norms_ns for row in rows(facts))
+    if norms_ns >= MOSTLY_NORMS * exposed.ns:
+        return NORMS, min(saved_ns, norms_ns), _BY_NORMS
     if exposed.free_compute_ns >= saved_ns / 2:
         names = (row.name for row in facts.kernel_split.kernels) if facts.kernel_split else ()
         return overlapped(exposed.leading, names), min(saved_ns, exposed.free_compute_ns), _HIDE
@@ -146,6 +160,12 @@ def _mostly_waits(facts: Facts, exposed: _Exposed) -> bool:
     if whole is None or whole.steady_wait_ns is None or exposed.leading.kind == "send_receive":
         return False
     return min(exposed.waits_ns, whole.steady_wait_ns) >= MOSTLY_WAITS * exposed.ns > 0
+
+
+_STATISTICS = (
+    "For {exposed} a step only collectives run: {norms} of it for the statistics of batch norms, which the next layer "
+    "waits for."
+)
 
 
 def _why(facts: Facts, exposed: _Exposed) -> Phrase:
@@ -168,19 +188,33 @@ def _why(facts: Facts, exposed: _Exposed) -> Phrase:
     )
 
 
+_ON_STREAM = (
+    "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel can overlap "
+    "them."
+)
+_REPLICATES = (
+    "One process copies the model to all GPUs in each step and adds up their gradients: for {exposed} a step only that "
+    "runs."
+)
 _ASYNC = """work = dist.all_reduce(x, async_op=True)  # on NCCL's own stream
 ...  # compute what does not need x
 work.wait()"""
+
+
+#: Advice for a process that copies its model to several GPUs in each step.
+_ONE_PROCESS_EACH = """torchrun --nproc_per_node=gpu train.py  # a process for each GPU
+model = DistributedDataParallel(model, device_ids=[local_rank])"""
 
 
 def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     """Fires when collectives run on a stream of the model's own kernels.
 
     Similar pattern: tensor-parallel layers, which need the result at once: in inference that is `between_layers`.
+    `nn.DataParallel`, which copies the model to all GPUs of its process: then the card is about it.
 
     Needs: streams of kernels, as every trace of a GPU has them.
 
-    Jobs: training in many ranks.
+    Jobs: training in many ranks, or on several GPUs of one process.
 
     Gain: min(exposed time of these collectives, computing time that no collective overlaps), at most the step less the
     host floor.
@@ -192,17 +226,15 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
+    title, why, how = "Move collectives off the compute stream", _ON_STREAM, _ASYNC
+    if facts.job.ranks == "one" and facts.host.several_devices is not None:
+        title, why, how = "Use DistributedDataParallel in place of DataParallel", _REPLICATES, _ONE_PROCESS_EACH
     return exchange_card(
         facts,
         id="collectives_on_compute_stream",
-        title=phrase("Move collectives off the compute stream"),
-        why=phrase(
-            "Collectives ({kind}) of {exposed} a step run on the stream of the model's kernels, so no later kernel "
-            "can overlap them.",
-            kind=text(leading.label),
-            exposed=ns(exposed_ns),
-        ),
-        how=_ASYNC,
+        title=phrase(title),
+        why=filled(why, {"kind": text(leading.label), "exposed": ns(exposed_ns)}),
+        how=how,
         gain_ns=min(exposed_ns, communication.free_compute_ns),
         formula=phrase(
             "Exposed time of these collectives, at most the computing time of the step that no collective "

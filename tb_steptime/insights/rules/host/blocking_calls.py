@@ -16,7 +16,15 @@ from typing import Literal
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.host.blocking_rows import bubble_ns, calls_of, leading_op, name_of, place_of, waiting_op
+from tb_steptime.insights.rules.host.blocking_rows import (
+    WaitingOp,
+    bubble_ns,
+    calls_of,
+    leading_op,
+    name_of,
+    place_of,
+    waiting_op,
+)
 from tb_steptime.insights.rules.host.idle_cards import calls_card
 from tb_steptime.insights.rules.host.model_launches import behind_waits
 from tb_steptime.metrics.idle.bubbles import BlockingRow
@@ -57,12 +65,30 @@ def sync_bubble(facts: Facts) -> Insight | None:
     elif behind.split_ns:
         template = _FEW_BETWEEN
     why = _why(rows[0], total_ns, template, sum(row.blocked_ns for row in rows))
-    how = _READ_AT_ONCE if op.id == "item" and facts.job.purpose == "inference" else op.how
-    return calls_card(facts, "sync_bubble", op.title, why, rows, how, more_ns)
+    return calls_card(facts, "sync_bubble", op.title, why, rows, _how(facts, op, rows), more_ns)
 
 
 #: The code for an inference, which has no loss to print: it needs the values, such as the next token.
 _READ_AT_ONCE = "values = x.tolist()  # once for all values of a step\n# or while the next step runs already"
+#: From so many reads a step on they are not of the few values that a loop prints.
+MANY_READS = 8
+_STACKED = "values = torch.stack(values).tolist()  # waits once for all of them"
+_BREAKS = "# TORCH_LOGS=graph_breaks names those that also split the compiled code"
+_IN_OPTIMIZER = """# in its step(): tensors in place of .item(), float(tensor) and alpha=tensor
+torch.optim.AdamW(..., capturable=True)  # PyTorch's, where its step counts are on the GPU"""
+
+
+def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
+    """Returns the code. What reads values depends on the job and on how many are read."""
+    if op.id != "item":
+        return op.how
+    if rows[0].phase == "optimizer":
+        return _IN_OPTIMIZER
+    if facts.job.purpose == "inference":
+        return _READ_AT_ONCE
+    if sum(row.count for row in rows if waiting_op(row) is op) < MANY_READS:
+        return op.how
+    return f"{_STACKED}\n{_BREAKS}" if facts.job.execution in ("compiled", "mixed") else _STACKED
 
 
 _FEW_BETWEEN = (
@@ -125,7 +151,7 @@ def _hidden_sync(facts: Facts, where: Literal["backward", "optimizer"]) -> Insig
     # the place is the line, module or op of the forward pass that the op belongs to
     why = _why(rows[0], bubble_ns(rows), "{op}, from {place}, leaves the GPU idle for {total} a step.")
     title = "Remove the hidden wait from the " + ("backward pass" if where == "backward" else where)
-    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, waiting_op(rows[0]).how)
+    return calls_card(facts, f"hidden_sync_{where}", phrase(title), why, rows, _how(facts, waiting_op(rows[0]), rows))
 
 
 _READ = """if step % 100 == 0:  # on all ranks alike

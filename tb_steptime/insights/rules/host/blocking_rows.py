@@ -50,16 +50,17 @@ def bubble_ns(rows: list[BlockingRow]) -> int:
 
 
 def name_of(row: BlockingRow) -> str:
-    """Returns the op that reads the GPU's results, whatever op it is in. Otherwise returns the outermost op, which the
-    user knows; an autograd node is skipped, because no script calls it."""
+    """Returns the op that reads the GPU's results. Where another op of PyTorch does so, returns the outermost op, which
+    the user knows; an autograd node is skipped, because no script calls it."""
     outer = row.outer_op if row.outer_op and row.outer_op.startswith("aten::") else None
-    return brief(row.reads or outer or row.op or row.call)
+    return brief((None if _is_within_op(row) else row.reads) or outer or row.op or row.call)
 
 
 def place_of(row: BlockingRow) -> str | None:
     """Returns the line of the call, else the module, range or other op around it. In the backward pass, the line,
     module or op of the forward pass comes first."""
-    within = row.outer_op if row.reads and row.outer_op and row.outer_op not in (row.reads, row.op) else None
+    is_named = _is_within_op(row) or row.outer_op in (row.reads, row.op)
+    within = row.outer_op if row.reads and not is_named else None
     places = (row.forward_source, row.forward_module, row.forward_op, row.source, row.user_range, row.module, within)
     name = next((name for name in places if name), None)
     return brief(name, PLACE_LENGTH) if name else None
@@ -112,8 +113,22 @@ WAITING_OPS = (
     _op("bincount", r"aten::bincount", "Count into a vector of known length",
         "counts = torch.zeros(length, dtype=torch.long, device=x.device)\n"
         "counts.scatter_add_(0, x, torch.ones_like(x))"),
+    # without _ex they end in aten::_linalg_check_errors, which reads whether one failed
+    _op("factor", r"aten::(linalg_(cholesky|inv|solve|lu_factor|ldl_factor)|inverse|cholesky)$",
+        "Factor matrices without checking each result",
+        "L, info = torch.linalg.cholesky_ex(a)  # does not wait; nor do inv_ex, solve_ex and lu_factor_ex"),
+    _op("one_hot", r"aten::one_hot$", "Give one_hot its number of classes",
+        "torch.nn.functional.one_hot(x, classes)"),
+    # with a tensor of deviations it reads whether one is negative
+    _op("normal", r"aten::normal$", "Draw samples without waiting for the GPU",
+        "mean + std * torch.randn_like(std)  # as Normal.rsample() does"),
+    # nothing in a convolution waits but cuDNN's comparison of its algorithms
+    _op("search", r"aten::(\w*convolution\w*|conv(_transpose)?[123]d)$",
+        "Stop searching for convolution algorithms in each step",
+        "torch.backends.cudnn.benchmark = False  # or batches of one shape"),
     _op("truth", r"aten::(is_nonzero|equal|allclose)$", "Choose values on the GPU, not in Python",
-        "torch.where(condition, a, b)  # in place of if"),
+        "torch.where(condition, a, b)  # in place of if\n"
+        "# torch.distributions check their arguments like this, unless validate_args=False"),
     _op("mask", r"aten::(nonzero|masked_select|argwhere|index|index_put_?|_index_put_impl_)$",
         "Index without a boolean mask", "torch.where(mask, x, 0)  # keeps the shape"),
     _op("item", r"aten::(item|_local_scalar_dense)$|tolist|numpy", "Read values from the GPU less often",
@@ -142,6 +157,11 @@ _SPARSE_INPUT = next(op for op in WAITING_OPS if op.id == "product")
 _MUCH = 0.5
 
 OTHER = _op("other", "", "Move the blocking call out of the step")
+#: Advice for waits of an op of PyTorch that has no variant without them: the script has no call to leave out.
+WITHIN = _op("within", "", "Avoid ops that wait for the GPU")
+_INDEX = _op("index", "", "Keep indices on the GPU", "index = index.to(device)  # once, or with the batch")
+#: Ops that may be called by the script or by another op.
+_INNER = ("truth", "item", "copy", "event", "explicit")
 
 
 def leading_op(rows: Sequence[BlockingRow]) -> WaitingOp:
@@ -164,8 +184,20 @@ def waiting_op(row: BlockingRow) -> WaitingOp:
 
 
 def _of_this_wait(op: WaitingOp, row: BlockingRow) -> WaitingOp:
-    """Tells apart what ops of one name wait for: copies by their direction, and sparse tensors by their phase, since
-    the forward pass has no gradients."""
+    """Tells apart what ops of one name wait for: copies and indices by their direction, reads by the op around them,
+    and sparse tensors by their phase, since the forward pass has no gradients."""
+    if op.id == "mask" and row.direction == "HtoD":
+        return _INDEX
+    if op.id in _INNER and row.direction != "HtoD" and _is_within_op(row):
+        return WITHIN
     if op.id == "copy" and row.direction == "DtoH":
         return READS_BACK
     return _SPARSE_INPUT if op.id == "coalesce" and row.phase == "forward" else op
+
+
+def _is_within_op(row: BlockingRow) -> bool:
+    """Returns whether another op of PyTorch waits, such as aten::istft, and not one that the script calls to read a
+    value."""
+    outer = row.outer_op or ""
+    read = any(op.id in _INNER and op.names.search(outer) for op in WAITING_OPS)
+    return outer.startswith("aten::") and not read

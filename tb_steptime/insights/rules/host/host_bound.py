@@ -119,7 +119,9 @@ def between_passes(facts: Facts) -> Insight | None:
     if not sites_of(facts.host, OPTIMIZER):
         advice = _UNNAMED if sites_of(facts.host, (*BACKWARD, *HOOKS)) else _OUTSIDE_STEPS
     why, title = _of_launches(facts.host, BETWEEN, advice.why), phrase(advice.title)
-    return late_card(facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guessed=advice is _UNNAMED)
+    return late_card(
+        facts, "between_passes", title, why, BETWEEN, gain_ns, advice.how, guess=_WHOSE if advice is _UNNAMED else None
+    )
 
 
 class _Between(msgspec.Struct, frozen=True):
@@ -134,8 +136,9 @@ _NOW_AND_THEN = "if step % 100 == 0:\n    log(metrics)"
 _BESIDE_OPTIMIZER = _Between(
     "Launch less outside forward, backward and optimizer",
     "The GPU waits for {launches} (launch|launches) a step after the backward pass and outside the optimizer: "
-    "metrics, logging or an average of the weights, for example.",
-    _NOW_AND_THEN + "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
+    "clipping, metrics, logging or an average of the weights, for example.",
+    _NOW_AND_THEN + "\n# clipping: clip_grad_norm_(model.parameters(), max_norm, foreach=True)"
+    "\n# averaged weights: AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(0.999))",
 )
 _UNNAMED = _Between(
     "Find out what is launched after the backward pass",
@@ -143,6 +146,7 @@ _UNNAMED = _Between(
     "belong to: the optimizer or metrics.",
     'with torch.profiler.record_function("optimizer"):\n    optimizer.step()',
 )
+_WHOSE = phrase("The wait is measured; whose launches these are is not recorded.")
 _OUTSIDE_STEPS = _Between(
     "Launch less between the steps",
     "The GPU waits for {launches} (launch|launches) a step between the marks of steps: metrics or logging, for "

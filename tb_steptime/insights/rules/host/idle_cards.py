@@ -53,7 +53,6 @@ _NOT_COUNTED = phrase(
     "it, so it is not counted."
 )
 _REPLAYED = phrase("A replay shows that the CPU would get ahead without these waits.")
-_UNNAMED = phrase("The wait is measured; whose launches these are is not recorded.")
 _MEASURED = phrase("The GPU's idle time behind these calls is measured in every step.")
 
 
@@ -67,14 +66,14 @@ def late_card(
     how: str | None = None,
     certain: bool = False,
     long: bool = False,
-    guessed: bool = False,
+    guess: Phrase | None = None,
     evidence: Sequence[Evidence] | None = None,
 ) -> Insight | None:
     """Returns a card about launches from some sites.
 
     certain: the change removes these launches, however much profiling slows them. long: the card is about a few long
-    gaps, which profiling hardly lengthens. guessed: the trace does not record what makes these launches. evidence: None
-    for the sites' longest gaps.
+    gaps, which profiling hardly lengthens. guess: why it is a guess that anything is to be done. evidence: None for
+    the sites' longest gaps.
     """
     rows = sites_of(facts.host, sites)
     worst = max(rows, key=lambda row: row.idle_ns.late_ns, default=None)
@@ -90,8 +89,8 @@ def late_card(
         gain_ns=gain_ns,
         sure_ns=None if long else round(gain_ns * _sure(facts)),
         formula=_LATE if plain == 1 else _LATE_UNOBSERVED if facts.slowed == 1 else _LATE_PLAIN,
-        best=Confidence.HIGH if certain else Confidence.LOW if guessed else Confidence.MEDIUM,
-        why_confidence=_MEASURED if certain else _UNNAMED if guessed else PROFILING_SLOWS,
+        best=Confidence.HIGH if certain else Confidence.LOW if guess else Confidence.MEDIUM,
+        why_confidence=_MEASURED if certain else guess or PROFILING_SLOWS,
         evidence=evidence_of_sites(rows) if evidence is None else evidence,
         row=EvidenceRow("sites", worst.site) if worst else None,
     )

@@ -27,7 +27,7 @@ from tb_steptime.insights.rules.host.model_launches import (
 )
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.metrics.job import Server
-from tb_steptime.text import agreeing, count, filled, fraction, ns, text
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still
 #: use the kernels of their libraries.
@@ -49,18 +49,23 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Gain: the GPU's idle time until work from the model is launched and reaches it, mean over the steps; long gaps,
     waits for the loader, blocking calls and pauses are left out, and launches of which few lie between two calls that
     wait, as no graph can hold more than these. So are launches that are late only because a call waited before them,
-    as a replay shows.
+    as a replay shows. Where the calls break compiled code up, these launches count: it could be one graph without them.
 
     Left out: what the profiler adds to each launch where no recorder timed steps without it: the GPU waits less then.
     """
-    model = model_late(facts.host)
-    if not model.short or in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
+    model, waits = model_late(facts.host), behind_waits(facts)
+    if in_graphs(facts) or facts.host.anomaly is not None or facts.has_finding("graphs_captured"):
+        return None
+    split = less(model.split, model.split, waits.split_ns) if _is_compiled(facts) else {}
+    if sum(split.values()) > sum(model.short.values()):
+        return _card(facts, "launch_graphs", split, model.launches, _OF_PIECES, _NEEDED)
+    if not model.short:
         return None
     advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
     advice = advice if facts.job.compiles else replace(advice, how=_BY_HAND)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
-    short = less(model.short, model.short, behind_waits(facts).not_graphs_ns)
+    short = less(model.short, model.short, waits.not_graphs_ns)
     return _card(facts, "launch_graphs", short, model.launches, advice)
 
 
@@ -102,8 +107,14 @@ def _of_server(facts: Facts, options: Mapping[Server, str], script: str) -> str:
     return script if facts.job.server is None else options[facts.job.server]
 
 
-def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: _Advice) -> Insight | None:
-    """short: how late launches of the model come, in ns a step, by place."""
+def _is_compiled(facts: Facts) -> bool:
+    return (facts.job.compiled_share or 0.0) >= COMPILED
+
+
+def _card(
+    facts: Facts, id: str, short: Mapping[str, int], launches: float, advice: _Advice, guess: Phrase | None = None
+) -> Insight | None:
+    """short: how late launches of the model come, in ns a step, by place. guess: as in `late_card`."""
     gain_ns = sum(short.values())
     most = max(sites_of(facts.host, short), key=lambda row: row.launches)
     graph = captured_graph(facts.job.vendor, facts.job.accelerator)
@@ -117,11 +128,12 @@ def _card(facts: Facts, id: str, short: Mapping[str, int], launches: float, advi
         "late": ns(gain_ns),
     }
     title, why = filled(advice.title, values), filled(agreeing(advice.why, round(launches)), values)
-    return late_card(facts, id, title, why, short.keys(), gain_ns, how=advice.how)
+    return late_card(facts, id, title, why, short.keys(), gain_ns, how=advice.how, guess=guess)
 
 
 class _Advice(msgspec.Struct, frozen=True):
-    """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it."""
+    """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it; {Graph} begins a
+    sentence."""
 
     title: str
     why: str
@@ -132,6 +144,8 @@ class _Advice(msgspec.Struct, frozen=True):
 _COMPILE = 'model = torch.compile(model, mode="reduce-overhead")\n# or a larger batch'
 _REDUCE = 'model = torch.compile(model, mode="reduce-overhead")\n# TORCH_LOGS=graph_breaks names what breaks it up'
 _STATIC = 'model = torch.compile(model, mode="reduce-overhead")\n# static shapes, or more inputs in a batch'
+_BREAKS = """TORCH_LOGS=graph_breaks python ...  # names what breaks it up, such as .item()
+# then one graph: torch.compile(model, mode="reduce-overhead")"""
 #: Where torch.compile has no code for the GPU: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"
@@ -144,6 +158,11 @@ _LATE_COMPILED = (
     "The model is compiled, yet its {launches} (launch|launches) a step, with a median of {each} of GPU work, "
     "(comes|come) late."
 )
+_BROKEN_UP = (
+    "The model is compiled, yet calls that wait lie between its {launches} (launch|launches) a step, and for {late} "
+    "the GPU waits for the CPU between two of them."
+)
+_NEEDED = phrase("The wait is measured; whether the model needs these calls is not recorded.")
 _BESIDE = (
     "{Graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "
     "(starts|start) late."
@@ -175,6 +194,7 @@ _SCHEDULED_BY: dict[Server, str] = {
 _SHORTEN = "Shorten what the CPU does between graph launches"
 _CAPTURE_MORE = _Advice("Capture more of the step in {graph}s", _BESIDE, _COMPILE)
 _OF_COMPILED = _Advice("Launch the compiled model as a {graph}", _LATE_COMPILED, _REDUCE)
+_OF_PIECES = _Advice("Keep the compiled model in one piece", _BROKEN_UP, _BREAKS)
 _OF_INFERENCE = _Advice("Launch the model as a {graph}", _LATE, _STATIC)
 _OF_MODEL = _Advice("Launch the model as a {graph}", _LATE, _COMPILE)
 #: Advice for training, by whether the forward pass is late and whether the backward pass is late.
@@ -189,7 +209,7 @@ def _advice(facts: Facts, sites: Collection[str]) -> _Advice:
     launches, job = facts.host.launches, facts.job
     if launches is not None and launches.graphs > 0:
         return _CAPTURE_MORE
-    if (job.compiled_share or 0.0) >= COMPILED:
+    if _is_compiled(facts):
         return _OF_COMPILED
     backward = any(site in sites for site in (*BACKWARD, *HOOKS))
     if job.purpose != "training" and not backward:

@@ -32,6 +32,7 @@ _HOW_TO_UPDATE = """\
 # "offload_optimizer": {"device": "cpu", "pin_memory": true, "ratio": 0.5}
 # FSDP: torch.optim.AdamW(model.parameters(), fused=True)  # on the CPU since torch 2.4
 # Each rank uses OMP_NUM_THREADS cores, 1 under torchrun unless it is set."""
+_MOVE = '# weights that fit into the memory of the GPU: model.to("cuda"), before the optimizer is made'
 _HOW_TO_LAUNCH_EARLIER = "# read the results of a graph after the next one is launched"
 _HOW_TO_LOOK_INSIDE = (
     "py-spy record --native --pid PID -o calls.svg  # shows the native code in which the time is spent"
@@ -93,7 +94,8 @@ _OF_FEW = "{launches} (launch|launches) a step (leaves|leave) the GPU idle for {
 def _advice(facts: Facts, name: str, doing: set[Kinds]) -> tuple[Phrase, str | None]:
     """Returns title and code of the card if most of the waits have this name. doing: the kinds of work that have it."""
     if "update" in doing:
-        return phrase("Shorten the optimizer's step on the CPU"), _HOW_TO_UPDATE
+        how = f"{_MOVE}\n{_HOW_TO_UPDATE}" if facts.job.ranks == "one" else _HOW_TO_UPDATE
+        return phrase("Shorten the optimizer's step on the CPU"), how
     if is_graph_launch(name):
         how = how_to_schedule_ahead(facts, _HOW_TO_LAUNCH_EARLIER)
         return phrase("Launch each CUDA graph while the one before it runs"), how

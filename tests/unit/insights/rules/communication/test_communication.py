@@ -10,7 +10,7 @@ import pytest
 from tb_steptime.insights.base import Confidence, Evidence, Severity
 from tb_steptime.insights.rules.communication.exchange_advice import SEE_RANKS
 from tb_steptime.insights.rules.communication.exchange_cards import MANY_IN_A_ROW
-from tb_steptime.metrics.communication.summary import communication
+from tb_steptime.metrics.communication.summary import CollectiveRow, communication
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text.printer import plain
 from tb_steptime.trace.model import Trace
@@ -32,6 +32,11 @@ def drawn(device: str, **given: Any) -> Trace:
     """A training of four steps of 10 ms."""
     defaults = {"names": {"b": NODE}, "calls": {"y": "cudaStreamSynchronize"}, "cell_ns": MS}
     return timeline(HOST + device, **(defaults | given))
+
+
+def exchanged(trace: Trace) -> list[CollectiveRow]:
+    found = communication(trace)
+    return [] if found is None else found.rows
 
 
 def fired(trace: Trace) -> list[str]:
@@ -280,6 +285,50 @@ def test_collectives_on_the_stream_of_the_model():
         "Collectives (all-reduce) of 2.0 ms a step run on the stream of the model's kernels, so no later kernel can "
         "overlap them."
     )
+
+
+@pytest.mark.parametrize(
+    ("op", "others", "gain_ms"),
+    [
+        ("SyncBatchNorm", 4, 4),
+        ("SyncBatchNormBackward", 4, 4),
+        ("SyncBatchnormFunction", 3, 4),
+        ("SyncBatchNorm", 5, None),
+        ("aten::batch_norm", 4, None),
+    ],
+)
+def test_statistics_of_batches_are_not_hidden_but_left_out(op: str, others: int, gain_ms: int | None):
+    """Each step exchanges statistics twice for 2 ms, and gradients for some more."""
+    trace = timeline(
+        f"""
+        step     | {"".join(number * (16 + others) for number in "1234")} |
+        op       | {("b.nn..nn........" + "." * others) * 4} |
+        runtime  | {("kp.m.q.w..gyyyyy" + "y" * others) * 4} |
+        kernel 7 | {(".kk..pp..qqqq..." + "." * others) * 4} |
+        nccl 40  | {("...mm..ww...." + "." * others + "...") * 4} |
+        nccl 41  | {("............." + "g" * others + "...") * 4} |""",
+        names={"b": NODE, "n": op},
+        calls={"y": "cudaStreamSynchronize"},
+        exchanges=dict.fromkeys("mw", ("allgather", "Float", 129, "0", 8)) | {"g": ALL_REDUCE},
+        cell_ns=MS,
+    )
+    (row,) = [each for each in exchanged(trace) if each.kind == "all_gather"]
+    assert row.norms_ns == (0 if op == "aten::batch_norm" else 4 * MS)
+    insight = sure(trace, "exposed_communication")
+    assert ("batch norms" in plain(insight.title)) is (gain_ms is not None)
+    assert gain_ms is None or insight.gain_ns == gain_ms * MS
+
+
+@pytest.mark.parametrize(("op", "replaced"), [("Broadcast", True), ("aten::mul", False)])
+def test_a_model_that_is_copied_to_all_gpus_in_each_step_is_told_of_processes(op: str, replaced: bool):
+    device = """
+        op            | ...d......d......d......d............... |
+        kernel 7      | .kkkkk.....kkkkk.....kkkkk.....kkkkk.... |
+        nccl 7        | ......cc........cc........cc........cc.. |
+        kernel 7 gpu1 | .jj........jj........jj........jj....... |"""
+    insight = sure(drawn(device, names={"b": NODE, "d": op}), "collectives_on_compute_stream")
+    assert insight.gain_ns == 2 * MS
+    assert ("DistributedDataParallel" in (insight.how or "")) is replaced
 
 
 def test_in_inference_the_next_layer_needs_the_result():

@@ -484,6 +484,19 @@ def test_no_gain_is_promised_of_copies_that_the_rest_of_the_step_cannot_hide(
     assert plain(found.verdict.text) == verdict
 
 
+@pytest.mark.parametrize(("copies", "said"), [("3", False), ("23", True)])
+def test_a_step_that_writes_a_checkpoint_does_not_say_what_the_others_do(copies: str, said: bool):
+    """One or two of three steps copy for forty cells, after four in which a kernel runs."""
+    copied = {number: 40 if number in copies else 0 for number in "123"}
+    drawing = f"""
+        step     | {"".join(number * (6 + cells) for number, cells in copied.items())} |
+        runtime  | {"".join(f"k{'c' if cells else '.'}....{'.' * cells}" for cells in copied.values())} |
+        kernel 7 | {"".join(f".kkkk.{'.' * cells}" for cells in copied.values())} |
+        memcpy 9 | {"".join(f".....{'c' * cells}." for cells in copied.values())} |"""
+    trace = with_bytes(timeline(drawing, names={"c": "Memcpy DtoH (Device -> Pageable)"}), LARGE_BYTES)
+    assert ("does nothing but copy" in plain(judged(trace).verdict.text)) is said
+
+
 @pytest.mark.parametrize(("nbytes", "gain_ns"), [(126_000, 11_000), (220_500, 9_000), (346_500, 5_000), (504_000, 0)])
 def test_what_pinned_memory_gains_is_bounded_by_the_link_and_by_the_rest_of_the_step(nbytes: int, gain_ns: int):
     """Copies of 11 us beside a rest of 5 us; over PCIe 4.0 they would take 4, 7, 11 and 16 us."""

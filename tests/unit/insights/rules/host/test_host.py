@@ -18,7 +18,7 @@ from tb_steptime.metrics.idle.host_stalls import Pause
 from tb_steptime.metrics.idle.long_gaps import LongGap, LongGaps, WaitName
 from tb_steptime.metrics.idle.reasons import IdleNs
 from tb_steptime.metrics.idle.several_gpus import Blocker, SeveralDevices
-from tb_steptime.metrics.job import JobKind, Purpose, Server
+from tb_steptime.metrics.job import JobKind, Purpose, Ranks, Server
 from tb_steptime.metrics.kernels.waste import LaunchWaste, Waste
 from tb_steptime.metrics.phases.marks import PhaseId
 from tb_steptime.metrics.steps.host_pace import SiteRow
@@ -241,6 +241,29 @@ def test_what_few_launches_between_two_waits_cost_is_the_waits_and_no_graph_s():
         "launches too little to get ahead.",
     )  # fmt: skip
     assert card(host, "launch_graphs").gain_ns == 50 * US  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "split_us", "waits_us", "gain_us", "in_one_piece"),
+    [
+        (0.1, 200, 100, 150, True),
+        (0.09, 200, 100, 50, False),
+        (0.1, 200, 200, 50, False),
+        (0.1, 120, 50, 130, False),
+    ],
+    ids=["broken up", "eager", "the waits alone", "mostly unbroken"],
+)
+def test_compiled_code_that_waits_break_up_is_to_be_one_piece(
+    compiled: float, split_us: int, waits_us: int, gain_us: int, in_one_piece: bool
+):
+    """Of 250 us of late launches some lie in small groups between two waits. These leave the GPU idle for 50 us; what a
+    replay without them gains beyond that is theirs."""
+    late_site = msgspec.structs.replace(site(FORWARD, late(300), bubble=50 * US), split_ns=split_us * US)
+    host = host_result([late_site], blocking=[blocking(50 * US)], whatif=replayed(sync_bubble=waits_us * US))
+    insight = card(host, "launch_graphs", JobKind(compiled_share=compiled))
+    assert insight is not None
+    assert (insight.gain_ns // US, "one piece" in plain(insight.title)) == (gain_us, in_one_piece)
+    assert (insight.confidence is Confidence.LOW) is in_one_piece
 
 
 @pytest.mark.parametrize(
@@ -619,6 +642,14 @@ def test_long_waits_of_which_nothing_is_recorded_are_to_be_found_out():
     assert with_stacks is not None and with_stacks[1] == "Shorten what the CPU does between launches"
 
 
+@pytest.mark.parametrize(("ranks", "moves"), [("one", True), ("many", False), ("unknown", False)])
+def test_weights_whose_optimizer_runs_on_the_cpu_may_fit_on_the_gpu(ranks: Ranks, moves: bool):
+    updates = msgspec.structs.replace(long_gap("Optimizer.step#AdamW.step", 0.2), doing="update")
+    insight = card(waited(updates), "long_stretches", JobKind(purpose="training", ranks=ranks))
+    assert insight is not None and insight.how is not None
+    assert ('model.to("cuda")' in insight.how, "offload_optimizer" in insight.how) == (moves, True)
+
+
 def test_what_reads_a_value_is_named_and_not_the_model_s_op_around_it():
     within: dict[str, Any] = {"op": "aten::_local_scalar_dense", "reads": "aten::allclose"}
     within |= {"outer_op": "mylib::checked_attention", "source": None}
@@ -875,6 +906,15 @@ def test_one_step_shows_that_the_caching_allocator_is_off():
         ("aten::_coalesce", "SparseAdam.step", "cudaMemcpyAsync", "coalesce"),
         ("aten::item", "aten::multinomial", "cudaMemcpyAsync", "multinomial"),
         ("aten::item", "aten::bincount", "cudaMemcpyAsync", "bincount"),
+        ("aten::_local_scalar_dense", "aten::linalg_cholesky", "cudaMemcpyAsync", "factor"),
+        ("aten::_local_scalar_dense", "aten::inverse", "cudaMemcpyAsync", "factor"),
+        ("aten::_local_scalar_dense", "aten::one_hot", "cudaMemcpyAsync", "one_hot"),
+        ("aten::_local_scalar_dense", "aten::normal", "cudaMemcpyAsync", "normal"),
+        ("aten::cudnn_convolution", "aten::conv2d", "cudaEventSynchronize", "search"),
+        ("aten::cudnn_convolution_backward", "ConvolutionBackward0", "cudaEventSynchronize", "search"),
+        ("aten::item", "autograd::engine::evaluate_function: ConvolutionBackward0", "cudaMemcpyAsync", "item"),
+        ("aten::_local_scalar_dense", "aten::istft", "cudaMemcpyAsync", "within"),
+        ("aten::_linalg_eigh", "aten::linalg_eigh", "cudaMemcpyAsync + cudaStreamSynchronize", "within"),
         ("aten::copy_", "aten::to", "cudaMemcpyAsync", "read_back"),
         (None, None, "cudaMemcpyAsync + cudaStreamSynchronize", "read_back"),
         (None, None, "cudaDeviceSynchronize", "explicit"),
@@ -919,6 +959,48 @@ def test_sizes_of_exchanges_are_no_values_to_read_less_often(op: str, around: st
 def test_names_of_models_and_their_files_do_not_say_what_an_op_waits_for(op: str, around: dict[str, str], waiting: str):
     row = blocking(US, **({"op": op, "outer_op": op, "source": None} | around))
     assert waiting_op(row).id == waiting
+
+
+@pytest.mark.parametrize(("direction", "waiting"), [("HtoD", "index"), ("DtoH", "mask"), (None, "mask")])
+@pytest.mark.parametrize("op", ["aten::index", "aten::index_put_"])
+def test_an_index_that_is_copied_to_the_gpu_is_no_mask(op: str, direction: str | None, waiting: str):
+    rows = [blocking(50 * US, op="aten::copy_", outer_op=op, direction=direction, kind="pageable_copy", source=None)]
+    assert (waiting_op(rows[0]).id, fired(host_result(blocking=rows))) == (waiting, ["sync_bubble"])
+
+
+@pytest.mark.parametrize(
+    ("outer_op", "why"),
+    [
+        ("aten::istft", "aten::istft leaves the GPU idle for 100 µs a step."),
+        ("aten::item", "aten::item leaves the GPU idle for 100 µs a step."),
+        ("Solve", "aten::item in Solve leaves the GPU idle for 100 µs a step."),
+    ],
+)
+def test_where_an_op_of_pytorch_reads_a_value_it_is_named(outer_op: str, why: str):
+    insight = card(
+        host_result(blocking=[blocking(100 * US, outer_op=outer_op, reads="aten::item", source=None)]), "sync_bubble"
+    )
+    assert insight is not None
+    assert (plain(insight.why), insight.how is None) == (why, outer_op == "aten::istft")
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "said"),
+    [
+        ({"count": 1.0}, JobKind(), {"print(loss.item())"}),
+        ({"count": 8.0}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0}, JobKind(execution="compiled"), {"torch.stack(values)", "graph_breaks"}),
+        ({"count": 8.0}, JobKind(purpose="inference"), {"x.tolist()"}),
+        ({"count": 8.0, "phase": "backward"}, JobKind(), {"torch.stack(values)"}),
+        ({"count": 8.0, "phase": "optimizer"}, JobKind(), {"capturable=True"}),
+    ],
+)
+def test_the_code_for_a_read_value_depends_on_how_many_are_read_and_where(
+    changes: dict[str, Any], job: JobKind, said: set[str]
+):
+    (insight,) = judged(host_result(blocking=[blocking(100 * US, **changes)]), job).insights
+    known = ("print(loss.item())", "torch.stack(values)", "graph_breaks", "x.tolist()", "capturable=True")
+    assert {code for code in known if code in (insight.how or "")} == said
 
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "optimizer", "other"])
