@@ -272,7 +272,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "It has no op, and [{count}] (call|calls) of the GPU's runtime that (launches|launch) nothing. The profiler "
         "makes such calls as it starts and stops.",
     ),
-    "profiler_not_started": NoteWords("The profiler could not start on the GPU.", "Of {name} nothing is recorded."),
+    "profiler_not_started": NoteWords("The profiler could not start on the GPU.", "No work of {name} is recorded."),
     "device_unseen_by_arrows": NoteWords(
         "The GPU's work is not in this export.",
         "It has the [{count}] (op|ops) that the autograd profiler recorded, and no kernel. `torch.profiler` exports "
