@@ -38,6 +38,7 @@ from tb_steptime.metrics.phases.assignment import PhaseSpan, phase_spans
 from tb_steptime.text import Reason
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, rows_named
+from tb_steptime.trace.ops import RUNTIME
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS
 
@@ -45,7 +46,7 @@ from tb_steptime.trace.table import CALL_KINDS
 BINS = 512
 #: Maximum number of calls that are marked in the picture.
 MOST_CALLS = 200
-_ALLOCATOR_CALL = expression(r"^(?:cuda|hip)(?:Malloc|Free)(?:Async)?$|^cuMem(?:Create|Map|Unmap|Release)$")
+_ALLOCATOR_CALL = expression(rf"^{RUNTIME}(?:Malloc|Free)(?:Async)?$|^cuMem(?:Create|Map|Unmap|Release)$")
 
 
 class MemoryStep(msgspec.Struct, frozen=True):

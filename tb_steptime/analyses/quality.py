@@ -74,7 +74,7 @@ def _cpu_only(trace: Trace) -> list[Note]:
         return []
     if is_cut_short(trace):
         return [Note("cut_before_device")]
-    if any(each.id == "mostly_unread" for each in recording_findings(trace)):
+    if any(each.id in ("mostly_unread", "profiler_not_started") for each in recording_findings(trace)):
         return []
     if job_kind(trace).device == "cpu":
         return [Note("cpu_job")]

@@ -111,6 +111,8 @@ def _record(facts: Facts) -> Phrase | None:
             return _RECORD_ALONE
         if "only_captures" in ids:
             return _RECORD_REPLAYS
+        if "profiler_not_started" in ids:
+            return _READ_LOG if facts.job.device == "gpu" else _READ_LOG_OF_GPU
         if facts.unread_share is not None:
             return None
         if "work_on_mps" in ids:
@@ -140,6 +142,13 @@ _RECORD_ITS_WORK = phrase(
     stop=code("prof.stop()"),
 )
 _RECORD_ALONE = phrase("Record again with no other profiler attached, and outside of WSL.")
+_READ_LOG, _READ_LOG_OF_GPU = (
+    phrase(template, failed=code("CUPTI initialization failed"))
+    for template in (
+        "The job's log says why this failed: see the line before {failed}.",
+        "If the job uses the GPU, its log says why this failed: see the line before {failed}.",
+    )
+)
 _RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
 _RECORD_METAL = phrase(
     "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")

@@ -393,6 +393,9 @@ def _cpu_sentence(facts: Facts) -> Phrase:
     if facts.unread_share is not None:
         template = "A step takes {step}; {share} of the recorded events are of kinds that are not read."
         return phrase(template, step=step, share=fraction(facts.unread_share))
+    if facts.has_finding("profiler_not_started"):
+        template = "A step takes {step}; the profiler could not start on the GPU, and recorded the CPU only."
+        return phrase(template, step=step)
     if facts.has_finding("only_captures"):
         return phrase("A step takes {step}; it captures graphs, and launches none of them.", step=step)
     if facts.job.device == "gpu":

@@ -73,12 +73,12 @@ Ranks = Literal["one", "many", "unknown"]
 #: Ops and marks that run only on a GPU; if the trace has no GPU activities, these were not recorded. torch also calls
 #: `cudnn_is_acceptable` for tensors on the CPU.
 _GPU_OP = expression(
-    r"nccl:|rccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
+    r"[emnr]ccl:|aten::(_?cudnn_(?!is_acceptable)|miopen_|_flash_attention_forward|_efficient_attention|_fused_(adam|adamw|sgd)_?cuda)"
 )
 #: Ops that run only on a CPU.
 _CPU_OP = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::|mkl::")
 
-_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|[AHBVTPL]\d+", re.ASCII)
+_NVIDIA = expression(r"NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID|(?<![A-Z]-)[AHBVTPL]\d+", re.ASCII)
 _AMD = expression(r"AMD|Instinct|Radeon|MI\d+|gfx\d+", re.ASCII)
 
 

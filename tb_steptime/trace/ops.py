@@ -27,19 +27,24 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 
 #: Calls that launch a whole captured graph: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch.
 GRAPH_CALL = expression(r"GraphLaunch")
+#: Prefixes in runtimes that have CUDA's names: of NVIDIA, AMD, MetaX, Moore Threads and Enflame.
+RUNTIME = "(?:cuda|hip|mc|musa|tops)"
+#: Libraries of exchanges with whose names PyTorch's backends mark their work: "nccl:all_reduce". After those for GPUs,
+#: hosts, XPUs and HPUs: Moore Threads' and MetaX' MCCL, Cambricon's CNCL, Enflame's ECCL.
+BACKEND = "(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl|mccl|cncl|eccl)"
 #: Calls that return only when a device, a stream or an event has finished; of these, those that wait for all work of a
-#: device. NVIDIA and AMD; then Intel's XPU: Unified Runtime, the plugin interface before it, Level Zero. EventQuery and
-#: StreamWaitEvent do not block the host.
+#: device. Cambricon's names are other ones, and so are those of Intel's XPU: Unified Runtime, the plugin interface
+#: before it, Level Zero. EventQuery and StreamWaitEvent do not block the host.
 SYNC_CALL = expression(
-    r"(cuda|cu|hip)(Device|Ctx|Stream|Event)Synchronize"
+    rf"(cu|{RUNTIME})(Device|Ctx|Stream|Event)Synchronize|cnrt(QueueSync|SyncDevice|WaitNotifier)$"
     r"|(ur|pi)QueueFinish$|urEventWait$|piEventsWait$|ze(CommandQueue|CommandListHost|EventHost|FenceHost)Synchronize"
 )
-SYNC_DEVICE_CALL = expression(r"(cuda|cu|hip)(Device|Ctx)Synchronize")
+SYNC_DEVICE_CALL = expression(rf"(cu|{RUNTIME})(Device|Ctx)Synchronize|cnrtSyncDevice$")
 #: Calls that a kernel always follows; a set or copy of nothing has none. Whether each launch of an XPU has a row is
 #: not known.
 KERNEL_CALL = expression(r"(cuda|cu|hip)\w*Launch(Cooperative)?Kernel")
 #: Between these calls of a thread, what is launched is captured into a graph and does not run.
-BEGINS_CAPTURE, ENDS_CAPTURE = (expression(rf"(cuda|cu|hip)Stream{edge}Capture") for edge in ("Begin", "End"))
+BEGINS_CAPTURE, ENDS_CAPTURE = (expression(rf"(cu|{RUNTIME})Stream{edge}Capture") for edge in ("Begin", "End"))
 
 
 #: Rows of the event table.

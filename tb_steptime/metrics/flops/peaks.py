@@ -99,11 +99,12 @@ HALVES = ("c10::Half", "c10::BFloat16")
 
 # fmt: off
 
-#: (pattern of the device's name, peaks); the first match counts. A die of an MI250 is a device of its own.
+#: (pattern of the device's name, peaks); the first match counts. A die of an MI250 is a device of its own. BI-V100 and
+#: MR-V100 are Iluvatar's.
 PEAKS = (
-    (expression(r"V100S\b"), Peaks(16.4, 130.0, None, 32.8, 1134.0, 8.2)),  # V100 data sheet, V100S PCIe
-    (expression(r"V100.*PCIE", re.I), Peaks(14.0, 112.0, None, 28.0, 900.0, 7.0)),  # V100 data sheet, PCIe
-    (expression(r"V100(?!-FHHL)"), Peaks(15.7, 125.0, None, 31.4, 900.0, 7.8)),  # V100 data sheet, SXM2
+    (expression(r"(?<!BI-|MR-)V100S\b"), Peaks(16.4, 130.0, None, 32.8, 1134.0, 8.2)),  # V100 data sheet, V100S PCIe
+    (expression(r"(?<!BI-|MR-)V100.*PCIE", re.I), Peaks(14.0, 112.0, None, 28.0, 900.0, 7.0)),  # V100 data sheet, PCIe
+    (expression(r"(?<!BI-|MR-)V100(?!-FHHL)"), Peaks(15.7, 125.0, None, 31.4, 900.0, 7.8)),  # V100 data sheet, SXM2
     (expression(r"\bT4\b"), Peaks(8.1, 65.0, None, 16.2, 320.0)),  # T4 data sheet, Turing white paper
     (expression(r"A[18]00.*40GB"), Peaks(19.5, 312.0, 156.0, 78.0, 1555.0, 9.7, 19.5)),  # A100 data sheet, 40 GB
     (expression(r"A[18]00.*PCIe"), Peaks(19.5, 312.0, 156.0, 78.0, 1935.0, 9.7, 19.5)),  # A100 data sheet, 80 GB PCIe

@@ -28,7 +28,8 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups, none_if_nan
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import op_rows, outermost, parent_places
-from tb_steptime.trace.ops import SYNC_CALL, op_at
+from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, op_at
+from tb_steptime.trace.quality.memory_calls import allocation_retries, waits_of_retries
 from tb_steptime.trace.sources import Words, modules, sources
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8, distinct_in, is_in, values_at
@@ -39,16 +40,16 @@ from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, UInt8,
 # device    kkkkkkkkkkkkkkkkkkkkkk     Memcpy HtoD (Pageable)                   sync, pageable copy, allocator
 
 COPY_CALL = expression(
-    r"(cuda|hip)Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
+    rf"{RUNTIME}Memcpy(2D|3D|ToSymbol|FromSymbol)?$|(cu|hip)Memcpy(DtoH|HtoD|DtoD)(_v2)?$|hipMemcpyWithStream"
 )
 #: Copy calls with asynchronous names that still wait if the memory is pageable.
-ASYNC_COPY_CALL = expression(r"(cuda|hip)Memcpy(2D|3D)?Async")
+ASYNC_COPY_CALL = expression(rf"{RUNTIME}Memcpy(2D|3D)?Async")
 PAGEABLE_COPY = expression(r"Pageable")
 #: Copy calls of Intel's runtimes: those that last until their copy is done have waited for it.
 _INTEL_COPY_CALL = expression(r"(ur|pi)\w*(Memcpy|MemBuffer(Read|Write))")
 #: Calls that allocate or free memory of the device or pinned memory of the host; growing segments are mapped.
 ALLOCATOR_CALL = expression(
-    r"(cuda|hip)(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
+    rf"{RUNTIME}(Ext)?(Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister))"
     r"|cuMem(Host)?(Alloc|Free|Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree|HostRegister)"
     r"|hipMem(Create|Release|Map|Unmap|SetAccess|AddressReserve|AddressFree)"
 )
@@ -88,6 +89,7 @@ def blocking_calls(trace: Trace) -> BlockingCalls:
     kind = by_name[events.name[rows]]
     kind[is_in(rows, waited)] = Blocks.COPY
     kind[is_in(rows, pageable)] = Blocks.PAGEABLE_COPY
+    kind[is_in(rows, waits_of_retries(trace))] = Blocks.SYNC
     outer = parent_places(trace, rows) < 0
     return BlockingCalls(rows[outer], kind[outer])
 
@@ -260,7 +262,7 @@ def _groups(trace: Trace, calls: _Calls, first: Int64, order: Int64) -> Blocking
         call=calls.row[first][order],
         op=calls.op[first][order],
         blocked_ns=np.add.reduceat(length, first)[order],
-        kind=_kinds(calls.kind, number, len(first))[order],
+        kind=_kinds(trace, calls, number, len(first))[order],
         copy=np.maximum.reduceat(copy, first)[order].astype(np.int32),
         bytes=_sum_of_known(nbytes, first)[order],
         names=_names(events.name[calls.row], first, number)[order],
@@ -286,11 +288,13 @@ def _copied(trace: Trace, rows: Int64) -> tuple[Int64, Int64]:
     return linked, np.where(linked >= 0, np.append(events.bytes, -1)[activity], -1)
 
 
-def _kinds(kind: UInt8, group: Int64, count: int) -> UInt8:
-    """A group has the kind of its most important call; an asynchronous copy that is waited for counts as a copy."""
+def _kinds(trace: Trace, calls: _Calls, group: Int64, count: int) -> UInt8:
+    """A group has the kind of its most important call; an asynchronous copy that is waited for counts as a copy. An
+    allocator that waits until it may free memory would not, if there were enough."""
     result = np.full(count, KINDS.index("allocator"), np.uint8)
     for blocks, name in _BY_WEIGHT:
-        result[group[kind == blocks]] = KINDS.index(name)
+        result[group[calls.kind == blocks]] = KINDS.index(name)
+    result[group[is_in(calls.row, allocation_retries(trace).rows)]] = KINDS.index("allocator")
     return result
 
 

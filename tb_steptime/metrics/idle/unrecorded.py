@@ -29,7 +29,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
-from tb_steptime.trace.ops import GRAPH_CALL
+from tb_steptime.trace.ops import GRAPH_CALL, RUNTIME
 from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, distinct_in, is_in, median, values_at
 
@@ -54,7 +54,7 @@ STAGED_BYTES = 1 << 16
 TAKES_NS = 10_000
 
 #: Calls that put a function of the CPU into a stream. The work launched behind it waits until the CPU has run it.
-_HOST_FUNCTION = expression(r"(?:cuda|hip|cu)(?:LaunchHostFunc|StreamAddCallback)")
+_HOST_FUNCTION = expression(rf"(?:cu|{RUNTIME})(?:LaunchHostFunc|StreamAddCallback)")
 #: With fewer launches of a graph, chance may put other work of the device into the same place of all of them.
 LEAST_LAUNCHES = 3
 #: Kinds of copies whose bytes are staged by the launching call.

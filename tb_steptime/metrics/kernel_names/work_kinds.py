@@ -11,6 +11,7 @@ import functools
 import re
 
 from tb_steptime.text.patterns import expression
+from tb_steptime.trace.ops import BACKEND
 
 #: A kernel that loads only this many elements at once because its operands are not aligned: "align1", "align2".
 MISALIGNED_KERNEL = expression(r"_?align(?:a|b|c)?([12])(?!\d)")
@@ -94,16 +95,17 @@ def needs_fewer(kernel: str) -> bool:
 
 
 #: Libraries begin the names of all their kernels with their own name: NCCL, RCCL, MSCCL and MSCCL++, oneCCL, HCCL (its
-#: ops: hcom_), NVSHMEM. MSCCL++'s examples, which SGLang took over, number their all-reduces. The others exchange
-#: through peer memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang, TensorRT-LLM (also "lamport",
-#: after the clocks by which its ranks agree), FlashInfer and AITER, the exchanges between experts of DeepEP (in
-#: DeepSeek's own builds dpsk::ep, in its hybrid branch hybrid_ep), AMD's MORI (EpDispatchIntraNodeKernel,
+#: ops: hcom_), MCCL (mcclKernel_AllReduce_RING_SIMPLE_Sum), ECCL (ecclKernel_AllReduce_MESH_DIRECT_SIMPLE_Sum),
+#: NVSHMEM. MSCCL++'s examples, which SGLang took over, number their all-reduces. The others exchange through peer
+#: memory: PyTorch's symmetric memory, custom all-reduces of vLLM, SGLang, TensorRT-LLM (also "lamport", after the
+#: clocks by which its ranks agree), FlashInfer and AITER, the exchanges between experts of DeepEP (in DeepSeek's own
+#: builds dpsk::ep, in its hybrid branch hybrid_ep), AMD's MORI (EpDispatchIntraNodeKernel,
 #: EpCombineInterNodeV1KernelLowLatency), pplx-kernels and TensorRT-LLM, and Transformer Engine's user buffers, whose
 #: exchanges overlap with products. Not collectives: DeepEP's computation before it exchanges (get_dispatch_layout),
 #: MORI's copies to its own buffers (EpDispatchCopyToStaging, EpCombineSync) and its sums of what has arrived
 #: (EpCombineAll), and filling a buffer (lamport_initialize).
 COLLECTIVE_KERNEL = expression(
-    r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|hcom_|nvshmem|allreduce(?:\d|_LL_[12]node)\b)"
+    r"^(?:void )?(?:nccl|rccl|msccl|oneccl|hccl|hcom_|mccl|eccl|nvshmem|allreduce(?:\d|_LL_[12]node)\b)"
     r"|\b(?:multimem_(?:one_shot_)?all_(?:reduce|gather)"
     r"|one_?[Ss]hot_?[Aa]ll_?[Rr]educe|two_?[Ss]hot_?[Aa]ll_?[Rr]educe|cross_device_reduce_[12]stage"
     r"|(?:allReduce|allGather|reduceScatter|allToAll)(?:Norm|Fusion)?\w*Kernel"
@@ -118,7 +120,7 @@ COLLECTIVE_KERNEL = expression(
 )
 
 #: A backend marks its work "nccl:all_reduce"; PyTorch's own ops and its bookkeeping mark enclose it.
-COLLECTIVE_CALL = expression(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):|_?c10d(?:_functional)?::|record_param_comms")
+COLLECTIVE_CALL = expression(rf"{BACKEND}:|_?c10d(?:_functional)?::|record_param_comms")
 
 
 @functools.lru_cache(maxsize=4096)

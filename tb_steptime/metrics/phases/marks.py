@@ -38,6 +38,7 @@ from tb_steptime.trace.host_ranges import loader_names
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import inferred_steps
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
@@ -308,7 +309,7 @@ def _sites(trace: Trace, rows: Int64) -> UInt8:
 #: Ops of DistributedDataParallel.forward while it sends the buffers of rank 0 to all ranks, before it calls the model.
 _BUFFER_SYNC = expression(
     r"aten::(un)?flatten_dense_tensors$|aten::(view|narrow|cat|reshape|empty|detach|copy_)$|record_param_comms$|"
-    r"(nccl:|gloo:|c10d::|mpi:|ucc:)broadcast"
+    rf"({BACKEND}:|c10d::)broadcast"
 )
 _BROADCAST = expression(r"\w+:{1,2}_?broadcast")
 _DDP_FORWARD = "DistributedDataParallel.forward"

@@ -26,7 +26,7 @@ from tb_steptime.trace.host_ranges import loading_calls
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named, shared
 from tb_steptime.trace.nesting import innermost
-from tb_steptime.trace.ops import BEGINS_CAPTURE
+from tb_steptime.trace.ops import BEGINS_CAPTURE, RUNTIME
 from tb_steptime.trace.quality.memory_calls import FREES, allocation_retries
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct, distinct_in, is_in
@@ -37,7 +37,7 @@ COMPILATION = expression(
     r"|.*torch/_inductor/compile_fx\.py\(\d+\): compile_fx(_inner)?$|.*triton/compiler/compiler\.py\(\d+\): compile$"
 )
 #: Calls that end a capture, or make a graph from it.
-CAPTURES = expression(r"(cuda|hip|cu)(StreamEndCapture|GraphInstantiate|GraphUpload)")
+CAPTURES = expression(rf"(cu|{RUNTIME})(StreamEndCapture|GraphInstantiate|GraphUpload)")
 
 #: Calls that put something into the queue of the device, and wait if it is full.
 _QUEUES = expression(

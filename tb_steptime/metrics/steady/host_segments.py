@@ -26,6 +26,7 @@ from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, rows_named, shared
 from tb_steptime.trace.nesting import nesting
+from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct_in, is_in
 
 #: Types of the columns of `HostSegments`.
@@ -149,7 +150,7 @@ def _segments_of(thread: int, host: HostEvents, start: Int64, end: Int64, first:
 
 #: Marks of backends whose exchanges run on the host, and ops that wait for exchanges.
 _ON_HOST = expression(r"(?:gloo|mpi):")
-_EXCHANGES = expression(r"(?:gloo|mpi|nccl|rccl|ucc):|_?c10d|record_param_comms")
+_EXCHANGES = expression(rf"{BACKEND}:|_?c10d|record_param_comms")
 #: Ops that read a value from the device; for a CPU tensor this takes less than a microsecond.
 _READS = expression(r"aten::(_local_scalar_dense|item|nonzero)$")
 _ALL = slice(None)

@@ -15,6 +15,14 @@ LEFT_OUT = 255
 #: Category of instants, although the Python exporter of PyTorch 2.13 and 2.14 writes them with a duration.
 INSTANT = "cpu_instant_event"
 
+#: MTIA has one category for all device activities; those whose names match this move memory. Cambricon's PrivateUse1
+#: gives it to waits of a queue for an event.
+_MTIA = "mtia_ccp_events"
+_MTIA_KINDS = (
+    (expression(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE), Kind.MEMCPY),
+    (expression(r"notifier", re.IGNORECASE), Kind.SYNC),
+)
+
 #: Categories in lower case: 2021 wrote "Kernel", 2022 "kernel".
 _KINDS = {
     "cpu_op": Kind.CPU_OP,
@@ -26,7 +34,7 @@ _KINDS = {
     "driver": Kind.DRIVER,
     "kernel": Kind.KERNEL,
     "concurrent_kernel": Kind.KERNEL,
-    "mtia_ccp_events": Kind.KERNEL,
+    _MTIA: Kind.KERNEL,
     "memcpy": Kind.MEMCPY,
     "memset": Kind.MEMSET,
     "gpu_user_annotation": Kind.GPU_USER,
@@ -46,17 +54,15 @@ _KINDS_BY_ENDING = {
     "_memcpy": Kind.MEMCPY,
     "_memset": Kind.MEMSET,
     "_sync": Kind.SYNC,
+    "_notifier": Kind.SYNC,  # Cambricon's event on a queue
     "_user_annotation": Kind.GPU_USER,
 }
-
-#: MTIA has one category for all device activities; those whose names match this move memory.
-_MTIA_COPY = expression(r"(?<![a-z])dma(?![a-z])|memcpy", re.IGNORECASE)
 
 #: Prefix of a kernel's name under which Intel's scope profiler repeats the kernel with its measured metrics.
 METRICS_OF_KERNEL = "metrics: "
 
 #: Device makers' words whose devices PyTorch does not call GPUs, and PyTorch's name for them.
-_ACCELERATORS = {"mtia": "MTIA", "xpu": "XPU", "hpu": "HPU", "gcu": "GCU", "npu": "NPU", "musa": "MUSA"}
+_ACCELERATORS = {"mtia": "MTIA", "xpu": "XPU", "hpu": "HPU", "gcu": "GCU", "npu": "NPU", "musa": "MUSA", "mlu": "MLU"}
 
 #: The process of ops in exports of the autograd profiler: EventList.export_chrome_trace in PyTorch's
 #: autograd/profiler_util.py, and the older writer in C++. They give no event a category.
@@ -93,7 +99,7 @@ def kind_of(category: object, name: str) -> int:
         return Kind.USER
     if kind == Kind.KERNEL and name.startswith(METRICS_OF_KERNEL):
         return Kind.MARK
-    return Kind.MEMCPY if word == "mtia_ccp_events" and _MTIA_COPY.search(name) else kind
+    return kind if word != _MTIA else next((found for names, found in _MTIA_KINDS if names.search(name)), kind)
 
 
 def category_of(category: object, name: str, process: object) -> object:
@@ -128,10 +134,12 @@ def leaves_kernels_out(categories: Iterable[object]) -> bool:
 
 
 def accelerator_of(categories: Iterable[object]) -> str:
-    """PyTorch's name for the devices whose makers' words occur in these categories; "GPU" if none occurs.
+    """PyTorch's name for the devices whose makers' words occur in these categories; "GPU" if none occurs, or only that
+    of MTIA beside PrivateUse1, the backend of makers without a word of their own.
 
     >>> accelerator_of(["cpu_op", "xpu_runtime"])
     'XPU'
     """
     makers = {str(category).strip().lower().removeprefix("cpu_to_").partition("_")[0] for category in categories}
+    makers -= {"mtia"} if "privateuse1" in makers else set()
     return next((name for word, name in _ACCELERATORS.items() if word in makers), "GPU")

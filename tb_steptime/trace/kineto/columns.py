@@ -147,7 +147,7 @@ class Columns:
         """Reset the counts for another part of the file. Labels and texts keep their numbers."""
         self.pairs = Pairs()
         self.thread_names: dict[tuple[str, str], str] = {}
-        self.labels_gpus = False
+        self.process_labels: set[str] = set()
         self.timeless_count = 0
         self.took_2021 = False
         self.memory.refused = []
@@ -391,7 +391,7 @@ class Columns:
         if isinstance(name, str) and row.name == "thread_name":
             self.thread_names[_text(row.pid), _text(row.tid)] = name
         elif row.args and row.name == "process_labels":
-            self.labels_gpus |= str(row.args.labels).startswith("GPU ")
+            self.process_labels.add(str(row.args.labels))
 
     def _begin(self, row: Begin) -> None:
         time, first = time_ns(row.ts), len(self)

@@ -12,6 +12,7 @@ import numpy as np
 
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.row_types import MISSING
+from tb_steptime.trace.ops import BACKEND
 from tb_steptime.trace.table import Int64, Kind, StringTable
 
 #: Limit on the bytes of distinct texts; beyond it new ones are left out. A job in which every batch has a different
@@ -27,7 +28,7 @@ _WITH_SETTINGS = re.compile(
 #: Without a GPU nothing else records the rank to which a message goes.
 _MESSAGE = re.compile(r"c10d::(?:(?:send|recv)_?|alltoall_base_)$")
 #: Prefixes of a backend's marks of collectives. Before 2024 nothing else recorded what they exchange.
-_EXCHANGE = re.compile(r"(?:nccl|rccl|gloo|mpi|ucc|xccl|hccl):")
+_EXCHANGE = re.compile(rf"{BACKEND}:")
 
 
 def keeps_inputs(kind: Kind, name: str) -> bool:

@@ -71,7 +71,7 @@ class Metadata:
         listed = self._values.get("deviceProperties")
         return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
-    def job(self, accelerator: str, kernels_left_out: bool, labels_gpus: bool) -> Job:
+    def job(self, accelerator: str, kernels_left_out: bool, process_labels: set[str]) -> Job:
         group = self._values.get("distributedInfo")
         group = group if isinstance(group, dict) else {}
         simulated = self._values.get("tb_steptime_simulated")
@@ -84,7 +84,7 @@ class Metadata:
             simulated=simulated if isinstance(simulated, str) else None,
             accelerator=accelerator,
             kernels_left_out=kernels_left_out,
-            labels_gpus=labels_gpus,
+            labels_gpus=_labels_gpus(process_labels),
             unfinished_step=_integer(self._values.get("tb_steptime_unfinished_step")),
             sliced_from_ns=self._sliced_from_ns(),
             groups=_process_groups(group.get("pg_config")),
@@ -103,6 +103,13 @@ class Metadata:
         if cuda:
             return f"CUDA {cuda // 1000}.{cuda % 1000 // 10}"
         return f"HIP {hip // 10_000_000}.{hip // 100_000 % 100}" if hip else None
+
+
+def _labels_gpus(labels: set[str]) -> bool | None:
+    """Whether Kineto labelled processes after GPUs; None if the labels are not Kineto's."""
+    if any(label.startswith("GPU ") for label in labels):
+        return True
+    return False if labels == {"CPU"} else None
 
 
 def _process_groups(listed: Any) -> tuple[ProcessGroup, ...]:

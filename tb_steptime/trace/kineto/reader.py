@@ -168,7 +168,7 @@ class TraceBuilder(msgspec.Struct):
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),
-            job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories), columns.labels_gpus),
+            job=metadata.job(accelerator, leaves_kernels_out(columns.labels.categories), columns.process_labels),
             notes=(
                 *notes_of(self._whole_damage(tables, strings)),
                 *refusals(columns.memory.refused),

@@ -264,10 +264,13 @@ def _without_timeless(timed: list[Any], others: list[Any], event_count: int) -> 
 
 
 def _loose_block(event: Any) -> EventBlock | None:
-    """A block of one event of any shape; a value of the wrong type is converted, or treated as missing."""
+    """A block of one event of any shape; a value of the wrong type is converted, or treated as missing. An empty object
+    is no event: writers that end each event with a comma, such as rocmProfileData's, begin or end with one."""
+    nothing = np.empty(0, np.int64)
+    if event == {}:
+        return EventBlock([], nothing, [], 0)
     if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
         return None
-    nothing = np.empty(0, np.int64)
     if event["ph"] == "X":
         time = parsed_ns(str(event.get("ts")).encode())
         if event.get("cat") == INSTANT:

@@ -22,10 +22,10 @@ from tb_steptime.trace.quality.unrecorded_device import ASKS as ASKS
 from tb_steptime.trace.quality.unrecorded_device import accelerator as accelerator
 from tb_steptime.trace.quality.unrecorded_device import may_hide_device as may_hide_device
 from tb_steptime.trace.quality.unrecorded_device import unseen_device as unseen_device
-from tb_steptime.trace.quality.unrecorded_waits import with_waits
+from tb_steptime.trace.quality.unrecorded_waits import with_event_waits, with_waits
 
 
 def repaired(trace: Trace) -> Trace:
     """Returns the trace as it was read, or with impossible values corrected; its `repaired` lists the corrections. The
     file stays unchanged. Must be called before anything else reads the trace."""
-    return with_waits(without_overruns(on_one_clock(without_crossings(trace))))
+    return with_event_waits(with_waits(without_overruns(on_one_clock(without_crossings(trace)))))

@@ -17,14 +17,15 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import longest_ranges
 from tb_steptime.trace.model import Trace, named_in, rows_named, shared
 from tb_steptime.trace.nesting import innermost, op_rows
+from tb_steptime.trace.ops import RUNTIME
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind
 
-_MALLOC = expression(r"(cuda|hip)Malloc$|cuMem(Create|Alloc)(_v2)?$")
-FREES = expression(r"(cuda|hip)Free$|cuMem(Release|Unmap|Free)(_v2)?$")
+_MALLOC = expression(rf"{RUNTIME}Malloc$|cuMem(Create|Alloc)(_v2)?$")
+FREES = expression(rf"{RUNTIME}Free$|cuMem(Release|Unmap|Free)(_v2)?$")
 #: Other calls of the allocator between freeing and allocating again; a library that initialises itself makes further
 #: ones.
 _BESIDES = expression(
-    r"(cuda|cu|hip)((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
+    rf"(cu|{RUNTIME})((Device|Ctx|Stream|Event)(Synchronize|Query)|(Get|Peek(At)?)LastError|MemGetInfo|(Get|Set)Device"
     r"|Mem(SetAccess|Map|AddressFree|AddressReserve)|EventDestroy|StreamIsCapturing|StreamGetCaptureInfo)"
 )
 _ALLOCATES = expression(r"aten::empty(_strided)?$")
@@ -38,10 +39,14 @@ class Retries(msgspec.Struct, frozen=True, eq=False):
     """Allocations that failed and were tried again after memory had been freed.
 
     rows              the calls of all retries, as rows of the event table in time order
+    failed            the call of each retry that failed
+    frees_ns          when each retry begins to free memory
     start_ns, end_ns  when each retry begins and ends
     """
 
     rows: Int64
+    failed: Int64
+    frees_ns: Int64
     start_ns: Int64
     end_ns: Int64
 
@@ -57,7 +62,7 @@ def allocation_retries(trace: Trace) -> Retries:
     calls = trace.events.rows(*CALL_KINDS)
     allocates, frees = (named_in(trace, calls, pattern.match) for pattern in (_MALLOC, FREES))
     if not allocates.any() or not frees.any():  # in most recordings
-        return Retries(calls[:0], calls[:0], calls[:0])
+        return Retries(*[calls[:0]] * 5)
     kind = _kinds(trace, calls, allocates, frees)
     relevant = calls[(kind != _NOTHING)]
     kind = kind[kind != _NOTHING]
@@ -65,9 +70,16 @@ def allocation_retries(trace: Trace) -> Retries:
     order = np.lexsort((relevant, trace.events.thread[relevant]))
     bursts = _bursts(kind[order], op[order], trace.events.thread[relevant][order])
     rows = [relevant[order][first : last + 1] for first, last in bursts]
-    start = np.array([trace.events.start_ns[burst[0]] for burst in rows], np.int64)
-    end = np.array([trace.events.ends(burst[-1:])[0] for burst in rows], np.int64)
-    return Retries(np.sort(np.concatenate(rows)) if rows else calls[:0], start, end)
+    failed, released, last = (np.array([burst[place] for burst in rows], np.int64) for place in (0, 1, -1))
+    start = trace.events.start_ns
+    of_all = np.sort(np.concatenate(rows)) if rows else calls[:0]
+    return Retries(of_all, failed, start[released], start[failed], trace.events.ends(last))
+
+
+def waits_of_retries(trace: Trace) -> Int64:
+    """Rows of the calls that failed and last until memory is freed, as `with_event_waits` leaves them."""
+    retries = allocation_retries(trace)
+    return np.sort(retries.failed[trace.events.ends(retries.failed) == retries.frees_ns])
 
 
 _NOTHING, _OTHER, _ALLOCATION, _RELEASE = range(4)

@@ -24,7 +24,7 @@ from tb_steptime.text import Finding, Quantity, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
-from tb_steptime.trace.ops import SYNC_CALL, SYNC_DEVICE_CALL
+from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.quality.lost_launches import in_captures
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
@@ -90,7 +90,7 @@ def _arrows(trace: Trace) -> UnseenDevice | None:
 
 
 #: Calls that ask or wait and bring the device no work. The profiler itself makes such calls as it starts and stops.
-ASKS = expression(rf"(cuda|hip|cu)(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
+ASKS = expression(rf"(cu|{RUNTIME})(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
 _OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD)
 
 
@@ -119,6 +119,8 @@ _LAUNCHES = expression(r"Launch|Memcpy").search
 
 
 def _launches(trace: Trace) -> UnseenDevice | None:
+    if may_hide_device(trace):
+        return None  # the work may be in rows that are not read, as those of Gaudi (hpu_op)
     calls = rows_named(trace, CALL_KINDS, _LAUNCHES)
     captured = in_captures(trace, calls)
     run = calls[~captured]
@@ -247,10 +249,27 @@ def _name(trace: Trace, rows: Int64) -> str:
     return trace.name_of(rows[0]) if len(rows) else ""
 
 
+@shared
+def could_not_start(trace: Trace) -> bool:
+    """Whether the profiler was to record GPUs and could not, on a job that nothing shows to be one of the CPU.
+
+    Kineto labels a process after each GPU, whatever is asked for and whether any works; but none of them if CUPTI did
+    not start: then it logs "CUPTI initialization failed", and records the CPU alone (libkineto/src/init.cpp,
+    CuptiActivityProfiler.cpp). The driver's list of the GPUs is in the file nevertheless."""
+    if trace.job.labels_gpus is not False or not trace.devices or is_cut_short(trace):
+        return False
+    if len(trace.events.rows(*DEVICE_KINDS, *CALL_KINDS)) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
+        return False
+    return not len(trace.memory.bytes) or bool((~is_in(trace.memory.device_type, list(_NO_DEVICE))).any())
+
+
 def device_findings(trace: Trace) -> list[Finding]:
     if holds_no_work(trace):
         calls = len(trace.events.rows(*CALL_KINDS))
         return [Finding("no_work", "said", ("steps",), "none", calls, None, {"count": count(calls)})]
+    if could_not_start(trace):
+        values = {"name": text(next(iter(trace.devices.values())).name or "a GPU")}
+        return [Finding("profiler_not_started", "said", ("gpu_time", "launches"), "none", None, 1.0, values)]
     unseen = unseen_device(trace)
     if unseen is None:
         return []

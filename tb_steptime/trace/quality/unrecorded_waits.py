@@ -1,14 +1,27 @@
-"""Waits for copies to the CPU that the profiler of a device does not record, although it records what submits work.
+"""Waits that the profiler of a device does not record, although it records what submits work.
+
+Waits for copies to the CPU, of Intel's XPU:
 
 op        [aten::_local_scalar_dense                 ]
 call         [urEnqueueUSMMemcpy]                           as recorded
 call         [urEnqueueUSMMemcpy                ]           until the copy has arrived, as here
 device    kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk[copy]
 
-For Intel's XPU, Kineto enables the one class of calls that submits kernels and memory operations (XpuptiActivityApi:
+Kineto enables the one class of calls that submits kernels and memory operations (XpuptiActivityApi:
 PTI_API_CLASS_GPU_OPERATION_CORE). Waits such as urEventWait occur in no such file; the op that waits ends after its
 copy, and its time would count as work of the CPU. An op that ends before its copy did not wait for it, and neither did
 one whose thread went on to another op or call meanwhile.
+
+Waits for events of a GPU, in which other streams still use memory:
+
+op        [aten::empty                                         ]
+call         [cudaMalloc]                  [cudaFree][cudaMalloc]        as recorded
+call         [cudaMalloc                  ][cudaFree][cudaMalloc]        until the events have occurred, as here
+device    kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk
+
+Kineto left out cudaEventSynchronize up to 2023 (CuptiActivityProfiler.cpp: "Don't care about cudaEvents").
+An allocator whose allocation failed waits for such events before it frees its cache, and does nothing else that takes
+long (CUDACachingAllocator.cpp: release_cached_blocks begins with synchronize_and_free_events).
 """
 
 from __future__ import annotations
@@ -21,6 +34,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.model import Trace, are_named, find_launches, rows_named
 from tb_steptime.trace.nesting import innermost, op_rows
 from tb_steptime.trace.ops import SYNC_CALL
+from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in
 
 #: Copies from a device to memory of the host, pinned or not, as Kineto names them for Intel's devices.
@@ -46,6 +60,27 @@ def with_waits(trace: Trace) -> Trace:
     values = {"count": count(len(rows)), "time": ns(int(waited.sum()))} | device
     finding = Finding("waits_inferred", "repaired", _AFFECTS, "medium", len(rows), None, values)
     return replace(trace, events=replace(trace.events, dur_ns=dur), repaired=(*trace.repaired, finding), memo={})
+
+
+#: Between two calls the allocator itself takes microseconds.
+LEAST_WAIT_NS = 100_000
+
+
+def with_event_waits(trace: Trace) -> Trace:
+    """The trace in which allocations that fail last until the allocator frees memory; unchanged where calls between the
+    two are recorded."""
+    retries, events = allocation_retries(trace), trace.events
+    if not retries.times:
+        return trace
+    waited = retries.frees_ns - events.ends(retries.failed)
+    waits = (waited >= LEAST_WAIT_NS) & (_next_start(trace, retries.failed) == retries.frees_ns)
+    if not waits.any():
+        return trace
+    dur = events.dur_ns.copy()
+    dur[retries.failed[waits]] += waited[waits].astype(dur.dtype)
+    values = {"count": count(int(waits.sum())), "time": ns(int(waited[waits].sum()))}
+    finding = Finding("event_waits_inferred", "repaired", _AFFECTS, "medium", int(waits.sum()), None, values)
+    return replace(trace, events=replace(events, dur_ns=dur), repaired=(*trace.repaired, finding), memo={})
 
 
 def _waits(trace: Trace) -> tuple[Int64, Int64]:

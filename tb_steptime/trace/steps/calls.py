@@ -39,7 +39,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.frames import module_frames
 from tb_steptime.trace.host_ranges import LOADER_MARK, marked_waits
 from tb_steptime.trace.model import Trace, find_launches, rows_named
-from tb_steptime.trace.ops import GRAPH_CALL, SYNC_DEVICE_CALL
+from tb_steptime.trace.ops import BACKEND, GRAPH_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.table import CALL_KINDS, Bool, Int32, Int64, Kind, distinct
 
 OPTIMIZER_STEP = expression(r"Optimizer\.step#")
@@ -47,9 +47,7 @@ ZERO_GRAD = expression(r"Optimizer\.zero_grad#")
 #: The call of `prof.step()`, which call stacks show where a profiler without a schedule writes no mark.
 _PROFILER_STEP = expression(r"(?:.*/)?torch/profiler/profiler\.py\(\d+\): step$")
 #: Ranges that are not written by the author of the loop: they do not mark steps.
-_OF_LIBRARIES = expression(
-    r"Optimizer\.|enumerate\(|nccl:|rccl:|gloo:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all"
-)
+_OF_LIBRARIES = expression(rf"Optimizer\.|enumerate\(|{BACKEND}:|c10d|record_param_comms|ProfilerStep|\[?pg|##? ?all")
 #: The range that vLLM writes around each step, with the numbers of requests and tokens, and that of SGLang, with the
 #: mode and the batch size: "step[DECODE bs=16]". Prefill and decoding have different names, but both are steps.
 _SERVING_STEP = expression(r"execute_(?:\d+_)?(?:new|context|model)|step\[[A-Z_]+ ")

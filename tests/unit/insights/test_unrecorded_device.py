@@ -9,7 +9,7 @@ from tb_steptime.analyses.quality import notes
 from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.text.printer import plain
-from tb_steptime.trace.model import Device, Trace
+from tb_steptime.trace.model import Device, Job, Trace
 from tb_steptime.trace.steps import find_steps
 from tests.drawn.cards import card_sentence, judged, sure
 from tests.drawn.memory import CPU, with_memory
@@ -28,6 +28,20 @@ def test_a_recording_with_launch_calls_had_the_gpu_switched_on():
     assert advice(trace) == (
         "Record again with no other profiler attached, and call `torch.cuda.synchronize()` before `prof.stop()`."
     )
+
+
+def test_a_profiler_that_could_not_start_on_the_gpu_was_asked_to():
+    listed = {0: Device(0, "NVIDIA H200")}
+    trace = timeline("op | aaaaaaaa |", devices=listed, job=Job(labels_gpus=False), cell_ns=MS)
+    assert advice(trace) == (
+        "If the job uses the GPU, its log says why this failed: see the line before `CUPTI initialization failed`."
+    )
+    assert advice(with_memory(trace, "a +512 @1, b +512 @2")) == (
+        "The job's log says why this failed: see the line before `CUPTI initialization failed`."
+    )
+    assert [note.id for note in notes(trace) if note.id.startswith("cpu_")] == []
+    asked_for_the_cpu = timeline("op | aaaaaaaa |", devices=listed, job=Job(labels_gpus=True), cell_ns=MS)
+    assert [note.id for note in notes(asked_for_the_cpu) if note.id.startswith("cpu_")] == ["cpu_only"]
 
 
 def test_metal_is_recorded_by_another_tool():

@@ -174,6 +174,23 @@ def test_where_it_runs(drawing, names, devices, expected):
     assert astuple(where_it_runs(timeline(drawing, names=names, devices=devices))) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "vendor"),
+    [
+        ("A100-SXM4-40GB", "nvidia"),
+        ("Tesla-V100-SXM2", "nvidia"),
+        ("V100", "nvidia"),
+        ("Iluvatar BI-V150", "other"),
+        ("MR-V100", "other"),
+        ("MetaX C550", "other"),
+        ("MTT S4000", "other"),
+        ("AMD Instinct MI300X", "amd"),
+    ],
+)
+def test_the_maker_of_a_gpu(name, vendor):
+    assert where_it_runs(timeline("kernel 7 | a |", devices={0: Device(0, name)})).vendor == vendor
+
+
 @pytest.mark.parametrize(("labels_gpus", "device"), [(False, "cpu"), (True, "unknown")])
 def test_a_profiler_that_found_a_gpu_may_not_have_been_asked_to_record_it(labels_gpus, device):
     assert where_it_runs(timeline("op | aaaa |", job=Job(labels_gpus=labels_gpus))).device == device

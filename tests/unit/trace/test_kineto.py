@@ -182,16 +182,25 @@ def test_the_autograd_profiler_gives_events_no_category(
 
 
 @pytest.mark.parametrize("pure", ["0", "1"])
-@pytest.mark.parametrize(("labels", "gpus"), [(["CPU"], False), (["CPU", "GPU 0", "GPU 1"], True), ([None, 3], False)])
+@pytest.mark.parametrize(
+    ("labels", "gpus"),
+    [
+        (["CPU"], False),
+        (["CPU", "GPU 0", "GPU 1"], True),
+        (["CPU", "XPU 0"], None),
+        ([None, 3], None),
+        ([], None),
+    ],
+)
 def test_processes_are_labelled_after_the_gpus_that_the_profiler_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, labels: list[object], gpus: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, labels: list[object], gpus: bool | None
 ) -> None:
     monkeypatch.setenv(PURE, pure)
     rows = [{"ph": "M", "name": "process_labels", "pid": pid, "args": {"labels": of}} for pid, of in enumerate(labels)]
     op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "ts": 1.0, "dur": 2.0}
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"traceEvents": [op, *rows]}))
-    assert read_trace(path).job.labels_gpus == gpus
+    assert read_trace(path).job.labels_gpus is gpus
 
 
 @pytest.mark.parametrize("pure", ["0", "1"])
@@ -279,6 +288,26 @@ def test_copies_of_mtia_are_no_kernels() -> None:
     kinds = [Kind(kind).name for kind in trace.events.kind]
     assert kinds == ["RUNTIME", "KERNEL", "MEMCPY", "MEMCPY", "KERNEL"]
     assert (trace.job.accelerator, trace.device_name(0)) == ("MTIA", "MTIA 0")
+
+
+@pytest.mark.parametrize(
+    ("runtime", "category", "accelerator"),
+    [("privateuse1_runtime", "mtia_ccp_events", "GPU"), ("mlu_runtime", "mlu_notifier", "MLU")],
+)
+def test_waits_of_cambricons_queues_are_no_kernels(
+    tmp_path: Path, runtime: str, category: str, accelerator: str
+) -> None:
+    """Cambricon's own Kineto has a category for them; as PrivateUse1, they have that of MTIA's kernels."""
+    rows = [(runtime, "cnInvokeKernel"), ("kernel", "MLUUnion1Kernel"), (category, "NotifierWait")]
+    events = [
+        {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": 7, "ts": place, "dur": 1, "args": {"correlation": place}}
+        for place, (cat, name) in enumerate(rows)
+    ]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert [Kind(kind).name for kind in trace.events.kind] == ["RUNTIME", "KERNEL", "SYNC"]
+    assert trace.job.accelerator == accelerator
 
 
 @pytest.mark.parametrize(
@@ -470,6 +499,20 @@ def test_the_job() -> None:
     assert read("simulated.json").job.simulated == "Made up, seed 1."
     assert read("call_stacks.json").job.with_stack
     assert not read("empty_call_stacks.json").job.with_stack
+
+
+@pytest.mark.parametrize("pure", ["0", "1"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_empty_object_is_no_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pure: str, place: int) -> None:
+    """Writers that end each event with a comma begin or end with one."""
+    monkeypatch.setenv(PURE, pure)
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 7, "tid": 7, "dur": 2.0}
+    events: list[object] = [op | {"ts": 1.0}, op | {"ts": 4.0}]
+    events.insert(place, {})
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    trace = read_trace(path)
+    assert (len(trace.events), trace.event_count, trace.notes) == (2, 2, ())
 
 
 @pytest.mark.parametrize(("value", "recorded"), [("1", True), ("true", True), ("0", False)])

@@ -27,7 +27,7 @@ from tb_steptime.insights.rules.host.model_launches import (
 )
 from tb_steptime.insights.wording.vendors import captured_graph
 from tb_steptime.metrics.job import Server
-from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase
+from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still
 #: use the kernels of their libraries.
@@ -121,10 +121,13 @@ def _card(
     """short: how late launches of the model come, in ns a step, by place. guess: as in `late_card`."""
     gain_ns = sum(short.values())
     most = max(sites_of(facts.host, short), key=lambda row: row.launches)
+    graph = captured_graph(facts.job.vendor, facts.job.accelerator)
+    name = str(graph.value)
     values = {
         "launches": count(round(launches)),
         "each": ns(most.each_ns or 0),
-        "graph": captured_graph(facts.job.vendor, facts.job.accelerator),
+        "graph": graph,
+        "Graph": text(name[:1].upper() + name[1:]),
         "share": fraction(facts.job.graph_share),
         "late": ns(gain_ns),
     }
@@ -133,7 +136,8 @@ def _card(
 
 
 class _Advice(msgspec.Struct, frozen=True):
-    """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it."""
+    """Texts of a card. {graph} stands for "CUDA graph", or for the name that another vendor gives it; {Graph} begins a
+    sentence."""
 
     title: str
     why: str
@@ -168,14 +172,14 @@ _BROKEN_UP = (
 )
 _NEEDED = phrase("The wait is measured; whether the model needs these calls is not recorded.")
 _BESIDE = (
-    "{graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "
+    "{Graph}s launch a part of the work, yet {launches} (kernel|kernels) a step, with a median of {each}, "
     "(starts|start) late."
 )
 _BETWEEN = (
-    "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU."
+    "{Graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU."
 )
 _BETWEEN_EAGER = (
-    "{graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU, "
+    "{Graph}s launch {share} of the GPU's work already; between the launches the GPU waits {late} a step for the CPU, "
     "mostly before work outside the graphs."
 )
 

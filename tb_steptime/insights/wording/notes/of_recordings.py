@@ -182,6 +182,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "[{count}] of {all} GPU rows (runs|run) over the next one.",
         "(It ends|They end) where that starts: {excess} less GPU time, {share}.",
     ),
+    "event_waits_inferred": NoteWords("Waits for events are not recorded.", "Failed allocations show {time} of them."),
     "waits_not_recorded": NoteWords(
         "Waits for the {device} are not recorded.",
         "The profiler records only calls that submit work to it. Waits count as work of the CPU.",
@@ -271,6 +272,7 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "It has no op, and [{count}] (call|calls) of the GPU's runtime that (launches|launch) nothing. The profiler "
         "makes such calls as it starts and stops.",
     ),
+    "profiler_not_started": NoteWords("The profiler could not start on the GPU.", "No work of {name} is recorded."),
     "device_unseen_by_arrows": NoteWords(
         "The GPU's work is not in this export.",
         "It has the [{count}] (op|ops) that the autograd profiler recorded, and no kernel. `torch.profiler` exports "

@@ -102,7 +102,7 @@ class MergedColumns(Columns):
         self._own_texts()
         for part in parts:
             self.thread_names |= part.thread_names
-            self.labels_gpus |= part.labels_gpus
+            self.process_labels |= part.process_labels
             self.memory.refused += part.refused
         self._dur_of = self._pair()
         self._fill_parts()

@@ -67,7 +67,7 @@ class Part(msgspec.Struct, frozen=True):
     learned: NewEntries
     open: list[tuple[int, int, int]]
     thread_names: dict[tuple[str, str], str]
-    labels_gpus: bool
+    process_labels: set[str]
     refused: list[int | None]
     metadata: Metadata
     damage: Damage
@@ -110,7 +110,7 @@ class PartReader:
             learned=self._learned(),
             open=opened,
             thread_names=columns.thread_names,
-            labels_gpus=columns.labels_gpus,
+            process_labels=columns.process_labels,
             refused=columns.memory.refused,
             metadata=read.metadata,
             damage=read.damage,

@@ -12,7 +12,9 @@ from tb_steptime.metrics.communication.collectives import (
     input_bytes,
     kind_of,
 )
-from tb_steptime.metrics.kernel_names.work_kinds import is_collective
+from tb_steptime.metrics.kernel_names.work_kinds import is_collective, is_collective_call
+from tb_steptime.trace.kineto.inputs import keeps_inputs
+from tb_steptime.trace.table import Kind
 from tests.drawn.timeline import timeline
 
 
@@ -57,6 +59,8 @@ def told(found: Collectives) -> list[tuple[str, int, int, int]]:
         ("void hybrid_ep::dispatch_kernel<unsigned char, 8>(P)", "all_to_all"),
         ("void hybrid_ep::combine_kernel<8>(P)", "all_to_all"),
         ("hcom_allReduce__428_0_1 ()", "all_reduce"),
+        ("mcclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(mcclWorkElem)", "send_receive"),
+        ("ecclKernel_AllReduce_MESH_DIRECT_SIMPLE_Sum_bfloat(ecclWorkElem)", "all_reduce"),
         ("allreduce6(P)", "all_reduce"),
         ("void allreduce_LL_1node<__half>(P)", "all_reduce"),
         ("nvshmemi_alltoall_on_stream_kernel(P)", "all_to_all"),
@@ -80,6 +84,14 @@ def test_kinds_by_every_spelling(name: str, kind: str):
     assert KINDS[kind_of(name)] == kind
     if "(" in name:
         assert is_collective(name)
+
+
+@pytest.mark.parametrize("library", ["nccl", "rccl", "gloo", "xccl", "hccl", "mccl", "cncl", "eccl"])
+def test_ops_and_ranges_of_each_backend_are_exchanges(library: str):
+    """Their inputs, and what they exchange, are read."""
+    assert is_collective_call(f"{library}:all_reduce")
+    assert keeps_inputs(Kind.USER, f"{library}:all_reduce")
+    assert not is_collective_call(f"{library}_allreduce_hook")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,8 @@ def test_a_name_leads_to_its_data_sheet(name: str, half: float, memory: float):
         "NVIDIA A100-SXM-64GB",
         "NVIDIA H100 64GB HBM2",
         "Tesla V100-FHHL-16GB",
+        "Iluvatar BI-V100",
+        "MR-V100",
         "NVIDIA GeForce RTX 5090 D",
         "NVIDIA GeForce GTX 1080 Ti",
         "GPU 0",

@@ -42,6 +42,12 @@ def drawn(drawing: str, names: Mapping[str, str] | None = None, **given: Mapping
     return timeline(drawing, calls=CALLS, names=names, **given)
 
 
+@pytest.mark.parametrize(("calls", "kind"), [("m.yyyyy.f.m", "allocator"), ("m.yyyyy.k.m", "sync")])
+def test_a_wait_before_memory_is_freed_for_a_failed_allocation_is_the_allocators(calls: str, kind: str):
+    trace = drawn(f"step | {'1' * 11} |\nop | {'a' * 11} |\nruntime | {calls} |", {"a": "aten::empty"})
+    assert groups_us(trace)[0][3] == kind
+
+
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
@@ -55,6 +61,20 @@ def drawn(drawing: str, names: Mapping[str, str] | None = None, **given: Mapping
         ("piEnqueueEventsWait", None),
         ("zeEventHostSynchronize", Blocks.SYNC),
         ("zeCommandQueueSynchronize", Blocks.SYNC),
+        ("mcStreamSynchronize", Blocks.SYNC),
+        ("mcCtxSynchronize", Blocks.SYNC),
+        ("mcMemcpyAsync", None),
+        ("mcFree", Blocks.ALLOCATOR),
+        ("musaStreamSynchronize", Blocks.SYNC),
+        ("topsDeviceSynchronize", Blocks.SYNC),
+        ("cnrtQueueSync", Blocks.SYNC),
+        ("cnrtSyncDevice", Blocks.SYNC),
+        ("cnrtWaitNotifier", Blocks.SYNC),
+        ("cnrtQueueWaitNotifier", None),
+        ("musaStreamWaitEvent", None),
+        ("musaMemcpy", Blocks.COPY),
+        ("topsMemcpyAsync", None),
+        ("musaMalloc", Blocks.ALLOCATOR),
         ("cudaMemcpy", Blocks.COPY),
         ("cuMemcpyDtoH_v2", Blocks.COPY),
         ("hipMemcpyWithStream", Blocks.COPY),

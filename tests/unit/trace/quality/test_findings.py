@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tb_steptime.analyses.overview import analyse as analyse_overview
 from tb_steptime.metrics.job import where_it_runs
-from tb_steptime.trace.model import Device, Trace, find_launches
+from tb_steptime.trace.model import Device, Job, Trace, find_launches
 from tb_steptime.trace.nesting import parent_places
 from tb_steptime.trace.quality import recording_findings, repaired
 from tb_steptime.trace.quality.clocks import with_device_later
@@ -453,6 +453,13 @@ class TestUnread:
         assert [str(finding.values[key].value) for key in ("all", "names")] == ["8", "t and s"]
         assert where_it_runs(trace).device == "unknown"
 
+    @pytest.mark.parametrize("process", [7, None])
+    def test_launched_work_may_be_in_them(self, process: int | None) -> None:
+        unread = "unread 7" if process else "unread"
+        trace = timeline(f"{self.OPS}\nruntime | .k.......... |\n{unread} | s.t.t....... |", calls={"k": "Launch"})
+        missing = [each.id for each in recording_findings(trace) if each.id.startswith("work_")]
+        assert missing == ([] if process else ["work_not_recorded"])
+
     @pytest.mark.parametrize("shown", ["aten::mkldnn_convolution", "a kernel"])
     def test_where_another_row_shows_the_device(self, shown: str) -> None:
         kernel = "\nkernel 7 | kkk......... |" if shown == "a kernel" else ""
@@ -533,6 +540,34 @@ class TestUnrecordedDevice:
 
     def test_tensors_of_the_cpu(self) -> None:
         assert found(with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2", device=CPU)) == []
+
+    @pytest.mark.parametrize(
+        ("labels_gpus", "drawing", "op", "ids"),
+        [
+            (False, "op | aaaa |", "aten::mm", ["profiler_not_started"]),
+            (True, "op | aaaa |", "aten::mm", []),  # the activities of the CPU were all that was asked for
+            (None, "op | aaaa |", "aten::mm", []),
+            (False, "op | aaaa |", "aten::mkldnn_convolution", []),  # no job of the GPU
+            (False, "op | aaaa |\nkernel 7 | .kk. |", "aten::mm", []),
+            (False, "op | aaaa |\nruntime | .k.. |", "aten::mm", ["work_not_recorded"]),
+        ],
+    )
+    def test_a_profiler_that_could_not_start_on_the_gpus(
+        self, labels_gpus: bool | None, drawing: str, op: str, ids: list[str]
+    ) -> None:
+        job, listed = Job(labels_gpus=labels_gpus), {0: Device(0, "NVIDIA H200")}
+        names = {"names": {"a": op}, "calls": {"k": "cudaLaunchKernel"}}
+        trace = timeline(drawing, job=job, devices=listed, **names)
+        assert [id for id, *_ in found(trace)] == ids
+        assert [id for id, *_ in found(timeline(drawing, job=job, devices={}, **names))] == [
+            id for id in ids if id == "work_not_recorded"
+        ]
+
+    @pytest.mark.parametrize(("device", "ids"), [(CPU, []), ((1, 0), ["profiler_not_started"])])
+    def test_memory_shows_whether_such_a_job_runs_on_the_gpus(self, device: tuple[int, int], ids: list[str]) -> None:
+        job, listed = Job(labels_gpus=False), {0: Device(0, "NVIDIA H200")}
+        trace = with_memory(timeline("op | aaaa |", job=job, devices=listed), "a +512 @1, b +512 @2", device=device)
+        assert [id for id, *_ in found(trace)] == ids
 
     def test_ops_of_metal(self) -> None:
         trace = timeline("op | aabb |", names={"a": "aten::linear_backward", "b": "aten::_mps_convolution"})

@@ -1,13 +1,13 @@
-"""Waits for copies from an XPU, whose calls the profiler does not record."""
+"""Waits that the profiler does not record: for copies from an XPU, and of allocations for events."""
 
 from __future__ import annotations
 
 import pytest
 
-from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
+from tb_steptime.metrics.host.blocking_calls import KINDS, Blocks, blocking_calls, blocking_groups
 from tb_steptime.replay.whatif import what_if
 from tb_steptime.trace.model import Job, Trace
-from tb_steptime.trace.quality.unrecorded_waits import with_waits
+from tb_steptime.trace.quality.unrecorded_waits import with_event_waits, with_waits
 from tb_steptime.trace.table import Kind
 from tests.drawn.timeline import timeline
 
@@ -79,3 +79,44 @@ def test_a_step_is_limited_by_the_same_with_and_without_the_calls_that_wait():
         return [found.sensitivity.device, found.sensitivity.host, found.sensitivity.blocking]
 
     assert limits("." * 18) == pytest.approx(limits(".yyyyyyyyyyyy....."), abs=200_000)
+
+
+RETRY = {"op": "aaaaaaaaaaaaa", "runtime": "mm.......ffnn", "kernel 7": "kkkkkkkkk...."}
+RETRY_CALLS = {
+    "m": "cudaMalloc",
+    "n": "cudaMalloc",
+    "f": "cudaFree",
+    "y": "cudaEventSynchronize",
+    "k": "cudaLaunchKernel",
+}
+
+
+def retry(cell_ns: int = 100_000, **lines: str) -> Trace:
+    drawing = "\n".join(f"{label} | {line} |" for label, line in ({"step": "1" * 13} | RETRY | lines).items())
+    return timeline(drawing, names={"a": "aten::empty"}, calls=RETRY_CALLS, cell_ns=cell_ns)
+
+
+def test_an_allocation_that_failed_waits_until_memory_may_be_freed():
+    trace = with_event_waits(retry())
+    assert calls_us(trace) == [900, 200, 200]
+    assert [(each.id, each.count, each.values["time"].value) for each in trace.repaired] == [
+        ("event_waits_inferred", 1, 700_000)
+    ]
+    assert blocking_calls(trace).kind.tolist() == [Blocks.SYNC, Blocks.ALLOCATOR, Blocks.ALLOCATOR]
+    assert [KINDS[kind] for kind in blocking_groups(trace).kind] == ["allocator"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "cell_ns"),
+    [
+        ({"runtime": "mm.yyyyyyffnn"}, 100_000),  # the wait is recorded
+        ({"runtime": "mm..k....ffnn"}, 100_000),  # work is launched meanwhile: no retry
+        ({"op": "aaaa...aaaaaa"}, 100_000),
+        ({"runtime": "mm.......ff.."}, 100_000),  # the memory is given back for good
+        ({}, 10_000),  # the allocator itself takes that long
+    ],
+)
+def test_allocations_that_last_as_they_were_recorded(lines: dict[str, str], cell_ns: int):
+    trace = retry(cell_ns, **lines)
+    assert with_event_waits(trace) is trace
+    assert blocking_calls(trace).kind[0] == Blocks.ALLOCATOR

@@ -126,6 +126,18 @@ def test_a_server_captures_by_its_options(id: str, server: Server, command: str)
             "Shorten what the CPU does between graph launches",
             "100 µs a step for the CPU.",
         ),
+        (
+            JobKind(graph_share=0.6, vendor="other", accelerator="MUSA"),
+            2.0,
+            "Shorten what the CPU does between graph launches",
+            "100 µs a step for the CPU.",
+        ),
+        (
+            JobKind(vendor="other", accelerator="MUSA"),
+            2.0,
+            "Capture more of the step in graphs",
+            "with a median of 0 ms, start late.",
+        ),
     ],
 )
 def test_the_advice_names_what_is_there(job: JobKind, graphs: float, title: str, why: str):
@@ -135,6 +147,7 @@ def test_the_advice_names_what_is_there(job: JobKind, graphs: float, title: str,
     assert [each.id for each in judged(host, job).insights] == [insight.id]
     assert plain(insight.title) == title
     assert plain(insight.why).endswith(why)
+    assert not plain(insight.why)[0].islower()
     assert len(plain(insight.why)) <= 160
 
 
