@@ -883,7 +883,6 @@ export interface CpuOptimizer {
  * busy_ns           the part of step_ns in which any op runs
  * threads           number of threads that run ops
  * cores             number of cores of the machine; None if no recorder states it
- * double_backward   gradients are differentiated, too
  * recurrent_share   share of the own time of other ops of the forward pass that is in recurrent layers
  * table_fill_ns     time in which gradients of embeddings are filled with zeros, in a step in which each op takes its
  * lower median time; without tables that get a dense gradient from elsewhere, too
@@ -905,7 +904,6 @@ export interface CpuWork {
   step_ns: number;
   threads: number;
   cores: number | null;
-  double_backward: boolean;
   recurrent_share: number;
   table_fill_ns: number;
   table_saved_ns: number | null;
@@ -2011,6 +2009,7 @@ export interface JobEvidence {
  * server          the server that runs an inference; None for a script
  * schedules_ahead  whether frames show that the server schedules the next batch while the device works
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
+ * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */
@@ -2031,6 +2030,7 @@ export interface JobKind {
   schedules_ahead: boolean;
   idle_gpu: string | null;
   compiles: boolean;
+  double_backward: boolean;
 }
 
 /**

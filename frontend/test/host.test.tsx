@@ -165,7 +165,6 @@ describe("the Host view", () => {
       allocated_bytes: null,
     };
     const others = {
-      double_backward: false,
       recurrent_share: 0,
       table_fill_ns: 0,
       table_saved_ns: 0,
