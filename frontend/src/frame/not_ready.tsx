@@ -24,7 +24,7 @@ export function NotReady({ view, request, selection, tab, again }: AnsweredProps
   const failed = failureOf(request);
   if (failed) {
     if (isFinal(failed.problem)) return <NotHeld problem={failed.problem} />;
-    const title = `${failed.problem.file ? "This trace could not be analysed" : "The figures could not be loaded"}.`;
+    const title = failed.problem.file ? "This trace could not be analysed." : "The figures could not be loaded.";
     return <Failed title={title} {...failed} about={aboutOf(selection, tab)} again={again} />;
   }
   return (
