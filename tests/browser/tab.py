@@ -10,6 +10,7 @@ import os
 import re
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from playwright.sync_api import ConsoleMessage, Error, Frame, Locator, Page, Request, expect
@@ -22,6 +23,12 @@ SCREENSHOTS = bool(os.environ.get("SCREENSHOTS"))
 
 #: One of the front end's packages, which `make check` installs.
 AXE = Path(__file__).resolve().parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+
+#: All rules, including the one on the size of targets, which axe skips by default.
+ALL = {"resultTypes": ["violations"], "preload": False, "rules": {"target-size": {"enabled": True}}}
+
+#: The rules whose result depends on the theme.
+COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-contrast", "link-in-text-block"]}
 
 #: A view must draw in much less time than this: only one that would never be drawn must fail, however busy the machine.
 DRAWN_MS = 120_000
@@ -203,3 +210,27 @@ def wait_until_scalars_are_read(server: TensorBoard, run: str) -> None:
     while not server.json_of(f"data/plugin/tb_steptime/scalars?run={run}")["tags"]:
         assert time.monotonic() < until, f"no scalar of {run} was read"
         time.sleep(0.2)
+
+
+def violations(one: Tab, where: str, within: str) -> list[str]:
+    """What axe finds in the current theme, and in the colours of the other theme."""
+    found = run_axe(one.frame, where, within, ALL)
+    toggle_theme(one.page)
+    found += run_axe(one.frame, f"{where}, dark", within, COLOURS)
+    toggle_theme(one.page)
+    return found
+
+
+def run_axe(frame: Frame, where: str, within: str, options: dict[str, Any]) -> list[str]:
+    """One line for each fault: the view, the rule, the element and what is wrong with it."""
+    results = frame.evaluate("([within, options]) => axe.run(within, options)", [within, options])
+    return [
+        f"{where}: {rule['id']}: {node['target']} {node['html'][:200]}\n    {node['failureSummary']}"
+        for rule in results["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+def toggle_theme(page: Page) -> None:
+    """Toggle the theme as TensorBoard does. The tab follows."""
+    page.evaluate("document.body.classList.toggle('dark-mode')")

@@ -8,19 +8,12 @@ import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Frame, Page, expect
+from playwright.sync_api import Frame, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import AXE, VIEWS, Tab, state, wait_until_all_is_read
-
-#: All rules, including the one on the size of targets, which axe skips by default.
-ALL = {"resultTypes": ["violations"], "preload": False, "rules": {"target-size": {"enabled": True}}}
-
-#: The rules whose result depends on the theme.
-COLOURS = {"resultTypes": ["violations"], "preload": False, "runOnly": ["color-contrast", "link-in-text-block"]}
+from tests.browser.tab import AXE, VIEWS, Tab, state, toggle_theme, violations, wait_until_all_is_read
 
 #: A run with a loader, several spans and workers, one of which has a GPU with kernels to choose.
 RUN = "num_dataloaders_simulated"
@@ -182,30 +175,6 @@ def of_recorded_more(one: Tab) -> list[str]:
         found += violations(one, f"{view} of {run.pattern}, {chosen.__name__}", "body")
         assert one.frame.evaluate(MISNAMED) == [], f"{view}: pictures say what they are not"
     return found
-
-
-def violations(one: Tab, where: str, within: str) -> list[str]:
-    """What axe finds in the current theme, and in the colours of the other theme."""
-    found = run_axe(one.frame, where, within, ALL)
-    toggle_theme(one.page)
-    found += run_axe(one.frame, f"{where}, dark", within, COLOURS)
-    toggle_theme(one.page)
-    return found
-
-
-def run_axe(frame: Frame, where: str, within: str, options: dict[str, Any]) -> list[str]:
-    """One line for each fault: the view, the rule, the element and what is wrong with it."""
-    results = frame.evaluate("([within, options]) => axe.run(within, options)", [within, options])
-    return [
-        f"{where}: {rule['id']}: {node['target']} {node['html'][:200]}\n    {node['failureSummary']}"
-        for rule in results["violations"]
-        for node in rule["nodes"]
-    ]
-
-
-def toggle_theme(page: Page) -> None:
-    """Toggle the theme as TensorBoard does. The tab follows."""
-    page.evaluate("document.body.classList.toggle('dark-mode')")
 
 
 #: The element with the focus: its name, its landmark, and the focus ring around it.

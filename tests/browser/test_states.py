@@ -12,8 +12,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.browser.conftest import OpenTab, StartTensorBoard
-from tests.browser.tab import AXE, DRAWN_MS, state, wait_until_all_is_read
-from tests.browser.test_access import violations
+from tests.browser.tab import AXE, DRAWN_MS, state, violations, wait_until_all_is_read
 
 RUN, OTHER, OF_RANKS, RECORDED_MORE = "gpu_num_dataloaders", "gpu_baseline", "cpu_late_rank", "cpu_kept_graph"
 
