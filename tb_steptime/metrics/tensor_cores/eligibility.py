@@ -28,6 +28,7 @@ from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.model import Trace, rows_named, shared
 from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import forward_of
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct_in, is_in
 
 T = TypeVar("T")
@@ -184,9 +185,9 @@ def _converted(trace: Trace) -> Bool:
 
 
 def _widened(trace: Trace) -> Bool:
-    """Says which kernels' product op lies in attention that is computed op by op on inputs of 16 bits. It widens them
-    to FP32, and autocast does not reach its ops: on a CPU, torch 2.13 runs them on FP32 with and without autocast, and
-    on 16 bits with the setting of `WIDENED`."""
+    """Says which kernels' product op lies in attention that is computed op by op on inputs of 16 bits, or in its
+    backward pass. It widens them to FP32, and autocast does not reach its ops: on a CPU, torch 2.13 runs them on FP32
+    with and without autocast, and on 16 bits with the setting of `WIDENED`."""
     events, op = trace.events, find_products(trace).op.astype(np.int64)
     attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), bool)
     if not len(attention) or events.dtypes is None:
@@ -195,7 +196,9 @@ def _widened(trace: Trace) -> Bool:
     told = distinct_in(places[places >= 0]).tolist()
     short = [each for each in told if types_of(input_text(trace, each))[:1] in _ONE_HALF]
     recorded = np.flatnonzero((op >= 0) & (op < len(events)))
-    inside[recorded] = innermost(trace, attention[is_in(places, short)], op[recorded]) >= 0
+    forward = forward_of(trace, op[recorded])
+    made_by = np.where(forward >= 0, forward, op[recorded]).astype(np.int64)
+    inside[recorded] = innermost(trace, attention[is_in(places, short)], made_by) >= 0
     return inside
 
 
