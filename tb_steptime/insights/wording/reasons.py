@@ -10,6 +10,7 @@ from tb_steptime.text import Phrase, Reason
 #: Sentences by code. Each is complete: it stands alone, in a table cell, or after the meaning of an unknown figure.
 REASONS: dict[str, str] = {
     "ambiguous_record_the_workers": "The number of workers is ambiguous in this trace: record the workers.",
+    "attention_in_fp32": "Attention without a fused kernel computes in FP32, also with inputs of 16 bits.",
     "clocks_need_collectives": "Too few collectives join these ranks to compare their clocks.",
     "clocks_not_aligned": "Clocks of the ranks agree only within {residual}: times of different ranks are not shown "
     "beside each other.",

@@ -16,9 +16,9 @@ from typing import TypeVar
 import msgspec
 import numpy as np
 
-from tb_steptime.metrics.flops.op_flops import TYPE_BYTES
+from tb_steptime.metrics.flops.op_flops import TYPE_BYTES, types_of
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
-from tb_steptime.metrics.gpu.activities import Product, find_products
+from tb_steptime.metrics.gpu.activities import Product, find_products, input_text
 from tb_steptime.metrics.kernel_names.name_rules import Answer
 from tb_steptime.metrics.kernel_names.work_kinds import MISALIGNED_KERNEL
 from tb_steptime.metrics.steady.step import steady_activity_ns
@@ -26,8 +26,10 @@ from tb_steptime.metrics.tensor_cores.usage import BINS, TF32_CAPABILITY, kernel
 from tb_steptime.text import Reason, count
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import Groups
-from tb_steptime.trace.model import Trace, shared
-from tb_steptime.trace.table import Bool, Float64, Int32, Int64, distinct_in, is_in
+from tb_steptime.trace.model import Trace, rows_named, shared
+from tb_steptime.trace.nesting import innermost
+from tb_steptime.trace.ops import forward_of
+from tb_steptime.trace.table import Bool, Float64, Int32, Int64, Kind, distinct_in, is_in
 
 T = TypeVar("T")
 
@@ -44,6 +46,8 @@ _PRODUCTS = _TENSOR_CORE, _MATMUL_LIKE = BINS.index("tensor_core"), BINS.index("
 
 _CONVOLUTION = expression(r"conv")
 _ATTENTION = expression(r"attention")
+_MATH_ATTENTION = expression(r"aten::_scaled_dot_product_attention_math$")
+_ONE_HALF = [(name,) for name in HALVES]
 
 #: Families whose kernels have FP32 inputs, used for the input type if no op records it.
 _FP32_FAMILIES = ("sgemm", "simt", "xmma_ffma", "plain_convolution", "scudnn", "cudnn_fp32", "fmha_cutlass_old")
@@ -71,6 +75,9 @@ TF32_OFF = Ineligibility("tf32_off", Reason("tf32_off"), 'torch.set_float32_matm
 TF32_OFF_CONVOLUTION = Ineligibility("tf32_off", Reason("tf32_off_in_cudnn"), "torch.backends.cudnn.allow_tf32 = True")
 FP32 = Ineligibility("fp32", Reason("fp32_unsupported"), 'torch.autocast("cuda", dtype=torch.float16)')
 TF32_NO_FASTER = Ineligibility("fp32", Reason("tf32_no_faster"), 'torch.autocast("cuda", dtype=torch.bfloat16)')
+WIDENED = Ineligibility(
+    "widened", Reason("attention_in_fp32"), "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)"
+)
 DTYPE = Ineligibility("dtype", Reason("type_unsupported"))
 ALIGNED_KERNEL = Ineligibility("alignment", Reason("misaligned_kernel"))
 LAYOUT = Ineligibility("layout_conversion", Reason("layout_converted"), "model.to(memory_format=torch.channels_last)")
@@ -122,6 +129,7 @@ class _Case(msgspec.Struct, frozen=True):
     device: int
     converted: bool  # a layout conversion runs in the same call of the op
     tf32: bool  # another kernel of this trace runs the same kind of op as TF32
+    widened: bool  # attention widened its inputs of 16 bits to FP32 before this op
 
 
 @shared
@@ -148,8 +156,8 @@ def _distinct(values: list[T | None]) -> list[T]:
 
 def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
     answers, bins, products = kernel_answers(trace), kernel_bins(trace), find_products(trace)
-    converted, tf32 = _converted(trace), _runs_as_tf32(trace)
-    groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8))
+    converted, widened, tf32 = _converted(trace), _widened(trace), _runs_as_tf32(trace)
+    groups = Groups.of(answers.place, bins, products.place, converted.astype(np.uint8), widened.astype(np.uint8))
     event = trace.kernels.event[groups.first]
     cases = []
     for row, name, device in zip(
@@ -158,7 +166,7 @@ def _cases(trace: Trace) -> tuple[Int64, list[_Case]]:
         product = products.distinct[products.place[row]] if products.place[row] >= 0 else None
         case = _Case(
             answers.distinct[answers.place[row]], trace.strings[name], int(bins[row]), product, device,
-            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32,
+            bool(converted[row]), product is not None and _is_convolution(product.op) in tf32, bool(widened[row]),
         )  # fmt: skip
         cases.append(case)
     return groups.place, cases
@@ -174,6 +182,24 @@ def _converted(trace: Trace) -> Bool:
     calls = distinct_in(products.op[layout & (products.op >= 0)])
     converted: Bool = is_in(products.op, calls)
     return converted
+
+
+def _widened(trace: Trace) -> Bool:
+    """Says which kernels' product op lies in attention that is computed op by op on inputs of 16 bits, or in its
+    backward pass. It widens them to FP32, and autocast does not reach its ops: on a CPU, torch 2.13 runs them on FP32
+    with and without autocast, and on 16 bits with the setting of `WIDENED`."""
+    events, op = trace.events, find_products(trace).op.astype(np.int64)
+    attention, inside = rows_named(trace, (Kind.CPU_OP,), _MATH_ATTENTION.match), np.zeros(len(op), bool)
+    if not len(attention) or events.dtypes is None:
+        return inside
+    places = events.dtypes[attention].astype(np.int64)
+    told = distinct_in(places[places >= 0]).tolist()
+    short = [each for each in told if types_of(input_text(trace, each))[:1] in _ONE_HALF]
+    recorded = np.flatnonzero((op >= 0) & (op < len(events)))
+    forward = forward_of(trace, op[recorded])
+    made_by = np.where(forward >= 0, forward, op[recorded]).astype(np.int64)
+    inside[recorded] = innermost(trace, attention[is_in(places, short)], made_by) >= 0
+    return inside
 
 
 def _runs_as_tf32(trace: Trace) -> set[bool]:
@@ -235,10 +261,8 @@ def _why(case: _Case, dtype: str, missing: set[str], peaks: Peaks | None) -> Ine
         return DTYPE
     if case.answer.role == "stage":
         return STAGE
-    if dtype == "float" and dtype in missing:
-        return FP32
-    if dtype == "float" and peaks is not None and not peaks.tf32_is_faster:
-        return TF32_NO_FASTER
+    if dtype == "float" and (dtype in missing or (peaks is not None and not peaks.tf32_is_faster)):
+        return WIDENED if case.widened else FP32 if dtype in missing else TF32_NO_FASTER
     if dtype == "float" and not case.tf32:
         return _tf32_off(case)
     layout = LAYOUT if case.converted and dtype in HALVES else LIBRARY

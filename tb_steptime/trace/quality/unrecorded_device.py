@@ -24,6 +24,7 @@ from tb_steptime.text import Finding, Quantity, count, fraction, ns, text
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace, are_named, is_cut_short, rows_named, shared
+from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.quality.lost_launches import in_captures
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
@@ -91,7 +92,11 @@ def _arrows(trace: Trace) -> UnseenDevice | None:
 
 #: Calls that ask or wait and bring the device no work. The profiler itself makes such calls as it starts and stops.
 ASKS = expression(rf"(cu|{RUNTIME})(\w*Get\w*|StreamIsCapturing)(_v\d+)?$|{SYNC_DEVICE_CALL.pattern}")
-_OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD)
+_OF_PROFILER = (*CALL_KINDS, Kind.OVERHEAD, Kind.PYTHON)
+#: Frames of the profiler itself, which call stacks show as it starts and stops.
+_PROFILER_FRAME = expression(r"(?:.*/)?torch/(?:autograd|profiler)/profiler\.py\(\d+\): ")
+#: Frames that are open when the recording ends all end then, to this precision.
+_SAME_NS = 1000
 
 
 @shared
@@ -101,7 +106,25 @@ def holds_no_work(trace: Trace) -> bool:
     if len(trace.memory.bytes) or is_cut_short(trace) or not is_in(trace.events.kind, _OF_PROFILER).all():
         return False
     calls = trace.events.rows(*CALL_KINDS)
-    return len(calls) > 0 and bool(are_named(trace, calls, ASKS.match).all())
+    return len(calls) > 0 and bool(are_named(trace, calls, ASKS.match).all()) and _calls_only_profiler(trace)
+
+
+def _calls_only_profiler(trace: Trace) -> bool:
+    """Whether Python calls nothing but the profiler: each frame is one of its own or inside one, or is open before the
+    first of them and behind the last one.
+
+    main   ######################       main has called the profiler, and waits in another thread; a frame between
+    wait   ######################       start and stop, or without these, would be what the script does
+    start    ppppp
+    stop              pppppp
+    """
+    events, frames = trace.events, trace.events.rows(Kind.PYTHON)
+    own = rows_named(trace, (Kind.PYTHON,), _PROFILER_FRAME.match)
+    if not len(frames) or not len(own):
+        return not len(frames)
+    start, end = events.start_ns[frames], events.ends(frames)
+    around = (start <= events.start_ns[own].min()) & (end >= events.ends(own).max() - _SAME_NS)
+    return bool((around | (innermost(trace, own, frames) >= 0)).all())
 
 
 #: Types of devices that PyTorch does not call GPUs, and whose work its profiler records.

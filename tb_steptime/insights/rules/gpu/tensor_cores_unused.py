@@ -117,6 +117,7 @@ def _how(facts: Facts, leading: Obstacle) -> str | None:
 _BECAUSE = {
     "tf32_off": ": FP32 inputs, TF32 off",
     "fp32": ": its inputs are FP32",
+    "widened": ": attention widens its 16-bit inputs to FP32",
     "layout_conversion": ": the layout of its inputs is converted",
 }
 

@@ -32,6 +32,8 @@ from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phra
 #: From this share on, the model counts as compiled. A small share is enough, because products and convolutions still
 #: use the kernels of their libraries.
 COMPILED = 0.1
+#: From this share of the kernel time on, graphs hold the whole step: what is beside them prepares the inputs.
+_ALL_KERNELS = 0.99
 
 
 def launch_graphs(facts: Facts) -> Insight | None:
@@ -96,9 +98,16 @@ def between_graphs(facts: Facts) -> Insight | None:
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     before_ns = facts.host.before_graphs_ns
     eager = before_ns is not None and 2 * before_ns < sum(model.short.values()) + sum(model.split.values())
-    script = _WHOLE_STEP if facts.job.purpose == "training" else _FEWER_OPS if eager else _INPUTS
+    in_parts = facts.job.purpose == "training" and not _is_whole_step(facts)
+    script = _WHOLE_STEP if in_parts else _FEWER_OPS if eager else _INPUTS
     advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, model.launches, advice) if short else None
+
+
+def _is_whole_step(facts: Facts) -> bool:
+    """Whether one graph a step launches all kernels: forward pass, backward pass and optimizer are in it already."""
+    launches = facts.host.launches
+    return launches is not None and launches.graphs <= 1 and (facts.job.graph_share or 0.0) >= _ALL_KERNELS
 
 
 def how_to_schedule_ahead(facts: Facts, script: str) -> str:

@@ -121,6 +121,35 @@ def test_attention_in_three_tf32_products_does_not_show_that_tf32_is_on():
     assert told(trace)[0] == "tf32_off"
 
 
+@pytest.mark.parametrize("inputs", ['["c10::Half","c10::Half"]', '["c10::BFloat16","c10::BFloat16"]', FLOAT, ""])
+@pytest.mark.parametrize("device", [V100, A100])
+def test_attention_that_widens_its_inputs_is_beyond_autocast(inputs: str, device: Device):
+    """Products with FP32 inputs: one in attention of these inputs, one behind it, and one in the backward pass of
+    each."""
+    trace = timeline(
+        """
+        op       | aaaaa.cc.CCCC.BBBB... |
+        op       | .bb.......dd...dd.... |
+        runtime  | ..k....k...k....k.... |
+        kernel 7 | ...kkk..kk..kk...kkk. |""",
+        names={
+            "a": "aten::_scaled_dot_product_attention_math", "k": SGEMM, **dict.fromkeys("bcd", "aten::bmm"),
+            **dict.fromkeys("BC", "autograd::engine::evaluate_function: BmmBackward0"),
+        },
+        inputs={
+            "a": ("[[8,64,128,64],[8,64,128,64]]", inputs),
+            **dict.fromkeys("bcd", ("[[512,128,64],[512,64,128]]", FLOAT)),
+        },
+        sequences={"b": (1, 0), "c": (2, 0), "C": (2, 1), "B": (1, 1)},
+        devices={0: device},
+    )  # fmt: skip
+    of_device = ("tf32_off", HIGH) if device is A100 else ("fp32", FP16)
+    setting = "torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)"
+    in_attention = ("widened", setting) if device is V100 and "c10" in inputs else of_device
+    expected = [in_attention, of_device, of_device, in_attention]
+    assert [told(trace, row)[:2] for row in range(4)] == expected
+
+
 def test_a_layout_conversion_beside_a_16_bit_convolution():
     trace = timeline(
         """

@@ -534,6 +534,24 @@ class TestUnrecordedDevice:
         calls |= {"k": "cudaLaunchKernel", "m": "cudaMalloc"}
         assert found(timeline(drawing, calls=calls)) == expected
 
+    @pytest.mark.parametrize(
+        ("frames", "ids"),
+        [
+            ("python | mmmmmmmmm |\npython | ssss.pppp |", ["no_work"]),
+            ("python | mmmmmmmmm |\npython | ssss.pppp |\npython | .bb....b. |", ["no_work"]),
+            ("python | mmmmmmmmm |\npython | ssss.pppp |\npython @other | wwwwwwwww |", ["no_work"]),
+            ("python | mmmmmmmmm |\npython | sss.fpppp |", []),  # f runs between start and stop
+            ("python | mmmmmmmmm |\npython | ssss.pppp |\npython @other | ..www.... |", []),
+            ("python | mmmmmmm.. |\npython | ssss.pp.. |\npython | .......f. |", []),  # and here behind the stop
+            ("python | mmmmmmmmm |", []),  # without the profiler's frames, m may do anything
+        ],
+    )
+    def test_call_stacks_of_nothing_but_the_profiler(self, frames: str, ids: list[str]) -> None:
+        names = {"s": "torch/profiler/profiler.py(812): __enter__", "p": "torch/autograd/profiler.py(374): __exit__"}
+        names |= {"m": "train.py(27): main", "b": "<built-in function getattr>", "f": "train.py(9): sample"}
+        trace = timeline(f"runtime | .......c. |\n{frames}", names=names, calls={"c": "cudaDeviceSynchronize"})
+        assert [id for id, *_ in found(trace)] == ids
+
     def test_tensors_of_another_device(self) -> None:
         trace = with_memory(timeline("op | aaaa |"), "a +512 @1, b +512 @2")
         assert found(trace) == [("device_unseen_by_memory", "said", 2)]

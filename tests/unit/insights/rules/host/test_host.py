@@ -512,6 +512,21 @@ def test_the_advice_between_graphs_is_by_what_the_gpu_waits_for(purpose: str, be
     assert len(plain(insight.why)) <= 160
 
 
+@pytest.mark.parametrize(
+    ("graphs", "share", "how"),
+    [
+        (1.0, 1.0, "prepare the next inputs"),
+        (1.0, 0.98, "one graph of the whole step"),  # the optimizer, for example, is in none
+        (2.0, 1.0, "one graph of the whole step"),
+    ],
+)
+def test_a_graph_that_is_the_whole_step_already(graphs: float, share: float, how: str):
+    host = host_result([site(FORWARD, late(100), launches=100.0)])
+    host = msgspec.structs.replace(host, launches=msgspec.structs.replace(LAUNCHES, graphs=graphs))
+    insight = card(host, "between_graphs", JobKind(graph_share=share, purpose="training"))
+    assert insight is not None and how in (insight.how or "")
+
+
 def test_a_server_that_schedules_ahead_is_not_told_to():
     host = host_result([site(FORWARD, late(100), launches=100.0)])
     job = JobKind(graph_share=0.9, server="sglang", schedules_ahead=True)
