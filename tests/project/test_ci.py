@@ -97,9 +97,20 @@ def test_a_second_run_leaves_out_what_passed_and_needs_neither_torch_nor_real_tr
     }
 
 
-@pytest.mark.parametrize(("broken", "noted"), [(False, ["test_chance.py::test_fails"]), (True, None)])
+@pytest.mark.parametrize(
+    ("other", "noted"),
+    [
+        ("", ["test_chance.py::test_fails"]),
+        ("import a_module_that_is_missing", None),
+        (
+            "import os, pytest\n@pytest.mark.parametrize('each', [os.getpid()])\ndef test_differs(each):\n    pass\n",
+            None,
+        ),
+    ],
+    ids=["all ran", "one cannot be imported", "workers collect other tests"],
+)
 def test_ci_runs_what_failed_again_only_where_all_the_rest_ran(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, broken: bool, noted: list[str] | None
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, other: str, noted: list[str] | None
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
     pytester.makepyfile(
@@ -111,8 +122,7 @@ def test_ci_runs_what_failed_again_only_where_all_the_rest_ran(
                 pass
             """
     )
-    if broken:
-        pytester.makepyfile(test_broken="import a_module_that_is_missing")
+    pytester.makepyfile(test_other=other)
     names = pytester.path / "failed"
-    pytester.runpytest_subprocess("-p", "tests.conftest", f"--note-failed={names}")
+    pytester.runpytest_subprocess("-p", "tests.conftest", "--numprocesses=2", f"--note-failed={names}")
     assert (names.read_text("utf-8").splitlines() if names.exists() else None) == noted
