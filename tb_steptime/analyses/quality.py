@@ -17,7 +17,7 @@ from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import graph_time, job_kind
 from tb_steptime.metrics.roofline.utilization import HFU, validated_tensor_work, validated_traffic
-from tb_steptime.metrics.steady.edges import has_launches
+from tb_steptime.metrics.steady.edges import between_recordings, has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
 from tb_steptime.trace.loader_records import StepPace
 from tb_steptime.trace.model import Trace, is_cut_short
@@ -108,7 +108,7 @@ def _left_out(trace: Trace) -> list[Note]:
     for id, when in (
         ("before_recording" if has_launches(trace) else "before_first_work", excluded.before_recording),
         ("once", excluded.once),
-        ("after_recording", excluded.after_recording),
+        ("after_recording", excluded.after_recording - between_recordings(trace)),  # the finding names these
     ):
         left_out = steps.overlap_ns(when)
         if id == "after_recording" and "end_missing" in finding_ids:

@@ -24,13 +24,9 @@ FILE_NOTES: dict[str, NoteWords] = {
         more="It is still being written, or the job ended while it wrote.",
     ),
     "lost-events": NoteWords(
-        "[{count}] (event|events) could not be read.",
-        "(It is|They are) missing from every figure.",
+        "[{count}] (event|events) could not be read.", "(It is|They are) missing from every figure."
     ),
-    "duplicate-events": NoteWords(
-        "[{count}] (event was|events were) written twice.",
-        "Each is counted once.",
-    ),
+    "duplicate-events": NoteWords("[{count}] (event was|events were) written twice.", "Each is counted once."),
     "missing-durations": NoteWords(
         "[{count}] (event has|events have) no duration.",
         "(Its|Their) length counts as 0.",
@@ -312,6 +308,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
     "device_unnamed": NoteWords(
         "The GPU is not named.",
         "Its kernel names show {generation} or later. Figures that need its peaks are not known.",
+    ),
+    "recordings_joined": NoteWords(
+        "The file holds {recordings} recordings, with {time} between them.",
+        "Nothing is recorded of that time. No verdict, gain or slow step counts it.",
     ),
     "profiler_time": NoteWords(
         "The GPU is idle for {time} while the profiler itself works.",
