@@ -1094,6 +1094,16 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
     assert ("gc." in (insight.how or "")) is collects
 
 
+@pytest.mark.parametrize(("copied_us", "collects"), [(0, True), (299, True), (300, False)])
+def test_pauses_behind_copies_to_the_host_are_no_garbage_collections(copied_us: int, collects: bool):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    stops = msgspec.structs.replace(pause("unexplained", 100, sure=False), copied_ns=copied_us * US)
+    insight = card(host_result(sites, pauses=[stops]), "host_stops")
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.MEDIUM)
+    assert ("gc." in (insight.how or "")) is collects
+
+
 @pytest.mark.parametrize(
     ("purpose", "cause", "severity"),
     [
