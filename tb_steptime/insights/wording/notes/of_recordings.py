@@ -27,10 +27,7 @@ FILE_NOTES: dict[str, NoteWords] = {
         "[{count}] (event|events) could not be read.", "(It is|They are) missing from every figure."
     ),
     "duplicate-events": NoteWords("[{count}] (event was|events were) written twice.", "Each is counted once."),
-    "missing-durations": NoteWords(
-        "[{count}] (event has|events have) no duration.",
-        "(Its|Their) length counts as 0.",
-    ),
+    "missing-durations": NoteWords("[{count}] (event has|events have) no duration.", "(Its|Their) length counts as 0."),
     "negative-durations": NoteWords(
         "[{count}] (event ends before it starts|events end before they start).",
         "(Its|Their) length counts as 0.",
@@ -356,14 +353,15 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         more="The profiler writes GPU activity last, so the cut removed it if there was any.",
     ),
     "no_steps": NoteWords(
-        "No step marks.",
-        "The whole recording counts as one step.",
-        code=_SCHEDULE,
-        more=_MARK_STEPS,
+        "No step marks.", "The whole recording counts as one step.", code=_SCHEDULE, more=_MARK_STEPS
+    ),
+    "several_updates": NoteWords(
+        "A step holds {updates} updates of the weights.",
+        "Figures per step are of all of them. {code} after each batch makes steps of one.",
+        code="prof.step()",
     ),
     "no_steps_before_cut": NoteWords(
-        "No step marks before the cut.",
-        "What is left of the recording counts as one step.",
+        "No step marks before the cut.", "What is left of the recording counts as one step."
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
@@ -382,10 +380,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "No figure of a step includes it.",
         more="Before the first step: {before}; between steps: {between}; after the last one: {after}.",
     ),
-    "whole_recording": NoteWords(
-        "The whole recording is one step.",
-        "Its step marks are not used.",
-    ),
+    "whole_recording": NoteWords("The whole recording is one step.", "Its step marks are not used."),
     "many_steps": NoteWords(
         "The recording has {count} steps, and the first {most} are measured.",
         "{code} cuts out the others.",
