@@ -297,9 +297,10 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
         return self.strings[int(self.events.name[row])]
 
     def device_name(self, device: int) -> str:
-        """The device's name in the trace, or else its kind and number."""
+        """The device's name in the trace, or else its kind and number; the kind alone where the trace gives none."""
         listed = self.devices.get(device)
-        return (listed.name if listed else "") or f"{self.job.accelerator} {device}"
+        numbered = f"{self.job.accelerator} {device}" if device >= 0 else self.job.accelerator
+        return (listed.name if listed else "") or numbered
 
 
 #: Notes of the reader which say that the file ends before the trace does.

@@ -325,6 +325,13 @@ def test_devices_under_other_numbers_than_the_listed_ones(name: str, names: dict
     assert (9 in trace.devices) is (name == "rocm_agent_numbers.json")
 
 
+def test_a_device_without_a_number_has_none_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": 95}]))
+    trace = read_trace(path)
+    assert [trace.device_name(device) for device in trace.events.device.tolist()] == ["GPU"]
+
+
 def test_sequence_numbers() -> None:
     """One op is written twice, as in 2022; one number has more than 32 bits, and one is not a number."""
     trace = read("sequence_numbers.json")
