@@ -281,6 +281,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "On the CPU [{count}] (op|ops), such as {name}, would move more than 2 TB/s. Ops take as long as their calls "
         "or their waits.",
     ),
+    "device_unseen_by_linear": NoteWords(
+        "The job runs on a device that is not recorded.",
+        "{name} has no op for its product, as on Metal (MPS). Ops take as long as their calls or their waits.",
+    ),
     "device_unseen_by_waits": NoteWords(
         "The CPU waits for a device that is not recorded.",
         "Reading a single number takes up to {longest}, and 1 ms or more [{count}] (time|times). Such ops are waits, "
