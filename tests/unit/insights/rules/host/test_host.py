@@ -73,6 +73,27 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
     assert [each for each in known if any(each in line for line in code)] == [how]
 
 
+@pytest.mark.parametrize(
+    ("job", "layer"),
+    [
+        ({}, True),
+        ({"purpose": "inference"}, True),
+        ({"vendor": "amd"}, True),
+        ({"vendor": "other"}, False),
+        ({"double_backward": True}, False),
+        ({"compiled_share": 0.5}, False),
+        ({"sequence_layer": None}, False),
+    ],
+    ids=["training", "inference", "AMD", "no layer in a library", "refused", "compiled already", "no loop"],
+)
+def test_a_loop_over_cells_is_one_layer(job: dict[str, Any], layer: bool):
+    kind = JobKind(**{"purpose": "training", "vendor": "nvidia", "sequence_layer": "GRU", **job})
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    assert ("nn.GRU" in insight.title.template, "torch.nn.GRU(" in insight.how) == (layer, layer)
+    assert insight.gain_ns == 100 * US
+
+
 def test_late_launches_need_a_hundredth_of_the_step():
     assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100 - 1))])) == []
     assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100))])) == ["launch_graphs"]
