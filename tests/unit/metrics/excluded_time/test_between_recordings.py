@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tb_steptime.metrics.excluded_time.ranges import findings, judged_ns
 from tb_steptime.metrics.idle.sums import idle_partition
+from tb_steptime.metrics.steady.shown import excess_rows
 from tb_steptime.text import Finding, count, fraction, ns
 from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.model import Trace
@@ -57,3 +58,18 @@ def test_what_is_recorded_there_nevertheless_counts():
 def test_a_job_without_a_gpu_has_it_too():
     trace = timeline("op | ooooo...........oooo |", cell_ns=MS)
     assert judged_ns(replace(trace, windows=Intervals.of(*JOINED)), None).tolist() == [11 * MS]
+
+
+@pytest.mark.parametrize(("windows", "kind"), [((), "interrupted"), (((0, 25 * MS), (35 * MS, 61 * MS)), "edge")])
+def test_it_is_no_interruption(windows: tuple[tuple[int, int], ...], kind: str):
+    """Thirteen alike steps of a job without a GPU; in the seventh, 10 ms pass between two ops."""
+    op, update = "m.r." * 6, "...u" * 6
+    trace = timeline(
+        f"""
+        op                           | {op}m..........r.{op} |
+        user Optimizer.step#SGD.step | {update}............u{update} |""",
+        names={"m": "aten::mm", "r": "aten::relu"},
+        cell_ns=MS,
+    )
+    rows = excess_rows(replace(trace, windows=Intervals.of(*windows)), None)
+    assert [(row.kind, row.total_ns // MS) for row in rows] == [(kind, 9)]
