@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tb_steptime.metrics.catalogue import main_device, measure
 from tb_steptime.metrics.communication.expert_rows import ExpertRows, expert_rows
 from tb_steptime.metrics.communication.summary import MOST_ROWS, how_many_alike
@@ -17,13 +19,17 @@ from tb_steptime.metrics.idle.figures import HOST_BOUND_SHARE
 from tb_steptime.metrics.idle.reasons import devices_by_activity
 from tb_steptime.metrics.job import graph_time, job_kind
 from tb_steptime.metrics.roofline.utilization import HFU, validated_tensor_work, validated_traffic
-from tb_steptime.metrics.steady.edges import has_launches
+from tb_steptime.metrics.steady.edges import between_recordings, has_launches
 from tb_steptime.text import Note, Quantity, Unit, count, fraction, ns, shortened, text
+from tb_steptime.trace.backward import NODE
 from tb_steptime.trace.loader_records import StepPace
-from tb_steptime.trace.model import Trace, is_cut_short
+from tb_steptime.trace.model import Trace, is_cut_short, rows_named
+from tb_steptime.trace.nesting import innermost, op_rows
 from tb_steptime.trace.quality import is_cpu_unrecorded, recording_findings, unseen_device
+from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
-from tb_steptime.trace.table import CALL_KINDS, Int64
+from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
+from tb_steptime.trace.table import CALL_KINDS, Int64, Kind, distinct_in, is_in, median
 
 #: Minimum share of kernel time with a wrong 0 in Kineto's occupancy for a note: from there on the two figures differ
 #: visibly.
@@ -33,6 +39,8 @@ KINETO_ZERO_FRACTION = 0.01
 LEFT_OUT_FRACTION = 0.01
 #: Minimum rows of the busiest expert / their mean, and minimum share of the steps in loops over experts, for a note.
 UNEVEN, EXPERTS_FRACTION = 1.5, 0.1
+#: Minimum updates of the weights in a step for a note: a step of a GAN may hold five of one network and one of another.
+MANY_UPDATES = 10
 #: Minimum mean of an expert's rows for it: with 64 rows on average, the busiest of 256 equally likely experts has 1.4
 #: times the mean by chance, and with 16 rows it has 1.8 times.
 UNEVEN_ROWS = 64
@@ -49,6 +57,7 @@ def notes(trace: Trace) -> list[Note]:
         *_cpu_only(trace),
         *_launches_only(trace),
         *find_steps(trace).notes,
+        *_several_updates(trace),
         *_too_many_to_list(trace),
         *_left_out(trace),
         *_profiling_slows(trace),
@@ -88,6 +97,29 @@ def _launches_only(trace: Trace) -> list[Note]:
     return [Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []
 
 
+def _several_updates(trace: Trace) -> list[Note]:
+    """Returns a note where a marked step holds many updates of the weights: `prof.step()` is called once an epoch, or a
+    step trains on what it has collected. Similar pattern: several optimizers that step one after the other, or within
+    the backward pass, one for each layer. So an update is counted if the backward pass ran since the one before it, and
+    none in an op.
+
+    mark      |---------------------------- 0 ----------------------------|
+    backward     bbbb          bbbb          bbbb          bbbb
+    step             ss            ss            ss            ss             4 updates
+    """
+    if find_steps(trace).by != "marks":
+        return []
+    events, marks = trace.events, step_marks(trace)
+    rows = rows_named(trace, (Kind.USER,), OPTIMIZER_STEP.match)
+    rows = rows[is_in(events.thread[rows], distinct_in(events.thread[marks]))]
+    rows = rows[innermost(trace, op_rows, rows) < 0]
+    nodes = events.start_ns[rows_named(trace, (Kind.CPU_OP,), lambda name: name.startswith(NODE))]
+    rows = rows[np.diff(np.searchsorted(nodes, events.start_ns[rows]), prepend=0) > 0]
+    place = find_steps(trace).holding_on_host(events.start_ns[rows])
+    updates = int(median(np.bincount(place + 1, minlength=len(find_steps(trace).steps) + 1)[1:]))
+    return [Note("several_updates", {"updates": count(updates)})] if updates >= MANY_UPDATES else []
+
+
 def _too_many_to_list(trace: Trace) -> list[Note]:
     """Returns notes about more loaders, or kinds and groups of collectives, than a page has room for."""
     loaders, exchanges = len(loader_iterators(trace)), how_many_alike(trace)
@@ -108,7 +140,7 @@ def _left_out(trace: Trace) -> list[Note]:
     for id, when in (
         ("before_recording" if has_launches(trace) else "before_first_work", excluded.before_recording),
         ("once", excluded.once),
-        ("after_recording", excluded.after_recording),
+        ("after_recording", excluded.after_recording - between_recordings(trace)),  # the finding names these
     ):
         left_out = steps.overlap_ns(when)
         if id == "after_recording" and "end_missing" in finding_ids:

@@ -25,7 +25,7 @@ from tb_steptime.metrics.job import JobKind
 from tb_steptime.metrics.means import whole_mean, whole_means
 from tb_steptime.metrics.tensor_cores.usage import Split
 from tb_steptime.replay.whatif import Gain, WhatIf
-from tb_steptime.text import Phrase, count, phrase
+from tb_steptime.text import Finding, Phrase, count, phrase
 
 if TYPE_CHECKING:
     from tb_steptime.analyses.gpu import GpuResult
@@ -261,18 +261,23 @@ class Facts(msgspec.Struct, frozen=True, dict=True):
         if self.has("host") and self.host_as_recorded.judged is not None:
             return self.host_as_recorded.judged.observed_ns
         steps_ns = sum(step.duration_ns for step in self.overview.steps)
-        share = next((each.share for each in self.overview.findings if each.id == "ops_observed"), None)
+        observed = self.finding("ops_observed")
+        share = observed.share if observed else None
         return round((share or 0) * steps_ns / max(1, len(self.overview.steps)))
 
     def has_finding(self, id: str) -> bool:
         """Whether this was found in the recording."""
-        return any(each.id == id for each in self.overview.findings)
+        return self.finding(id) is not None
+
+    def finding(self, id: str) -> Finding | None:
+        return next((each for each in self.overview.findings if each.id == id), None)
 
     @property
     def unread_share(self) -> float | None:
         """The share of events of kinds that are not read, where it is so large that nothing can be said to be missing
         from the recording; else None."""
-        return next((each.share for each in self.overview.findings if each.id == "mostly_unread"), None)
+        unread = self.finding("mostly_unread")
+        return unread.share if unread else None
 
     @property
     def busy_ns(self) -> int:

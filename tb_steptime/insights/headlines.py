@@ -117,6 +117,8 @@ def _record(facts: Facts) -> Phrase | None:
             return None
         if "work_on_mps" in ids:
             return _RECORD_METAL
+        if "device_unseen_by_linear" in ids:
+            return _RECORD_IF_METAL
         if facts.job.device == "gpu" and not any(shown.code == "runtime_calls" for shown in facts.job.evidence):
             return _record_the_device(facts)  # calls are recorded only together with the GPU
         return _RECORD_THE_RANKS if facts.host.bound is Bound.COMMUNICATION else None
@@ -150,8 +152,12 @@ _READ_LOG, _READ_LOG_OF_GPU = (
     )
 )
 _RECORD_REPLAYS = phrase("Record later steps, which launch the captured graphs.")
-_RECORD_METAL = phrase(
-    "See the GPU's work in Xcode's Instruments: {call} marks it there.", call=code("torch.mps.profiler.profile()")
+_RECORD_METAL, _RECORD_IF_METAL = (
+    phrase(template, call=code("torch.mps.profiler.profile()"))
+    for template in (
+        "See the GPU's work in Xcode's Instruments: {call} marks it there.",
+        "On Metal (MPS), see the GPU's work in Xcode's Instruments: {call} marks it there.",
+    )
 )
 _RECORD_THE_RANKS = phrase(
     "The Ranks view names the rank that the others wait for, if all are recorded; if none is late, send less."

@@ -331,6 +331,10 @@ def sentence_of_little(facts: Facts) -> Phrase:
     if not is_mostly_once(facts) and 2 * profiler_ns >= facts.left_out_ns:
         template = "For {time} of the recorded {recorded} the GPU is idle while the profiler itself works."
         return phrase(template, time=ns(profiler_ns), recorded=ns(recorded_ns))
+    off = facts.finding("recordings_joined")
+    if off is not None and ends_early(facts):
+        template = "For {time} of the recorded {recorded} the profiler was off, between two recordings."
+        return phrase(template, time=off.values["time"], recorded=ns(recorded_ns))
     if ends_early(facts):
         template = "For {time} of the recorded {recorded} no more work of the {device} is recorded."
         device = text(facts.job.accelerator)

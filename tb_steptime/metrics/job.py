@@ -32,7 +32,7 @@ from tb_steptime.metrics.kernel_names.work_kinds import (
     is_collective,
     is_collective_call,
 )
-from tb_steptime.metrics.phases.assignment import optimizer_class
+from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, optimizer_class, site_of
 from tb_steptime.metrics.phases.marks import differentiates_gradients, engine_nodes
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.compute_capability import has_triton
@@ -43,7 +43,7 @@ from tb_steptime.trace.nesting import innermost
 from tb_steptime.trace.ops import GRAPH_CALL, graph_kernels
 from tb_steptime.trace.quality import ASKS, accelerator, may_hide_device, unseen_device
 from tb_steptime.trace.steps.calls import OPTIMIZER_STEP
-from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, is_in
+from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Int64, Kind, distinct_in, is_in
 
 
 class JobEvidence(msgspec.Struct, frozen=True):
@@ -271,6 +271,7 @@ class JobKind(msgspec.Struct, frozen=True):
     schedules_ahead  whether frames show that the server schedules the next batch while the device works
     compiles        whether torch.compile has code for the GPUs; True if these are not known
     double_backward   whether gradients are differentiated, too, for which torch.compile has no code
+    sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
     idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
     evidence        events that show the values above, a few for each
     """
@@ -292,6 +293,7 @@ class JobKind(msgspec.Struct, frozen=True):
     idle_gpu: str | None = None
     compiles: bool = True
     double_backward: bool = False
+    sequence_layer: str | None = None
 
 
 @shared
@@ -317,7 +319,53 @@ def job_kind(trace: Trace) -> JobKind:
         compiles=where.vendor != "nvidia" or has_triton(devices_with_activity(trace), trace.devices),
         schedules_ahead=purpose != "training" and schedules_ahead(trace),
         double_backward=differentiates_gradients(trace),
+        sequence_layer=sequence_layer(trace),
     )
+
+
+#: Cells compute one element of a sequence; cuDNN and MIOpen compute all of them in one call of the layer.
+_CELL = expression(r"aten::(lstm|gru|rnn_tanh|rnn_relu)_cell$")
+_LAYERS = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN", "rnn_relu": "RNN"}
+#: What a loop over a given sequence does between two cells: it takes the next element.
+_TAKES = expression(
+    r"aten::(select|slice|narrow|unbind|split|chunk|squeeze|unsqueeze|view|reshape|t|transpose|permute)$"
+)
+#: Minimum share of the forward pass' launches in cells, and of the pairs of cells with nothing else between them: a
+#: last cell is followed by the head or the loss.
+_MOST_CELLS = 0.5
+
+
+def sequence_layer(trace: Trace) -> str | None:
+    """The layer of torch.nn that computes what a loop over its cell does. Similar pattern: a decoder whose next input
+    depends on its last output, by attention or a choice of a token: it has other ops between its cells.
+
+    op   [select][lstm_cell][select][lstm_cell][select][lstm_cell] ...       LSTM
+    op   [lstm_cell][linear][argmax][embedding][lstm_cell] ...               none
+    """
+    cells = _cells(trace)
+    if len(cells) < MANY:
+        return None
+    events, calls = trace.events, find_launches(trace).call
+    calls = calls[calls >= 0]
+    forward = calls[SITE_PHASE[site_of(trace, calls)] == PHASES.index("forward")]
+    in_cells = innermost(trace, _cells, forward) >= 0
+    others = rows_named(trace, (Kind.CPU_OP,), lambda name: not (_CELL.match(name) or _TAKES.match(name)))
+    others = others[is_in(events.thread[others], distinct_in(events.thread[cells]))]
+    others = others[innermost(trace, _cells, others) < 0]
+    others = others[innermost(trace, _takes, others) < 0]
+    begun = np.searchsorted(events.start_ns[others], events.start_ns[cells])
+    if in_cells.sum() <= _MOST_CELLS * len(forward) or (np.diff(begun) == 0).mean() <= _MOST_CELLS:
+        return None
+    name = _CELL.match(trace.name_of(cells[0]))
+    return _LAYERS[name[1]] if name else None
+
+
+def _cells(trace: Trace) -> Int64:
+    return rows_named(trace, (Kind.CPU_OP,), _CELL.match)
+
+
+def _takes(trace: Trace) -> Int64:
+    return rows_named(trace, (Kind.CPU_OP,), _TAKES.match)
 
 
 Purpose = Literal["training", "inference", "unknown"]

@@ -52,7 +52,8 @@ def kernel_text(span: SpanKernels, width: int) -> str:
     devices = sorted({row.device for row in span.kernels})
     lines = [span_heading(span)]
     for device in devices:
-        lines += ["", f"GPU {device}", *_table([row for row in span.kernels if row.device == device], span.by, width)]
+        heading = f"GPU {device}" if device >= 0 else "GPU"
+        lines += ["", heading, *_table([row for row in span.kernels if row.device == device], span.by, width)]
     if not devices:
         lines.append("No kernel starts within the steps.")
     elif "line" in span.by and all(row.source is None for row in span.kernels):

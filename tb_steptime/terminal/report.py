@@ -72,7 +72,13 @@ def span_report(span: FoundSpan, measured: MeasuredSpan, judgement: Judgement) -
         not_recorded_ns=overview.not_recorded_ns,
         steady_step_ns=overview.steady_step_ns,
         excess=[
-            ExcessReport(row.kind, row.total_ns, row.count, row.names, plain(sentence(row, len(overview.steps))))
+            ExcessReport(
+                row.kind,
+                row.total_ns,
+                row.count,
+                row.names,
+                plain(sentence(row, len(overview.steps), overview.findings)),
+            )
             for row in overview.excess
         ],
         unprofiled_step_ns=overview.pace.plain_ns if overview.pace else None,

@@ -238,7 +238,7 @@ def _gpus(devices: Iterable[DeviceFigures], shares: Iterable[DeviceSplit]) -> It
     splits = {split.device: split for split in shares}
     rows = [
         (
-            f"{figures.device}  {shortened(printable(figures.name), 28)}",
+            f"{figures.device if figures.device >= 0 else UNKNOWN}  {shortened(printable(figures.name), 28)}",
             _share(figures.utilization),
             _share(figures.est_sm_efficiency),
             _share(figures.est_achieved_occupancy),

@@ -20,7 +20,7 @@ import numpy.typing as npt
 PURE = "TB_STEPTIME_PURE"
 #: Hash of the sources in `trace/kineto/native/`, as `build_backend/extension.py` computes it. An extension built from
 #: other sources is not used.
-SOURCES = "08112efb192af1e1"
+SOURCES = "f8c158978be79410"
 #: Minimum number of rows for a pass in C. With fewer, numpy takes as little time.
 LEAST_ROWS = 1_000
 

@@ -27,6 +27,7 @@ import msgspec
 import numpy as np
 
 from tb_steptime.text import Finding, Note
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.loader_records import LoaderRecords, StepPace
 from tb_steptime.trace.on_disk import ColumnsOnDisk
 from tb_steptime.trace.table import (
@@ -233,6 +234,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     annotations  users' annotations of such nodes, in texts of annotation_texts
     dependencies  which node of a graph waited for which, if the profiler was told to write it
     counters     samples of GPU counters, named by counter_names; empty unless they were requested
+    windows      when the profiler recorded, as the file says: several if recordings were joined
     memory       the allocator's record of each allocation and free; empty without `profile_memory=True`
     loader_records  the recorder's data about the loaders; None without it
     step_pace       the cost of profiling per step, as timed by the recorder; None if it was not timed
@@ -270,6 +272,7 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
     counters: CounterTable = msgspec.field(default_factory=no_counters)
     counter_names: StringTable = msgspec.field(default_factory=lambda: StringTable([]))
     memory: MemoryTable = msgspec.field(default_factory=no_memory)
+    windows: Intervals = msgspec.field(default_factory=Intervals.empty)
     loader_records: LoaderRecords | None = None
     step_pace: StepPace | None = None
     kernel_labels: KernelLabels | None = None
@@ -294,9 +297,10 @@ class Trace(msgspec.Struct, frozen=True, eq=False):
         return self.strings[int(self.events.name[row])]
 
     def device_name(self, device: int) -> str:
-        """The device's name in the trace, or else its kind and number."""
+        """The device's name in the trace, or else its kind and number; the kind alone where the trace gives none."""
         listed = self.devices.get(device)
-        return (listed.name if listed else "") or f"{self.job.accelerator} {device}"
+        numbered = f"{self.job.accelerator} {device}" if device >= 0 else self.job.accelerator
+        return (listed.name if listed else "") or numbered
 
 
 #: Notes of the reader which say that the file ends before the trace does.

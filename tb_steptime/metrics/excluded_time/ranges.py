@@ -9,6 +9,9 @@ The figures of a step keep their definition and include this time: what is left 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +26,10 @@ from tb_steptime.metrics.excluded_time.one_time import (
 )
 from tb_steptime.metrics.gpu.utilization import busy_intervals
 from tb_steptime.metrics.host.profiler_cost import observed_ops
-from tb_steptime.metrics.steady.edges import after_recording, before_recording
+from tb_steptime.metrics.steady.edges import after_recording, before_recording, between_recordings
 from tb_steptime.metrics.steady.host import profiler_intervals
 from tb_steptime.metrics.steady.trials import trial_intervals
-from tb_steptime.text import Finding, fraction, ns
+from tb_steptime.text import Finding, Quantity, count, fraction, ns
 from tb_steptime.trace.groups import Groups
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals, longest_ranges
@@ -39,7 +42,8 @@ from tb_steptime.trace.table import Bool, Int64, Kind, median
 class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
     """Ranges of the recording, for one device. before_recording: it runs work that was launched earlier; once: it is
     idle, and the host does one-time work or warms up between such work, or it runs what a library only tries;
-    after_recording: idle after its last recorded work; profiler: idle while the profiler itself works."""
+    after_recording: idle after its last recorded work, or the profiler is off between two recordings; profiler: idle
+    while the profiler itself works."""
 
     before_recording: Intervals
     once: Intervals
@@ -54,9 +58,11 @@ class ExcludedTime(msgspec.Struct, frozen=True, eq=False):
 @shared
 def excluded_time(trace: Trace, device: int | None) -> ExcludedTime:
     """Returns the times of a device that are not judged. With None, for a process without a device, only one-time work
-    is known. Waits for a batch are judged, except those during which the device runs earlier work."""
+    and the time between recordings are known. Waits for a batch are judged, except those during which the device runs
+    earlier work."""
     if device is None:
-        return ExcludedTime(Intervals.empty(), once(trace, device), Intervals.empty(), Intervals.empty())
+        off = between_recordings(trace)
+        return ExcludedTime(Intervals.empty(), once(trace, device) - off, off, Intervals.empty())
     before = before_recording(trace, device)
     after = after_recording(trace, device) - loader_intervals(trace) - before
     own = profiler_intervals(trace) - busy_intervals(trace, device) - loader_intervals(trace) - before
@@ -130,18 +136,27 @@ def step_at(trace: Trace, instants: Int64, is_counted: Bool) -> Int64:
 
 
 def findings(trace: Trace, device: int | None) -> list[Finding]:
-    """Returns the faults of the recording, and how much of its steps is the profiler's own time: repaired ones first,
-    then exclusions, then mere remarks. device: the one that is judged."""
-    steps, own = find_steps(trace), excluded_time(trace, device).profiler
-    excluded_ns = int(steps.overlap_ns(own).sum())
-    share = excluded_ns / max(1, int(steps.duration_ns.sum()))
+    """Returns the faults of the recording, and how much of its steps nobody recorded or is the profiler's own time:
+    repaired ones first, then exclusions, then mere remarks. device: the one that is judged."""
+    excluded, off = excluded_time(trace, device), between_recordings(trace)
     result = list(recording_findings(trace))
-    if share >= LEAST_FRACTION:
-        values, ranges = {"time": ns(excluded_ns), "share": fraction(share)}, longest_ranges(own.start, own.end)
-        profiler = Finding("profiler_time", "left_out", (), share=share, values=values, ranges=ranges)
-        result.insert(sum(each.done != "said" for each in result), profiler)
+    recordings = {"recordings": count(len(trace.windows))}
+    left_out = [
+        _left_out(trace, "recordings_joined", off, recordings),
+        _left_out(trace, "profiler_time", excluded.profiler),
+    ]
+    place = sum(each.done != "said" for each in result)
+    result[place:place] = [each for each in left_out if (each.share or 0) >= LEAST_FRACTION]
     observed = observed_ops(trace)
     return [*result, observed] if observed else result
+
+
+def _left_out(trace: Trace, id: str, when: Intervals, more: Mapping[str, Quantity] = MappingProxyType({})) -> Finding:
+    steps = find_steps(trace)
+    left_ns = int(steps.overlap_ns(when).sum())
+    share = left_ns / max(1, int(steps.duration_ns.sum()))
+    values, ranges = {"time": ns(left_ns), "share": fraction(share), **more}, longest_ranges(when.start, when.end)
+    return Finding(id, "left_out", (), share=share, values=values, ranges=ranges)
 
 
 class OneTimeCost(msgspec.Struct, frozen=True):

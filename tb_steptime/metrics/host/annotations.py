@@ -9,17 +9,21 @@ Marks of steps are left out; those of torch.optim and of the loader are included
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import msgspec
 import numpy as np
 
 from tb_steptime.metrics.means import whole_mean
 from tb_steptime.metrics.phases.assignment import PHASES, SITE_PHASE, site_of
 from tb_steptime.metrics.phases.marks import PhaseId, autograd_threads, training_threads
+from tb_steptime.text.patterns import expression
 from tb_steptime.trace.groups import exact_sums
-from tb_steptime.trace.host_ranges import loader_names, short_range
+from tb_steptime.trace.host_ranges import loader_names, short_range, user_ranges
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches
+from tb_steptime.trace.model import Trace, find_launches, shared
 from tb_steptime.trace.nesting import depth_first, innermost, open_at, parent_places, with_inner
+from tb_steptime.trace.sources import Words
 from tb_steptime.trace.step_marks import step_marks
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import Bool, Int32, Int64, Kind, is_in, places_in, values_at
@@ -134,10 +138,48 @@ def _range_of_waiting(trace: Trace, rows: Int64, instants: Int64) -> Int64:
 def _labels(trace: Trace, rows: Int64) -> tuple[list[str], Int64]:
     """The distinct labels of ranges, and the label number of each range."""
     names, place = np.unique(trace.events.name[rows], return_inverse=True)
-    is_wait = loader_names(trace)
-    range_names = [LOADER_RANGE if is_wait[name] else short_range(trace.strings[name]) for name in names.tolist()]
-    labels = {word: number for number, word in enumerate(dict.fromkeys(range_names))}
-    return list(labels), np.array([labels[word] for word in range_names], np.int64)[place.reshape(-1)]
+    is_wait, ranges = loader_names(trace), range_names(trace)
+    in_tree = [LOADER_RANGE if is_wait[name] else short_range(ranges[name] or "") for name in names.tolist()]
+    labels = {word: number for number, word in enumerate(dict.fromkeys(in_tree))}
+    return list(labels), np.array([labels[word] for word in in_tree], np.int64)[place.reshape(-1)]
+
+
+_NUMBER = expression(r"\d+")
+#: Longer numbers count nothing, and Python refuses to read the longest.
+_DIGITS = 18
+
+
+@shared
+def range_names(trace: Trace) -> Words:
+    """Returns the name of a range for each text of the string table: the text itself, and one name for ranges that
+    count the steps, "iter #" for "iter 12". Ranges with numbers may also be parts of a step, such as layers. So those
+    count the steps whose names differ in numbers alone, which grow from step to step: each is in one step, and each
+    step has one of them.
+
+    step     |----- 3 ------|----- 4 ------|
+    range     [   iter 12  ]  [   iter 13  ]     iter #
+    range      [ l0 ][ l1 ]     [ l0 ][ l1 ]     l0, l1
+    """
+    texts, rows = trace.strings.strings, user_ranges(trace)
+    name = trace.events.name[rows].astype(np.int64)
+    step = find_steps(trace).holding_on_host(trace.events.start_ns[rows])
+    first, last = np.full(len(texts), np.iinfo(np.int64).max), np.full(len(texts), -1)
+    np.minimum.at(first, name, step)
+    np.maximum.at(last, name, step)
+    alike: dict[str, list[int]] = {}
+    for number in np.flatnonzero((first == last) & (last >= 0)).tolist():
+        counted = _NUMBER.sub("#", texts[number])
+        if counted != texts[number]:
+            alike.setdefault(counted, []).append(number)
+    named, words = np.arange(len(texts), dtype=np.int32), list(texts)
+    for counted, numbers in alike.items():
+        numbers.sort(key=lambda number: int(first[number]))
+        counts = [[int(digits[:_DIGITS]) for digits in _NUMBER.findall(texts[number])] for number in numbers]
+        grows = all(before < after for before, after in pairwise(counts))
+        if len(numbers) > 1 and grows and (np.diff(first[numbers]) > 0).all():
+            named[numbers] = len(words)
+            words.append(counted)
+    return Words(named, words)
 
 
 def _host_sums(trace: Trace, tree: _Tree) -> tuple[Int64, Int64, Int64]:

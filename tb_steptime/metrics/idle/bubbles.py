@@ -23,6 +23,7 @@ import numpy as np
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.gpu.activities import directions
+from tb_steptime.metrics.host.annotations import range_names
 from tb_steptime.metrics.host.blocking_calls import KINDS, BlockingGroups, BlockingKind, blocking_groups
 from tb_steptime.metrics.idle.gaps import idle_outside_loader, launch_rows
 from tb_steptime.metrics.idle.needed_waits import token_waits
@@ -203,6 +204,8 @@ def _around(trace: Trace, groups: BlockingGroups) -> dict[str, Words]:
         field: Words(values_at(trace.events.name, row).astype(np.int32), trace.strings.strings)
         for field, row in rows.items()
     }
+    ranges = range_names(trace)
+    names["user_range"] = Words(values_at(ranges.number, names["user_range"].number).astype(np.int32), ranges.texts)
     names["direction"] = directions(trace, groups.copy)
     for field, texts_of in (("module", modules), ("source", sources)):
         words = texts_of(trace, np.concatenate((groups.call, forward)))  # looked up once, as it is slow

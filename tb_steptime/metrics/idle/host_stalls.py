@@ -17,6 +17,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from tb_steptime.metrics.gpu.activities import way
 from tb_steptime.metrics.idle.attribution import idle_segments
 from tb_steptime.metrics.idle.gaps import find_gaps, idle_outside_loader
 from tb_steptime.metrics.idle.host_activity import is_explained
@@ -28,10 +29,10 @@ from tb_steptime.metrics.steady.excess import Excess, ExcessKind
 from tb_steptime.text.patterns import expression
 from tb_steptime.trace.host_ranges import garbage_collections
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, are_named
+from tb_steptime.trace.model import Trace, are_named, find_launches
 from tb_steptime.trace.quality.memory_calls import allocation_retries
 from tb_steptime.trace.steps import Steps, find_steps
-from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in
+from tb_steptime.trace.table import CALL_KINDS, Bool, Int64, Kind, distinct_in, is_in, median
 
 #: Causes of the host's pauses.
 PauseCause = Literal["garbage_collection", "interrupted", "unexplained"]
@@ -51,6 +52,12 @@ INTERRUPTED_NS = 1_000_000
 RARE_FRACTION = 0.25
 #: Ops that run no Python: those with a namespace, and nodes of autograd with a number. Python's functions have neither.
 _NATIVE_OP = expression(r".*::|\w+Backward\d+$")
+#: Bytes per second that a shared file system or a hard disk writes: a pause that is longer than the copies before it
+#: take at that rate does more than to write them.
+SLOW_WRITE = 1e8
+#: Copies before a pause are those of a checkpoint if they move more than this many times what a step usually moves to
+#: the host: an optimizer on the CPU gets its gradients in every step.
+MORE_THAN_USUAL = 2
 #: With fewer steps it is unknown which stops are rare.
 LEAST_STEPS = 3
 
@@ -64,6 +71,7 @@ class Pause(msgspec.Struct, frozen=True):
     idle_ns           idle time of the device during the pauses, mean per step
     worst_*           the longest pause
     native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
+    copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
     """
 
     cause: PauseCause
@@ -76,6 +84,7 @@ class Pause(msgspec.Struct, frozen=True):
     worst_start_ns: int
     worst_end_ns: int
     native_ns: int = 0
+    copied_ns: int = 0
 
 
 class _Stops(msgspec.Struct, frozen=True, eq=False):
@@ -97,7 +106,7 @@ def pauses(trace: Trace, device: int, steps: Steps | None = None) -> list[Pause]
     """Lists the pauses within the steps, by the idle time of the device, most first. steps: None for all."""
     idle, chosen = idle_outside_loader(trace, device), steps or find_steps(trace)
     within = ((stops, own & chosen.intervals) for stops, own in _own_stops(trace, device))
-    result = [_pause(trace, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
+    result = [_pause(trace, device, stops, own, own & idle, len(chosen.steps)) for stops, own in within if len(own)]
     return sorted(result, key=lambda pause: (-pause.idle_ns, -pause.total_ns))
 
 
@@ -150,7 +159,7 @@ def _is_in_code(trace: Trace, excess: Excess) -> Bool:
     return within
 
 
-def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals, steps: int) -> Pause:
+def _pause(trace: Trace, device: int, stops: _Stops, own: Intervals, idle: Intervals, steps: int) -> Pause:
     worst = int((own.end - own.start).argmax())
     start, end = int(own.start[worst]), int(own.end[worst])
     shared_ns = np.minimum(stops.end, end) - np.maximum(stops.start, start)
@@ -165,7 +174,31 @@ def _pause(trace: Trace, stops: _Stops, own: Intervals, idle: Intervals, steps: 
         worst_start_ns=start,
         worst_end_ns=end,
         native_ns=(own & _native(trace, stops)).total_ns,
+        copied_ns=_behind_copies_ns(trace, device, own) if stops.rows is None else 0,
     )
+
+
+def _behind_copies_ns(trace: Trace, device: int, pauses: Intervals) -> int:
+    """Returns the length of the pauses before which the device last copied so much to the host that this may be writing
+    it, as a step that saves a checkpoint does.
+
+    device  kkkkk cccccc cccccc              kkkkk     c: to the host, 4 GB
+    pause                      |------------|          written in 900 ms
+    """
+    events, steps, activity = trace.events, find_steps(trace), find_launches(trace).activity
+    if events.bytes is None:
+        return 0
+    rows = np.sort(activity[events.device[activity] == device])
+    to_host = are_named(trace, rows, lambda name: way(name).direction == "DtoH")
+    nbytes = np.where(to_host, np.maximum(events.bytes[rows], 0), 0)
+    step = steps.holding(events.start_ns[rows]) + 1
+    usual = median(np.bincount(step, nbytes, len(steps.steps) + 1)[1:])
+    copied = np.append(0, np.cumsum(nbytes))
+    computes = np.maximum.accumulate(np.append(0, np.where(events.kind[rows] == Kind.KERNEL, np.arange(len(rows)), 0)))
+    before = np.searchsorted(events.start_ns[rows], pauses.start)
+    own, length = copied[before] - copied[computes[before]], pauses.end - pauses.start
+    behind = (own > MORE_THAN_USUAL * usual) & (own >= SLOW_WRITE * 1e-9 * length)
+    return int(length[behind].sum())
 
 
 def _native(trace: Trace, stops: _Stops) -> Intervals:

@@ -19,8 +19,9 @@ waited behind earlier work. This does not apply if the device was found empty be
 the process only starts to use it, if other devices or streams, for which it may wait, work meanwhile, or if later calls
 with that name wait as long for an idle device: that is a cost of every step.
 
-A file may hold several recordings of one process, with a pause in between. Work without a launch record after the pause
-whose number lies between those of the launches before and after it was launched meanwhile.
+A file may hold several recordings of one process, with a pause in between: of that time nothing is known, as of the
+tail. Where each recording says when it ran, the pause is what none of them covers. Work without a launch record after
+the pause whose number lies between those of the launches before and after it was launched meanwhile.
 
 Without any launch call it is unknown whether the device is idle before its first recorded work, so that time counts,
 too.
@@ -35,7 +36,7 @@ from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
 from tb_steptime.metrics.steady.first_use import starts_up
 from tb_steptime.trace.host_ranges import loader_intervals
 from tb_steptime.trace.intervals import Intervals
-from tb_steptime.trace.model import Trace, find_launches, rows_named
+from tb_steptime.trace.model import Trace, find_launches, rows_named, shared
 from tb_steptime.trace.ops import GRAPH_CALL, KERNEL_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.steps import find_steps
 from tb_steptime.trace.table import CALL_KINDS, Int32, Int64, Kind, distinct, is_in, median
@@ -207,13 +208,23 @@ def after_recording(trace: Trace, device: int) -> Intervals:
         return Intervals.empty()
     last, end = int(busy.end[-1]), steps.window[1]
     if first_lost_ns(trace) is not None:
-        return Intervals.of((max(last, steps.steps[-1].start_ns), end))
+        return between_recordings(trace) | Intervals.of((max(last, steps.steps[-1].start_ns), end))
     usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
     longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
     tail = Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
     others = (busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device)
     continues = 2 * sum((each & tail).total_ns for each in others) > tail.total_ns  # on other devices of the process
-    return Intervals.empty() if continues else tail
+    return between_recordings(trace) | (Intervals.empty() if continues else tail)
+
+
+@shared
+def between_recordings(trace: Trace) -> Intervals:
+    """Returns when the profiler was off, in a file of several recordings, by what each says of itself: nothing that the
+    job did meanwhile is recorded."""
+    if len(trace.windows) < 2:
+        return Intervals.empty()
+    off = trace.windows.gaps(int(trace.windows.start[0]), int(trace.windows.end[-1]))
+    return off - Intervals.union(trace.events.start_ns[:], trace.events.ends(np.arange(len(trace.events))))
 
 
 def _tails(trace: Trace, device: int) -> Int64:

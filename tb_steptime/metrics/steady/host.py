@@ -15,7 +15,7 @@ import numpy as np
 from tb_steptime.metrics.base import Figure, Metric, mean_figure, unknown
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.phases.marks import training_threads
-from tb_steptime.metrics.steady.edges import cut_off_intervals
+from tb_steptime.metrics.steady.edges import between_recordings, cut_off_intervals
 from tb_steptime.metrics.steady.excess import Excess, ExcessKind, no_excess
 from tb_steptime.metrics.steady.first_use import first_uses
 from tb_steptime.metrics.steady.host_segments import HostEvents, HostSegments, host_events, host_segments, waits_ns
@@ -178,7 +178,7 @@ def _explained(trace: Trace, segments: HostSegments, excess: Int64, kind: UInt8)
     cut_off = (cut_off_intervals(trace, device) for device in devices_with_activity(trace))
     for named, when in (
         (ExcessKind.PERIODIC, Intervals.of_events(trace.events, collected)),
-        (ExcessKind.EDGE, Intervals.joined(cut_off)),
+        (ExcessKind.EDGE, Intervals.joined((between_recordings(trace), *cut_off))),
         (ExcessKind.PROFILER, profiler_intervals(trace)),
     ):
         kind[long] = np.where(2 * when.overlap_ns(start, end) >= excess[long], named, kind[long])

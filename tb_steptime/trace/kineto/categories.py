@@ -12,6 +12,10 @@ from tb_steptime.trace.table import Kind
 #: and instants.
 LEFT_OUT = 255
 
+#: Category of the row "PyTorch Profiler (0)", the one span of the profiler itself in each export: `handleTraceSpan` in
+#: Kineto's output_json.cpp.
+_WINDOW = "trace"
+
 #: Category of instants, although the Python exporter of PyTorch 2.13 and 2.14 writes them with a duration.
 INSTANT = "cpu_instant_event"
 
@@ -42,7 +46,7 @@ _KINDS = {
     "overhead": Kind.OVERHEAD,
     "graph_event_node": Kind.MARK,
     "graph_host_node": Kind.MARK,
-    "trace": LEFT_OUT,
+    _WINDOW: LEFT_OUT,
     INSTANT: LEFT_OUT,
 }
 #: Endings of categories that each device maker prefixes with its own word: cuda_, hip_, gpu_, mtia_, xpu_, hpu_,
@@ -100,6 +104,11 @@ def kind_of(category: object, name: str) -> int:
     if kind == Kind.KERNEL and name.startswith(METRICS_OF_KERNEL):
         return Kind.MARK
     return kind if word != _MTIA else next((found for names, found in _MTIA_KINDS if names.search(name)), kind)
+
+
+def is_window(category: object) -> bool:
+    """Whether the row says from when to when the profiler recorded: Kineto writes one for each export."""
+    return str(category).strip().lower() == _WINDOW
 
 
 def category_of(category: object, name: str, process: object) -> object:

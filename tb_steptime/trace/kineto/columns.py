@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, category_of, kind_of
+from tb_steptime.trace.kineto.categories import INSTANT, LEFT_OUT, category_of, is_window, kind_of
 from tb_steptime.trace.kineto.further import (
     ADDRESSES,
     BARE,
@@ -54,13 +54,16 @@ class Labels(dict[tuple[Any, ...], int]):
 
     bare: copies whose name does not say what they copy;  shaped: calls that may record the shape of the kernel that
     they launch, which CUDA's calls never do
+    windows: rows of the profiler that say when it recorded
     categories: distinct ones, as the file spells them
     of_autograd: whether ops are those of an export of the autograd profiler
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds, self.kept_inputs, self.kept_settings, self.bare, self.shaped = (array("B") for _ in range(5))
+        self.kinds, self.kept_inputs, self.kept_settings, self.bare, self.shaped, self.windows = (
+            array("B") for _ in range(6)
+        )
         self.names, self.threads = array("i"), array("i")
         self.name_numbers, self.thread_numbers = Numbers(), Numbers()
         self.categories: set[Any] = set()
@@ -79,6 +82,7 @@ class Labels(dict[tuple[Any, ...], int]):
         self.kept_settings.append(self.kept_inputs[-1] and keeps_settings(name or ""))
         self.bare.append(name in BARE and kind in (Kind.MEMCPY, Kind.MEMSET))
         self.shaped.append(bool(IS_A_CALL[kind]) and not (name or "").startswith("cu"))
+        self.windows.append(is_window(category))
         self.names.append(UNKNOWN if left_out else self.name_numbers[name or ""])
         self.threads.append(UNKNOWN if left_out else self.thread(pid, tid))
         return number
@@ -106,6 +110,7 @@ class Columns:
                         `annotation_texts`
     shaped              row of each call that records the shape of its launch, for `shaped_grid` to `shaped_memory`:
                         ROCm records it on calls where its kernels lack it
+    window_start, window_dur   when the profiler recorded, ns: one row for each export that was joined into the file
     memory              the allocator's events, in columns of their own
     counters, flows     GPU counter samples, and ends of arrows between nodes of graphs, likewise
     pairs               events whose end is written as a separate event that has not come yet
@@ -138,6 +143,7 @@ class Columns:
         self.module, self.scope, self.autograd, self.annotation = (array("i") for _ in range(4))
         self.lane, self.annotated_stream = array("i"), array("i")
         self.shaped, self.shaped_grid, self.shaped_block, self.shaped_memory = (array("q") for _ in range(4))
+        self.window_start, self.window_dur = array("q"), array("q")
         self.memory, self.counters, self.flows = MemoryColumns(), CounterColumns(), FlowColumns()
         self.after_2021 = False
         self._labelled: tuple[list[Any], array[int]] | None = None
@@ -235,6 +241,7 @@ class Columns:
                 label[place] = labels[row.cat, full_name(row.name, row.args or NO_ARGS), row.pid, row.tid]
         kinds = np.frombuffer(labels.kinds, np.uint8)[label]
         if (kinds == LEFT_OUT).any():
+            self._add_windows(rows, start_ns, label)
             included = np.flatnonzero(kinds != LEFT_OUT)
             return (
                 self._add_timed([rows[index] for index in included], start_ns[included], full)
@@ -276,6 +283,11 @@ class Columns:
         if True in labels.shaped:
             self._add_calls(np.flatnonzero(np.frombuffer(labels.shaped, np.bool_)[label]), first, args)
         return None
+
+    def _add_windows(self, rows: list[Any], start_ns: Int64, label: array[int]) -> None:
+        windows = np.flatnonzero(np.frombuffer(self.labels.windows, np.bool_)[label])
+        self.window_start.frombytes(start_ns[windows].tobytes())
+        self.window_dur.frombytes(_durations([rows[index].dur for index in windows.tolist()]).tobytes())
 
     def _add_columns(self, rows: list[Any], args: list[Args], label: array[int]) -> None:
         self.dur.frombytes(_durations([row.dur for row in rows]).tobytes())

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tb_steptime.errors import TraceError
 from tb_steptime.files.paths import AnyPath, address, any_path
 from tb_steptime.trace.allocator import give_back_large_blocks
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kineto.categories import accelerator_of, are_foreign, leaves_kernels_out
 from tb_steptime.trace.kineto.document import Outline, walk
 from tb_steptime.trace.kineto.limits import possible_memory, possible_names, with_fewer_kernels
@@ -20,7 +21,7 @@ from tb_steptime.trace.kineto.parts.sink import Damaged, EventSink, ReadEvents
 from tb_steptime.trace.kineto.parts.whole import read_in_parts
 from tb_steptime.trace.kineto.processes import Processes
 from tb_steptime.trace.kineto.source import Extent, ReadProgress, Source, head_of, likely_text_bytes
-from tb_steptime.trace.kineto.tables import Tables
+from tb_steptime.trace.kineto.tables import Tables, windows
 from tb_steptime.trace.mangled.demangling import demangled_names
 from tb_steptime.trace.model import Trace, no_counters
 from tb_steptime.trace.on_disk import LARGE_ROWS, ColumnsOnDisk
@@ -165,6 +166,7 @@ class TraceBuilder(msgspec.Struct):
             if several is None
             else no_counters(),  # a counter names its device by number alone
             counter_names=columns.counters.names.table(),
+            windows=windows(columns, tables.origin_ns) if several is None else Intervals.empty(),
             memory=memory,
             threads=threads,
             devices=metadata.devices(tables.active_devices()),

@@ -21,9 +21,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from tb_steptime.trace.intervals import Intervals
 from tb_steptime.trace.kineto.categories import METRICS_OF_KERNEL
 from tb_steptime.trace.kineto.columns import NO_DURATION, Columns
-from tb_steptime.trace.kineto.limits import LAUNCHES, PossibleColumns
+from tb_steptime.trace.kineto.limits import LAUNCHES, MOST_NS, PossibleColumns
 from tb_steptime.trace.kineto.numbers import UNKNOWN
 from tb_steptime.trace.kineto.processes import several_processes
 from tb_steptime.trace.model import AnnotationTable, GraphNodeTable
@@ -243,6 +244,13 @@ class Tables:
             for table in (self._kernels, self._sequences, self._stacks, self._hierarchies, self._collectives,
                           self._graph_nodes, self._annotations):  # fmt: skip
                 _drop(table, included)
+
+
+def windows(columns: Columns, origin_ns: int) -> Intervals:
+    """When the profiler recorded, without what is too far from the events to be of the same recording."""
+    start, dur = columns.take("window_start") - origin_ns, columns.take("window_dur")
+    near = (np.abs(start) <= MOST_NS) & (dur > 0) & (dur <= MOST_NS)
+    return Intervals.union(start[near], (start + dur)[near])
 
 
 def _with_launch_numbers(

@@ -7,6 +7,7 @@ calls of a runtime that launch, and no work of them   the GPU was to be recorded
 memory rows of another device than the CPU            the tensors live there
 an op that would move more than any memory can        likewise: its call returned, and its work is not recorded
 ops that only Metal has (MPS)                         the profiler records no work there, whatever is asked for
+aten::linear that runs no product as an op of its own a device has a kernel for it: Metal does, CPU and CUDA do not
 reading one number that takes milliseconds            the host waits for the device; on a CPU it takes microseconds
 
 Such a host's ops take as long as it takes to submit work, or to wait for it: neither is CPU work.
@@ -29,8 +30,19 @@ from tb_steptime.trace.ops import RUNTIME, SYNC_CALL, SYNC_DEVICE_CALL
 from tb_steptime.trace.quality.lost_launches import in_captures
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Int64, Kind, distinct_in, is_in
 
-#: Ops that only tensors of Metal Performance Shaders have.
-_METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|linear_backward$)")
+#: Ops that only tensors of Metal Performance Shaders have, by the dispatch keys in PyTorch's native_functions.yaml.
+_METAL = expression(r"aten::(_?mps_|_\w+_for_mps$|_?\w*_mps$|lstm_mps_backward$|(linear|max_pool2d)_backward$)")
+#: `linear` is made of other ops, a product among them, for every device of PyTorch but MPS, whose kernel allocates the
+#: result and runs at most ops that give tensors another shape, or add a bias (native_functions.yaml;
+#: native/mps/operations/Linear.mm).
+_LINEAR = expression(r"aten::linear$")
+_ALLOCATES = expression(r"aten::empty\w*$")
+_PREPARES = expression(
+    r"aten::(empty\w*|resize_|contiguous|clone|copy_|to|_to_copy|t|transpose|as_strided|reshape|_reshape_alias|view"
+    r"|_unsafe_view|unsqueeze|squeeze|add_)$"
+)
+#: Ops of other libraries, which may have kernels of their own, also for the CPU.
+_OF_LIBRARIES = expression(r"(?!aten::|torch::|autograd::|c10d|prims?::)\w+::")
 _CPU = expression(r"aten::(_?mkldnn_|mkl_|_scaled_dot_product_flash_attention_for_cpu)|mkldnn::")
 #: Op that reads one number of a tensor.
 _READS = expression(r"aten::_local_scalar_dense$")
@@ -54,7 +66,7 @@ _NO_DEVICE = {-1, 0, 14}
 LARGE_SHARE = 0.25
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA"}
 
-Sign = Literal["arrows", "launches", "captures", "memory", "rate", "mps", "waits"]
+Sign = Literal["arrows", "launches", "captures", "memory", "rate", "mps", "linear", "waits"]
 
 
 class UnseenDevice(msgspec.Struct, frozen=True):
@@ -78,7 +90,7 @@ def unseen_device(trace: Trace) -> UnseenDevice | None:
     device."""
     if len(trace.events.rows(*DEVICE_KINDS)) or is_cut_short(trace):
         return None
-    for sign in (_arrows, _launches, _memory, _metal, _rates, _waits):
+    for sign in (_arrows, _launches, _memory, _metal, _linear, _rates, _waits):
         unseen = sign(trace)
         if unseen:
             return unseen
@@ -166,6 +178,29 @@ def _metal(trace: Trace) -> UnseenDevice | None:
     if not len(rows) or len(rows_named(trace, (Kind.CPU_OP,), _CPU.match)):
         return None
     return UnseenDevice("mps", len(rows), _name(trace, rows), _longest_wait(trace))
+
+
+def _linear(trace: Trace) -> UnseenDevice | None:
+    """A product that is no op of its own, in every call of `linear`. Similar pattern: a trace that someone thinned out
+    has no ops within others, and so none that allocates the result; libraries may have a kernel for the CPU.
+
+    CPU, CUDA   [aten::linear [t] [addmm   ] ]
+    MPS         [aten::linear [empty]        ]
+    """
+    rows = _linear_rows(trace)
+    others = rows_named(trace, (Kind.CPU_OP,), lambda name: _CPU.match(name) or _OF_LIBRARIES.match(name))
+    if not len(rows) or len(others):
+        return None
+    inner = rows_named(trace, (Kind.CPU_OP,), lambda name: _LINEAR.match(name) is None)
+    around = innermost(trace, _linear_rows, inner)
+    inner, around = inner[around >= 0], around[around >= 0]
+    allocating = distinct_in(around[are_named(trace, inner, _ALLOCATES.match)])
+    own = len(allocating) == len(rows) and bool(are_named(trace, inner, _PREPARES.match).all())
+    return UnseenDevice("linear", len(rows), _name(trace, rows), _longest_wait(trace)) if own else None
+
+
+def _linear_rows(trace: Trace) -> Int64:
+    return rows_named(trace, (Kind.CPU_OP,), _LINEAR.match)
 
 
 def _rates(trace: Trace) -> UnseenDevice | None:

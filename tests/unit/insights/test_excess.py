@@ -6,6 +6,7 @@ import pytest
 
 from tb_steptime.insights.excess import sentence
 from tb_steptime.metrics.steady.shown import ExcessId, ExcessName, ExcessRow
+from tb_steptime.text import Finding
 from tb_steptime.text.printer import plain
 
 MS = 1_000_000
@@ -26,3 +27,9 @@ def row(kind: ExcessId, *names: str | None) -> ExcessRow:
 )  # fmt: skip
 def test_a_sentence_names_what_has_most(excess: ExcessRow, steps: int, expected: str) -> None:
     assert plain(sentence(excess, steps)).replace("\xa0", " ") == expected
+
+
+def test_between_recordings_nothing_is_the_gpu_s() -> None:
+    joined = [Finding("recordings_joined", "left_out", ())]
+    said = [plain(sentence(row(kind), 3, found)) for kind in ("edge", "once") for found in ([], joined)]
+    assert ["profiler was off" in each for each in said] == [False, True, False, False]

@@ -44,10 +44,42 @@ def test_a_profiler_that_could_not_start_on_the_gpu_was_asked_to():
     assert [note.id for note in notes(asked_for_the_cpu) if note.id.startswith("cpu_")] == ["cpu_only"]
 
 
-def test_metal_is_recorded_by_another_tool():
-    trace = timeline("op | aaaaaaaa |", names={"a": "aten::linear_backward"}, cell_ns=MS)
+@pytest.mark.parametrize("op", ["aten::linear_backward", "aten::max_pool2d_backward", "aten::lstm_mps_backward"])
+def test_metal_is_recorded_by_another_tool(op: str):
+    trace = timeline("op | aaaaaaaa |", names={"a": op}, cell_ns=MS)
     assert advice(trace) == "See the GPU's work in Xcode's Instruments: `torch.mps.profiler.profile()` marks it there."
     assert job_kind(trace).device == "gpu"
+
+
+@pytest.mark.parametrize(
+    ("inner", "other", "unseen"),
+    [
+        ("aten::empty", "aten::silu", True),
+        ("aten::empty", "aten::addmm", True),
+        ("aten::addmm", "aten::silu", False),
+        ("aten::silu", "aten::silu", False),
+        ("aten::empty", "mkldnn::_linear_pointwise", False),
+        ("aten::empty", "vendor::gelu", False),
+    ],
+    ids=["a kernel of its own", "products elsewhere", "made of ops", "nothing allocated", "a CPU", "a library"],
+)
+def test_linear_is_made_of_ops_but_on_metal(inner: str, other: str, unseen: bool):
+    """One of two calls without an allocation, as where rows were left out, shows nothing."""
+    for inside in (".ee..ee...", ".e...e....", ".e........"):
+        trace = timeline(
+            f"""
+            op | llll.llll. |
+            op | {inside} |
+            op | ....o....o |""",
+            names={"l": "aten::linear", "e": inner, "o": other},
+            cell_ns=MS,
+        )
+        expected = unseen and inside.count("e") > 1
+        assert (job_kind(trace).device == "gpu") is expected
+        metal = (
+            "On Metal (MPS), see the GPU's work in Xcode's Instruments: `torch.mps.profiler.profile()` marks it there."
+        )
+        assert (advice(trace) == metal) is expected
 
 
 def test_tensors_of_a_gpu_ask_for_its_activity():

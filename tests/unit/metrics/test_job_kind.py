@@ -281,3 +281,41 @@ def test_a_server_is_known_by_its_code(label: str, name: str, server: str | None
 def test_sglang_runs_ops_of_vllm():
     trace = timeline("user step[EXTEND bs=2] | xxxx |\nop | .o.. |", names={"o": "vllm::all_reduce"})
     assert job_kind(trace).server == "sglang"
+
+
+_CELLS = {"c": "aten::gru_cell", "v": "aten::select", "a": "aten::argmax", "l": "aten::linear"}
+
+
+@pytest.mark.parametrize(
+    ("loop", "launches", "layer"),
+    [
+        ("vccc.", "..k..", "GRU"),
+        (".ccc.", "..k..", "GRU"),
+        (".ccca", "..k..", None),
+        ("lccc.", "..k..", None),
+        (".lll.", "..k..", None),
+        (".ccc.", "....k", None),
+        (".ccc.", "..k.k", None),
+    ],
+    ids=[
+        "next element",
+        "back to back",
+        "a choice",
+        "what depends on it",
+        "no cell",
+        "others launch",
+        "as many outside",
+    ],
+)
+def test_a_loop_over_cells_computes_a_given_sequence(loop: str, launches: str, layer: str | None):
+    cells = {9: None, 10: layer, 30: layer}
+    for count, expected in cells.items():
+        trace = timeline(
+            f"""
+            step     | {"0" * 5 * count} |
+            op       | {loop * count} |
+            runtime  | {launches * count} |
+            kernel 7 | {launches * count} |""",
+            names=_CELLS,
+        )
+        assert job_kind(trace).sequence_layer == expected

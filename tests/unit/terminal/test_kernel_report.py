@@ -163,3 +163,15 @@ def test_a_trace_without_kernels(tmp_path: Path):
     trace = timeline("step | 0000 |\nop | aaaa |")
     text = kernel_text(span_kernels(found(1), trace, "op"), 120)
     assert text == "run · host · span 1\nNo kernel starts within the steps."
+
+
+@pytest.mark.parametrize("command", ["summarize", "kernels"])
+def test_a_device_without_a_number_is_shown_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": 95}]))
+    assert cli.main([command, str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "GPU" in shown
+    assert "-1" not in shown

@@ -325,6 +325,13 @@ def test_devices_under_other_numbers_than_the_listed_ones(name: str, names: dict
     assert (9 in trace.devices) is (name == "rocm_agent_numbers.json")
 
 
+def test_a_device_without_a_number_has_none_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": 95}]))
+    trace = read_trace(path)
+    assert [trace.device_name(device) for device in trace.events.device.tolist()] == ["GPU"]
+
+
 def test_sequence_numbers() -> None:
     """One op is written twice, as in 2022; one number has more than 32 bits, and one is not a number."""
     trace = read("sequence_numbers.json")
@@ -981,3 +988,20 @@ def test_a_file_of_unknown_kinds_alone_is_refused(tmp_path: Path, category: str)
             read_trace(path)
     else:
         assert len(read_trace(path).events) == 3
+
+
+@pytest.mark.parametrize("pure", ["0", "1"])
+def test_each_joined_recording_says_when_it_ran(tmp_path: Path, pure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PURE, pure)
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "dur": 2}
+    span = {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler"}
+    rows = [op | {"ts": 100}, span | {"ts": 99, "dur": 5}, op | {"ts": 300}, span | {"ts": 290, "dur": 20}]
+    rows += [span | {"ts": 200}, span | {"ts": 10**12, "dur": 9}]  # without a length, and of another day
+    path = tmp_path / "joined.json"
+    path.write_text(json.dumps({"traceEvents": rows}))
+    trace = read_trace(path)
+    assert list(trace.windows) == [(-1_000, 4_000), (190_000, 210_000)]
+    assert (drawn(trace), len(trace.threads)) == (
+        ["0 +2000 CPU_OP aten::mm |1/1", "200000 +2000 CPU_OP aten::mm |1/1"],
+        1,
+    )

@@ -35,14 +35,23 @@ _UNEXPLAINED = _Card(
     "Nothing is recorded in {times} (pause of|pauses of up to) {longest}. Python's garbage collector pauses like this.",
     "gc.freeze()  # after the first steps",
 )
+_AFTER_COPIES = _Card(
+    "host_stops",
+    "unexplained",
+    phrase("Find out what pauses the CPU"),
+    "Nothing is recorded in {times} (pause of|pauses of up to) {longest}, behind large copies to the CPU. Saving a "
+    "checkpoint pauses like this.",
+    "# a checkpoint: write it while the training goes on\n"
+    "torch.distributed.checkpoint.async_save(state_dict, checkpoint_id=path)",
+)
 _INTERRUPTED = (
     "The CPU is interrupted {times} (time for|times for up to) {longest} in ops that take far less otherwise."
 )
 _OWN_CORES = """taskset -c 0-7 python ...  # cores of its own: is another process, or another rank, on them?
 perf sched record -- sleep 10; perf sched timehist --pid $PID  # shows when it loses its core"""
 #: From this share of the pauses on, those in code that runs no Python show what pauses the others, too: garbage cannot
-#: be collected there, while a core is lost anywhere.
-_MOSTLY_NATIVE = 0.5
+#: be collected there, while a core is lost anywhere. Likewise those behind copies to the CPU.
+_MOSTLY = 0.5
 #: What pauses an inference, too: a server whose queue is empty. Its card is a guess that anything was to be done.
 _IDLE_SERVER = _Card(
     "host_stops",
@@ -80,7 +89,8 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Similar pattern: Python code between ops, which is as long in every step: only rare, long pauses count. Ops that
     take long because of their data, or the first time: only those are interrupted that others like them show to be
-    short, and less than a tenth of them. A server that waits for a request: the card of an inference says so, and is a
+    short, and less than a tenth of them. A step that saves a checkpoint: large copies to the CPU lead to the pause, and
+    the card says so. A server that waits for a request: the card of an inference says so, and is a
     guess.
 
     Needs: CPU activity without gaps in the launching thread.
@@ -91,7 +101,13 @@ def host_stops(facts: Facts) -> Insight | None:
 
     Left out: pauses during which the GPU works; what takes the core away meanwhile.
     """
-    return _card(facts, _IDLE_SERVER if _may_wait_for_requests(facts) else _UNEXPLAINED, "interrupted")
+    card = _AFTER_COPIES if _are_behind_copies(facts) else _UNEXPLAINED
+    return _card(facts, _IDLE_SERVER if _may_wait_for_requests(facts) else card, "interrupted")
+
+
+def _are_behind_copies(facts: Facts) -> bool:
+    first = next((pause for pause in facts.host.pauses if pause.cause in ("unexplained", "interrupted")), None)
+    return first is not None and first.copied_ns >= _MOSTLY * first.total_ns > 0
 
 
 def _may_wait_for_requests(facts: Facts) -> bool:
@@ -103,7 +119,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
     pauses = [pause for pause in facts.host.pauses if pause.cause in (card.cause, *also)]
     if not pauses:
         return None
-    sure, is_searched = all(pause.sure for pause in pauses), card is _UNEXPLAINED
+    sure, is_searched = all(pause.sure for pause in pauses), card in (_UNEXPLAINED, _AFTER_COPIES)
     inferred = _NO_REQUEST if card is _IDLE_SERVER else _INFERRED
     return host_card(
         facts,
@@ -122,7 +138,7 @@ def _card(facts: Facts, card: _Card, *also: str) -> Insight | None:
 
 
 def _is_in_native_code(pause: Pause) -> bool:
-    return pause.cause == "interrupted" and pause.native_ns >= _MOSTLY_NATIVE * pause.total_ns > 0
+    return pause.cause == "interrupted" and pause.native_ns >= _MOSTLY * pause.total_ns > 0
 
 
 def _why(template: str, pauses: list[Pause]) -> Phrase:

@@ -42,7 +42,8 @@ def launch_graphs(facts: Facts) -> Insight | None:
     Similar pattern: a few long gaps: `long_stretches` is about those. Waits for batches, blocking calls and pauses are
     other reasons of the same partition. Autograd's anomaly detection waits after each op, and no graph can be captured
     with it: `anomaly_detection` comes first. A job that captures the same ops in this recording has its graphs.
-    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass.
+    Gradients of gradients, which compiled code refuses: the advice is a graph of the loss and its backward pass. A loop
+    over the cell of a recurrent layer: the advice is the layer.
 
     Needs: CPU and GPU activity, with the launch calls.
 
@@ -66,8 +67,11 @@ def launch_graphs(facts: Facts) -> Insight | None:
         return None
     advice = _advice(facts, model.short)
     in_use = advice in (_CAPTURE_MORE, _OF_COMPILED)
+    layer = facts.job.sequence_layer if facts.job.vendor in ("nvidia", "amd") else None
     if not in_use and facts.job.double_backward:
-        advice = replace(advice, how=_OF_LOSS)
+        advice = replace(advice, how=_OF_LOSS)  # cuDNN's layers refuse gradients of gradients, too
+    elif not in_use and layer is not None:
+        advice = _Advice(f"Run the whole sequence in one `nn.{layer}`", _LATE_CELLS, _OF_SEQUENCE.format(layer=layer))
     elif not facts.job.compiles:
         advice = replace(advice, how=_BY_HAND)
     advice = replace(advice, how=_of_server(facts, _CAPTURES_MORE if in_use else _CAPTURED_BY, advice.how))
@@ -163,6 +167,9 @@ _BREAKS = """TORCH_LOGS=graph_breaks python ...  # names what breaks it up, such
 _OF_LOSS = """with torch.cuda.graph(graph):  # torch.compile refuses gradients of gradients
     loss = loss_of(inputs); loss.backward()  # all gradients, at static shapes
 # or a larger batch"""
+#: cuDNN and MIOpen compute a sequence in one call, for which they need all of its inputs.
+_OF_SEQUENCE = """layer = torch.nn.{layer}(features, hidden)  # one call for the sequence, if all inputs are known
+# otherwise graphs, or a larger batch"""
 #: Where torch.compile has no code for the GPU: graphs of torch need none.
 _BY_HAND = "model = torch.cuda.make_graphed_callables(model, (batch,))  # static shapes\n# or a larger batch"
 _INPUTS = "# prepare the next inputs while a graph runs"
@@ -171,6 +178,10 @@ _WHOLE_STEP = "# one graph of the whole step: forward pass, loss, backward pass 
 _LOOK = "py-spy record --pid PID -o scheduler.svg  # the next batch is scheduled ahead already"
 
 _LATE = "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time."
+_LATE_CELLS = (
+    "{launches} (launch|launches) a step, with a median of {each} of GPU work: the CPU cannot launch them in time. "
+    "Those of the forward pass are mostly in cells, one for each element of a sequence."
+)
 _LATE_COMPILED = (
     "The model is compiled, yet its {launches} (launch|launches) a step, with a median of {each} of GPU work, "
     "(comes|come) late."

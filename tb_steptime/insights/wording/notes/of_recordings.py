@@ -24,17 +24,10 @@ FILE_NOTES: dict[str, NoteWords] = {
         more="It is still being written, or the job ended while it wrote.",
     ),
     "lost-events": NoteWords(
-        "[{count}] (event|events) could not be read.",
-        "(It is|They are) missing from every figure.",
+        "[{count}] (event|events) could not be read.", "(It is|They are) missing from every figure."
     ),
-    "duplicate-events": NoteWords(
-        "[{count}] (event was|events were) written twice.",
-        "Each is counted once.",
-    ),
-    "missing-durations": NoteWords(
-        "[{count}] (event has|events have) no duration.",
-        "(Its|Their) length counts as 0.",
-    ),
+    "duplicate-events": NoteWords("[{count}] (event was|events were) written twice.", "Each is counted once."),
+    "missing-durations": NoteWords("[{count}] (event has|events have) no duration.", "(Its|Their) length counts as 0."),
     "negative-durations": NoteWords(
         "[{count}] (event ends before it starts|events end before they start).",
         "(Its|Their) length counts as 0.",
@@ -288,6 +281,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
         "On the CPU [{count}] (op|ops), such as {name}, would move more than 2 TB/s. Ops take as long as their calls "
         "or their waits.",
     ),
+    "device_unseen_by_linear": NoteWords(
+        "The job runs on a device that is not recorded.",
+        "{name} has no op for its product, as on Metal (MPS). Ops take as long as their calls or their waits.",
+    ),
     "device_unseen_by_waits": NoteWords(
         "The CPU waits for a device that is not recorded.",
         "Reading a single number takes up to {longest}, and 1 ms or more [{count}] (time|times). Such ops are waits, "
@@ -312,6 +309,10 @@ FINDING_WORDS: dict[str, NoteWords] = {
     "device_unnamed": NoteWords(
         "The GPU is not named.",
         "Its kernel names show {generation} or later. Figures that need its peaks are not known.",
+    ),
+    "recordings_joined": NoteWords(
+        "The file holds {recordings} recordings, with {time} between them.",
+        "Nothing is recorded of that time. No verdict, gain or slow step counts it.",
     ),
     "profiler_time": NoteWords(
         "The GPU is idle for {time} while the profiler itself works.",
@@ -356,14 +357,15 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         more="The profiler writes GPU activity last, so the cut removed it if there was any.",
     ),
     "no_steps": NoteWords(
-        "No step marks.",
-        "The whole recording counts as one step.",
-        code=_SCHEDULE,
-        more=_MARK_STEPS,
+        "No step marks.", "The whole recording counts as one step.", code=_SCHEDULE, more=_MARK_STEPS
+    ),
+    "several_updates": NoteWords(
+        "A step holds {updates} updates of the weights.",
+        "Figures per step are of all of them. {code} after each batch makes steps of one.",
+        code="prof.step()",
     ),
     "no_steps_before_cut": NoteWords(
-        "No step marks before the cut.",
-        "What is left of the recording counts as one step.",
+        "No step marks before the cut.", "What is left of the recording counts as one step."
     ),
     "inferred_steps": NoteWords(
         "Steps are inferred from {count} calls of {name}.",
@@ -382,10 +384,7 @@ RECORDING_NOTES: dict[str, NoteWords] = {
         "No figure of a step includes it.",
         more="Before the first step: {before}; between steps: {between}; after the last one: {after}.",
     ),
-    "whole_recording": NoteWords(
-        "The whole recording is one step.",
-        "Its step marks are not used.",
-    ),
+    "whole_recording": NoteWords("The whole recording is one step.", "Its step marks are not used."),
     "many_steps": NoteWords(
         "The recording has {count} steps, and the first {most} are measured.",
         "{code} cuts out the others.",

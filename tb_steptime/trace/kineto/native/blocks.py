@@ -19,7 +19,7 @@ _LATE = -2
 _COLUMNS = (
     *("start", "dur", "correlation", "external", "external_2021", "on_device", "bytes", "sequence", "with_inputs"),
     *("kernel", "grid", "block", "shared_memory", "collective", "graphed", "graph", "graph_node"),
-    *("shaped", "shaped_grid", "shaped_block", "shaped_memory"),
+    *("shaped", "shaped_grid", "shaped_block", "shaped_memory", "window_start", "window_dur"),
     *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
     *("label", "device", "stream", "numbered", "forward_thread", "stacked", "stack", "nested", "hierarchy"),
     *("shapes", "dtypes", "settings", "registers", "memory._device_type", "memory._device", "memory._thread"),
@@ -91,7 +91,7 @@ class ScannedBlocks:
 
 
 #: Flags, as in events.h.
-_LEFT_OUT, _ON_DEVICE, _OP, _KERNEL, _WITH_INPUTS, _WITH_SETTINGS, _CALL = (1 << bit for bit in range(7))
+_LEFT_OUT, _ON_DEVICE, _OP, _KERNEL, _WITH_INPUTS, _WITH_SETTINGS, _CALL, _WINDOW = (1 << bit for bit in range(8))
 
 _WORD: msgspec.json.Decoder[str] = msgspec.json.Decoder(str)
 _TRACK: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Track)
@@ -116,6 +116,7 @@ class SpelledLabels:
         labels = self._labels
         kind = labels.kinds[number]
         flags = _LEFT_OUT if kind == LEFT_OUT else 0
+        flags |= _WINDOW if labels.windows[number] else 0
         flags |= _ON_DEVICE if ON_A_DEVICE[kind] else 0
         flags |= {Kind.CPU_OP: _OP, Kind.KERNEL: _KERNEL}.get(Kind(kind), 0) if kind != LEFT_OUT else 0
         flags |= _CALL if IS_A_CALL[kind] else 0

@@ -1005,6 +1005,10 @@ int fill_columns(Scan *scan, int64_t first)
         return 0;
     for (const Row *row = scan->rows; row < scan->rows + scan->row_count; row++) {
         const Entry *label = &scan->labels.entries[row->label];
+        if (label->flags & IS_WINDOW) {
+            put(scan, OF_WINDOW_START, row->start_ns);
+            put(scan, OF_WINDOW_DUR, row->dur_ns);
+        }
         if (label->flags & LEFT_OUT)
             continue;
         if (!put_row(scan, row, label->flags, label->number, number))

@@ -51,7 +51,7 @@ PLAIN = frozenset(
         *("start", "dur", "correlation", "external", "device", "stream", "bytes", "sequence", "forward_thread"),
         *("grid", "block", "registers", "shared_memory", "blocks_per_sm", "occupancy", "elements", "group_size"),
         *("exchange_number", "peer", "graph", "graph_node", "lane", "annotated_stream"),
-        *("shaped_grid", "shaped_block", "shaped_memory"),
+        *("shaped_grid", "shaped_block", "shaped_memory", "window_start", "window_dur"),
         *("memory._ts", "memory._bytes", "memory._addr", "memory._allocated", "memory._reserved"),
         *("counters._ts", "counters._value", "counters._device", "flows._ts", "flows._id", "flows._ends"),
         *("memory._device_type", "memory._device", "pairs.stray_time"),

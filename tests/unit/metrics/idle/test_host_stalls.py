@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tb_steptime.metrics.gpu.utilization import devices_with_activity
 from tb_steptime.metrics.idle.gaps import idle_outside_loader
@@ -40,6 +41,38 @@ def test_a_long_stop_in_one_step_has_no_explanation():
     )
     # nothing is recorded from 10 ms, when the device runs out of work, to 12 ms
     assert pauses(trace, 0) == [Pause("unexplained", False, None, 1, 2 * MS, MS // 2, "2", 10 * MS, 12 * MS)]
+
+
+_TO_HOST = "Memcpy DtoH (Device -> Pageable)"
+
+
+@pytest.mark.parametrize(
+    ("copies", "name", "nbytes", "behind"),
+    [
+        ("..........c.......", _TO_HOST, 300_000, True),
+        ("..........c.......", _TO_HOST, 299_999, False),
+        ("..........cd......", _TO_HOST, 100_000, True),
+        ("..........c.......", "Memcpy HtoD (Pageable -> Device)", 300_000, False),
+        ("........c.........", _TO_HOST, 400_000, False),
+        (".c...c....c....c..", _TO_HOST, 300_000, False),
+    ],
+    ids=["3 ms at 0.1 GB/s", "less", "together", "to the device", "before a kernel", "in every step"],
+)
+def test_a_pause_behind_large_copies_to_the_host_may_write_them(copies: str, name: str, nbytes: int, behind: bool):
+    trace = timeline(
+        f"""
+        step     | 000011112222223333 |
+        runtime  | a.b...a.a.....a.a. |
+        kernel 7 | .abbbbba.a.....a.a |
+        memcpy 8 | {copies}           |""",
+        names=dict.fromkeys("cd", name),
+        nbytes=dict.fromkeys("cd", nbytes),
+        cell_ns=MS,
+    )
+    start_ns, end_ns = (1 + max(9, copies.rfind("c", 0, 13), copies.rfind("d"))) * MS, 14 * MS
+    length_ns = end_ns - start_ns
+    unexplained = Pause("unexplained", False, None, 1, length_ns, length_ns // 4, "2", start_ns, end_ns)
+    assert pauses(trace, 0) == [replace(unexplained, copied_ns=length_ns if behind else 0)]
 
 
 @pytest.mark.parametrize("label", ["python", "user save"])

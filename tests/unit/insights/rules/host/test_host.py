@@ -73,6 +73,27 @@ def test_a_graph_is_captured_by_what_can_capture_the_model(compiles: bool, twice
     assert [each for each in known if any(each in line for line in code)] == [how]
 
 
+@pytest.mark.parametrize(
+    ("job", "layer"),
+    [
+        ({}, True),
+        ({"purpose": "inference"}, True),
+        ({"vendor": "amd"}, True),
+        ({"vendor": "other"}, False),
+        ({"double_backward": True}, False),
+        ({"compiled_share": 0.5}, False),
+        ({"sequence_layer": None}, False),
+    ],
+    ids=["training", "inference", "AMD", "no layer in a library", "refused", "compiled already", "no loop"],
+)
+def test_a_loop_over_cells_is_one_layer(job: dict[str, Any], layer: bool):
+    kind = JobKind(**{"purpose": "training", "vendor": "nvidia", "sequence_layer": "GRU", **job})
+    insight = card(host_result([site(FORWARD, late(100))]), "launch_graphs", kind)
+    assert insight is not None and insight.how is not None
+    assert ("nn.GRU" in insight.title.template, "torch.nn.GRU(" in insight.how) == (layer, layer)
+    assert insight.gain_ns == 100 * US
+
+
 def test_late_launches_need_a_hundredth_of_the_step():
     assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100 - 1))])) == []
     assert fired(host_result([site(FORWARD, IdleNs(cpu_work=STEP // 100))])) == ["launch_graphs"]
@@ -1106,6 +1127,16 @@ def test_garbage_is_collected_only_where_python_runs(cause: str, native_us: int,
     stops = msgspec.structs.replace(pause(cause, 100, sure=False), native_ns=native_us * US)
     insight = card(host_result(sites, pauses=[stops]), "host_stops")
     assert insight is not None
+    assert ("gc." in (insight.how or "")) is collects
+
+
+@pytest.mark.parametrize(("copied_us", "collects"), [(0, True), (299, True), (300, False)])
+def test_pauses_behind_copies_to_the_host_are_no_garbage_collections(copied_us: int, collects: bool):
+    sites = [site(FORWARD, IdleNs(nothing_recorded=200 * US, cpu_work=200 * US))]
+    stops = msgspec.structs.replace(pause("unexplained", 100, sure=False), copied_ns=copied_us * US)
+    insight = card(host_result(sites, pauses=[stops]), "host_stops")
+    assert insight is not None
+    assert (insight.gain_ns, insight.confidence) == (100 * US, Confidence.MEDIUM)
     assert ("gc." in (insight.how or "")) is collects
 
 

@@ -1,0 +1,46 @@
+"""A step that holds many updates of the weights, as where `prof.step()` is called once an epoch, is said to do so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_steptime.analyses.quality import notes
+from tb_steptime.text import Note, count
+from tests.drawn.timeline import MAIN, timeline
+
+OPTIMIZER = "Optimizer.step#SGD.step"
+
+
+def noted(backward: str, update: str, on: str = MAIN, more: str = "", steps: bool = True) -> list[Note]:
+    """Two steps alike. backward: nodes of the backward pass; update: steps of the optimizer, on a thread; more: ops."""
+    width = len(backward)
+    marks = f"step | {'0' * width}{'1' * width} |" if steps else ""
+    trace = timeline(
+        f"""
+        {marks}
+        op other | {backward * 2} |
+        op {MAIN} | {(more or "." * width) * 2} |
+        user {OPTIMIZER} @{on} | {update * 2} |""",
+        names={"b": "autograd::engine::evaluate_function: AddmmBackward0"},
+    )
+    return [note for note in notes(trace) if note.id == "several_updates"]
+
+
+@pytest.mark.parametrize("updates", [9, 10, 11])
+def test_it_is_said_from_ten_updates_on(updates: int):
+    expected = [Note("several_updates", {"updates": count(updates)})] if updates >= 10 else []
+    assert noted("b.." * updates, ".u." * updates) == expected
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        noted("b" + "..." * 11, "." + ".u." * 11),
+        noted("b.." * 11, ".u." * 11, on="other"),
+        noted("b.." * 11, ".u." * 11, more="ooo" * 10 + "..."),
+        noted("b.." * 11, ".u." * 11, steps=False),
+    ],
+    ids=["many optimizers behind one backward pass", "in the backward pass", "in ops", "no marks"],
+)
+def test_what_else_has_many_steps_of_optimizers_is_not(note: list[Note]):
+    assert note == []
