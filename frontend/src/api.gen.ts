@@ -2010,6 +2010,7 @@ export interface JobEvidence {
  * schedules_ahead  whether frames show that the server schedules the next batch while the device works
  * compiles        whether torch.compile has code for the GPUs; True if these are not known
  * double_backward   whether gradients are differentiated, too, for which torch.compile has no code
+ * sequence_layer   the layer of torch.nn that computes in one call what a loop over its cell does; None without one
  * idle_gpu        name of a GPU that the file lists although all allocations are on the CPU
  * evidence        events that show the values above, a few for each
  */
@@ -2031,6 +2032,7 @@ export interface JobKind {
   idle_gpu: string | null;
   compiles: boolean;
   double_backward: boolean;
+  sequence_layer: string | null;
 }
 
 /**
@@ -3362,6 +3364,7 @@ export interface Paths {
  * idle_ns           idle time of the device during the pauses, mean per step
  * worst_*           the longest pause
  * native_ns         the part of total_ns in calls and ops that run no Python, and so collect no garbage
+ * copied_ns         the part of total_ns in pauses behind copies to the host that it may write to a file meanwhile
  */
 export interface Pause {
   cause: "garbage_collection" | "interrupted" | "unexplained";
@@ -3374,6 +3377,7 @@ export interface Pause {
   worst_start_ns: number;
   worst_end_ns: number;
   native_ns: number;
+  copied_ns: number;
 }
 
 /**
