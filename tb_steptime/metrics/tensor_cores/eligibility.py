@@ -193,12 +193,12 @@ def _widened(trace: Trace) -> Bool:
     if not len(attention) or events.dtypes is None:
         return inside
     places = events.dtypes[attention].astype(np.int64)
-    told = distinct_in(places[places >= 0]).tolist()
-    short = [each for each in told if types_of(input_text(trace, each))[:1] in _ONE_HALF]
+    recorded_types = distinct_in(places[places >= 0]).tolist()
+    halves = [each for each in recorded_types if types_of(input_text(trace, each))[:1] in _ONE_HALF]
     recorded = np.flatnonzero((op >= 0) & (op < len(events)))
     forward = forward_of(trace, op[recorded])
     made_by = np.where(forward >= 0, forward, op[recorded]).astype(np.int64)
-    inside[recorded] = innermost(trace, attention[is_in(places, short)], made_by) >= 0
+    inside[recorded] = innermost(trace, attention[is_in(places, halves)], made_by) >= 0
     return inside
 
 

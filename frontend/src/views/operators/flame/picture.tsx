@@ -9,7 +9,7 @@ import { bytes, counted, ns, share } from "../../../format";
 import { knowsWhere, type OperatorPart } from "../tables";
 import { type FlameAnswer, useFlamePage, useSeen } from "./data";
 import { turned, without } from "./shapes";
-import { howToRead, Stage, useKinds } from "./stage";
+import { EMPTY_PX, howToRead, Stage, useKinds } from "./stage";
 import { type Hits, hitsOf, largestOf, type Measure, measuresOf, ownOf, pathTo, type Tree, treeOf } from "./tree";
 
 const GROUPINGS = [
@@ -155,7 +155,7 @@ function Drawn({ answer, part: { result, tab }, up, name, tools }: DrawnProps) {
         <NotYet
           problem={problem}
           reads={page ? "No op begins in the steps." : "The trace is being read."}
-          height_px={38}
+          height_px={EMPTY_PX}
         />
       )}
     </Picture>

@@ -34,11 +34,14 @@ interface StageProps {
 export const howToRead = ({ smallest }: Pick<FlamePage, "smallest">): string =>
   `Press a frame to zoom. Frames below 1/${smallest} of the whole are merged.`;
 
+/** The height of its place while there is no graph. */
+export const EMPTY_PX = 38;
+
 export function Stage({ tree, whole, hidden, hide, hits, text, label, frame, line, zoomTo }: StageProps) {
   const laid = useLaid(tree);
   const zoomed = useMemo(() => (laid ? frameNamed(laid.marks, laid.tree, frame) : 0), [laid, frame]);
   const kinds = useMemo(() => shownKinds(whole), [whole]);
-  if (laid === null) return <NotYet problem={null} reads="" height_px={38} />;
+  if (laid === null) return <NotYet problem={null} reads="" height_px={EMPTY_PX} />;
   const zoom = (at: number) => zoomTo(frameName(laid.marks, at), lineOf(laid.tree, at));
   return (
     <>
