@@ -142,7 +142,6 @@ def each_micro_batch(facts: Facts) -> Insight | None:
             "Exposed time of the exchanges before the last of each optimizer step, less est. waits. At most what "
             "the host leaves."
         ),
-        best=Confidence.MEDIUM,
         why_confidence=phrase("The trace does not tell one model from two of the same size."),
         evidence=communication.examples,
     )

@@ -10,15 +10,17 @@ the host waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.facts import WORTH_FRACTION, Facts, confidence
+from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.cards import Details, card
+from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.host_gains import late_ns, sites_of
-from tb_steptime.insights.severity import severity
-from tb_steptime.insights.wording.card_text import fitted, later_title
 from tb_steptime.metrics.communication.summary import CollectiveRow, InARow
 from tb_steptime.text import Phrase
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 #: Minimum number of small collectives in a row. A model has hundreds of parameters, but a bucketed exchange of its
 #: gradients has only a dozen collectives.
@@ -40,14 +42,13 @@ def exchange_card(
     id: str,
     title: Phrase,
     why: Phrase,
-    how: str | None,
     gain_ns: int,
     formula: Phrase,
     why_confidence: Phrase,
     later: Phrase | None = None,
     best: Confidence = Confidence.MEDIUM,
-    evidence: Sequence[Evidence] = (),
     spares_host: bool = False,
+    **details: Unpack[Details],
 ) -> Insight | None:
     """Returns the card, if its gain is worth one now, or will be once the host does not limit the step.
 
@@ -57,24 +58,10 @@ def exchange_card(
     if facts.share(gain_ns) < WORTH_FRACTION:
         return None
     now_ns = gain_ns if spares_host else _worth_now(facts, gain_ns)
-    level, why_level = confidence(facts, best, why_confidence)
-    return Insight(
-        id=id,
-        severity=severity(facts.share(now_ns), best, level),
-        title=title if now_ns else later or later_title(title),
-        why=fitted(why),
-        how=how,
-        gain_ns=now_ns,
-        gain_fraction=facts.share(now_ns),
-        later_ns=None if now_ns == gain_ns else gain_ns,
-        gain_formula=formula,
-        confidence=level,
-        why_confidence=why_level,
-        view="overview",
-        colour="comm",
-        part="communication",
-        evidence=list(evidence),
-    )
+    return card(
+        facts, id, title, why, formula, why_confidence, best, gain_ns, now_ns=now_ns, later=later, view="overview",
+        part="communication", **details,
+    )  # fmt: skip
 
 
 def _worth_now(facts: Facts, gain_ns: int) -> int:

@@ -71,7 +71,7 @@ def many_small_collectives(facts: Facts) -> Insight | None:
         formula=_KNOWN if has_sizes else _UNKNOWN,
         best=Confidence.MEDIUM if has_sizes else Confidence.LOW,
         why_confidence=phrase("What one exchange of all takes is an estimate; nothing computes between these."),
-        evidence=facts.communication.examples if facts.communication else (),
+        evidence=facts.communication.examples if facts.communication else [],
         spares_host=True,
     )
 

@@ -73,10 +73,9 @@ def loader_card(
         formula=formula,
         best=best,
         why_confidence=why_confidence,
-        colour="data",
         part="data_loader",
         view="data_loading",
-        steps=steps,
+        steps=list(steps),
         evidence=evidence,
         row=EvidenceRow("waits", evidence[0].step) if evidence else None,
     )

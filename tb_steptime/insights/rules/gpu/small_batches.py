@@ -7,8 +7,9 @@ one row       W W W W W W W W  x        every product reads all of its weights: 
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.wording.kernels import mostly
 from tb_steptime.insights.wording.vendors import processors
@@ -122,9 +123,9 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     decoder = fused or vectors.attention_ns > 0 or facts.job.server is not None
     if not decoder if vectors.one_row is None else vectors.one_row < MOSTLY:
         return None
-    level, why = confidence(facts, Confidence.MEDIUM, phrase("The names of the kernels say what they compute."))
-    return Insight(
-        id="matrix_vectors",
+    return card(
+        facts,
+        "matrix_vectors",
         title=phrase("Increase the batch size, or quantize the weights"),
         why=phrase(
             "Products of a matrix and a single vector take {share} of the kernel time, {count} a step of {each}: "
@@ -133,16 +134,13 @@ def matrix_vectors(facts: Facts) -> Insight | None:
             count=count(round(vectors.count)),
             each=ns(round(vectors.total_ns / vectors.count)),
         ),
-        how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
-        gain_formula=phrase(
+        formula=phrase(
             "Not computed: a larger batch has more results in about the same time, and what fewer bits cost in quality "
             "is not recorded."
         ),
-        confidence=level,
-        why_confidence=why,
+        why_confidence=phrase("The names of the kernels say what they compute."),
         view="gpu",
-        colour="kernel",
         part="kernel",
+        how=_OF_SERVER if facts.job.server is not None else _OF_DECODER if decoder else _MORE_INPUTS,
         about_ns=int(vectors.total_ns),
-        instead=phrase("gain not computed"),
     )

@@ -4,7 +4,8 @@ backward pass through the graphs of all steps before."""
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Evidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.text import agreeing, code, count, filled, ns, phrase, text
@@ -101,18 +102,16 @@ def unused_graph(facts: Facts) -> Insight | None:
         "others."
     )
     values = {"all": count(unused.all), "steps": count(len(unused.steps)), "unused": count(unused.unused)}
-    sure, why = confidence(facts, Confidence.MEDIUM, _MAY_FOLLOW if infers else _COUNTED)
     starts = [step.name for step in facts.host.steps if step.start_ns <= unused.start_ns]
-    return Insight(
-        id="unused_graph",
+    return card(
+        facts,
+        "unused_graph",
         title=phrase("Use `no_grad` where no backward pass follows"),
         why=filled(template, values | {"name": code(brief(unused.name))}),
+        formula=_NO_GAIN,
+        why_confidence=_MAY_FOLLOW if infers else _COUNTED,
+        part=None,
         how=_HOW_TO_INFER if infers else _HOW,
-        gain_formula=_NO_GAIN,
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
         steps=unused.steps,
         evidence=[Evidence(starts[-1], unused.start_ns, unused.end_ns)] if starts else [],
         about_ns=0 if infers else unused.ns,  # all ops of an inference create nodes: that says nothing of their cost

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import brief
 from tb_steptime.insights.rules.host.long_waits import KEEP_FROM_COMPILING, LOGS
-from tb_steptime.insights.severity import WARNING_FRACTION, severity
+from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, fraction, ns, phrase, text
@@ -98,25 +99,20 @@ def cpu_compiles(facts: Facts) -> Insight | None:
     group = compiling(facts)
     if group is None or facts.share(group.self_ns) < WARNING_FRACTION:
         return None
-    sure, why = confidence(facts, Confidence.HIGH, phrase("torch.compile marks its own work."))
-    return Insight(
-        id="cpu_compiles",
-        severity=severity(facts.share(group.self_ns), Confidence.HIGH, sure),
+    return card(
+        facts,
+        "cpu_compiles",
         title=KEEP_FROM_COMPILING,
         why=phrase(
             "torch.compile is at work for {time} a step ({share}), in later steps too: shapes, types or values change.",
             time=ns(group.self_ns),
             share=fraction(facts.share(group.self_ns)),
         ),
-        how=LOGS,
+        formula=phrase("Own time of the ranges of torch.compile's work, mean over the steps."),
+        best=Confidence.HIGH,
+        why_confidence=phrase("torch.compile marks its own work."),
         gain_ns=group.self_ns,
-        gain_fraction=facts.share(group.self_ns),
-        gain_formula=phrase("Own time of the ranges of torch.compile's work, mean over the steps."),
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
+        how=LOGS,
         row=EvidenceRow("cpu_ops", group.op),
     )
 

@@ -6,7 +6,7 @@ blocking calls   |--- bubble ---| from the drain, or the call's start, to the ne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
 from tb_steptime.insights.facts import Facts
@@ -67,7 +67,7 @@ def late_card(
     certain: bool = False,
     long: bool = False,
     guess: Phrase | None = None,
-    evidence: Sequence[Evidence] | None = None,
+    evidence: list[Evidence] | None = None,
 ) -> Insight | None:
     """Returns a card about launches from some sites.
 

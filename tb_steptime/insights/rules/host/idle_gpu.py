@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.base import Insight
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.cpu_ops import LEADING_OPS_FRACTION
 from tb_steptime.metrics.host.cpu_ops import CpuGroupId
 from tb_steptime.metrics.idle.bottleneck import Bound
@@ -38,9 +39,9 @@ def idle_gpu(facts: Facts) -> Insight | None:
     products_ns, calls = sum(group.usual_ns for group in products), sum(group.calls for group in products)
     if facts.share(products_ns) < LEADING_OPS_FRACTION or products_ns < _LONG_NS * calls:
         return None
-    sure, why = confidence(facts, Confidence.MEDIUM, phrase("Whether another job uses the GPU is not recorded."))
-    return Insight(
-        id="idle_gpu",
+    return card(
+        facts,
+        "idle_gpu",
         title=phrase("Run the model on the GPU"),
         why=phrase(
             "The recording lists {gpu}, and all allocations are on the CPU, where products, mostly {op}, take {time} a "
@@ -49,13 +50,8 @@ def idle_gpu(facts: Facts) -> Insight | None:
             op=code(max(products, key=lambda group: group.op_ns).op),
             time=ns(products_ns),
         ),
+        formula=phrase("Not computed: how fast the ops are on the GPU is not recorded."),
+        why_confidence=phrase("Whether another job uses the GPU is not recorded."),
         how='model.to("cuda")  # and its inputs; in smaller batches where the GPU\'s memory does not hold one',
-        gain_formula=phrase("Not computed: how fast the ops are on the GPU is not recorded."),
-        confidence=sure,
-        why_confidence=why,
-        view="host",
-        colour="cpu",
-        part="cpu_exec",
         about_ns=products_ns,
-        instead=phrase("gain not computed"),
     )

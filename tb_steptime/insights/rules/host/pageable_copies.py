@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card, shows_the_job
 from tb_steptime.insights.rules.host.blocking_rows import calls_of, name_of
 from tb_steptime.insights.rules.host.idle_cards import calls_card
@@ -230,7 +231,6 @@ def _alone_card(
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,
         best=Confidence.MEDIUM if kernels else Confidence.LOW,
         why_confidence=phrase(depends if kernels else faster),
-        colour="copy",
         part="memcpy",
     )
 
@@ -273,23 +273,18 @@ def _unhidden(facts: Facts, id: str, how: str, rows: list[CopyRow], alone_ns: in
             formula=_AT_LINK_RATE,
             best=Confidence.LOW if only_step else Confidence.MEDIUM,
             why_confidence=_ONCE_PERHAPS if only_step else recorded,
-            colour="copy",
             part="memcpy",
         )
     if not shows_the_job(facts) or not facts.worth(alone_ns):
         return None
-    level, why = confidence(facts, Confidence.MEDIUM, recorded)
-    return Insight(
-        id=id,
+    return card(
+        facts,
+        id,
         title=phrase(title),
         why=filled(template + "; pinned memory is copied faster.", values),
-        how=how,
-        gain_formula=phrase("Not computed: the rate of the link to the host is not known."),
-        confidence=level,
-        why_confidence=why,
-        view="host",
-        colour="copy",
+        formula=phrase("Not computed: the rate of the link to the host is not known."),
+        why_confidence=recorded,
         part="memcpy",
+        how=how,
         about_ns=alone_ns,
-        instead=phrase("gain not computed"),
     )

@@ -58,9 +58,7 @@ def python_loop(facts: Facts) -> Insight | None:
         why=_why(facts, work),
         gain_ns=min(round(work.ns / facts.slowed), _beyond_ops_ns(facts)),
         formula=_FORMULA,
-        best=Confidence.MEDIUM,
         why_confidence=_MAY_BE_NEEDED,
-        colour="other",
         part="other",
         evidence=_evidence(facts, work),
         steps=work.steps,
@@ -83,7 +81,6 @@ def _held_interpreter_card(facts: Facts, held: HeldInterpreter) -> Insight | Non
         formula=_HELD_FORMULA,
         best=Confidence.LOW,
         why_confidence=phrase("A trace does not show which thread holds the interpreter."),
-        colour="other",
         part="other",
         how=f"# {_place(held.name)}: a worker of a DataLoader, or multiprocessing",
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.cards import card
+from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
 from tb_steptime.metrics.steps.repeated_work import WithoutCache
 from tb_steptime.text import Phrase, agreeing, count, phrase
@@ -48,21 +49,11 @@ def without_cache(facts: Facts) -> Insight | None:
     repeated = facts.host.without_cache
     if repeated is None:
         return None
-    best = Confidence.MEDIUM if repeated.is_causal else Confidence.LOW
-    why_confidence = _CAUSAL if repeated.is_causal else _MASKED
+    best, why_confidence = (Confidence.MEDIUM, _CAUSAL) if repeated.is_causal else (Confidence.LOW, _MASKED)
     if not repeated.ns:
-        sure, why = confidence(facts, best, why_confidence)
-        return Insight(
-            id="without_cache",
-            title=_TITLE,
-            why=_why(repeated),
-            how=_HOW,
-            gain_formula=_NO_TIME,
-            confidence=sure,
-            why_confidence=why,
-            view="host",
-            colour="cpu",
-        )
+        return card(
+            facts, "without_cache", _TITLE, _why(repeated), _NO_TIME, why_confidence, best, part=None, how=_HOW
+        )  # fmt: skip
     return host_card(
         facts,
         id="without_cache",
@@ -70,8 +61,8 @@ def without_cache(facts: Facts) -> Insight | None:
         why=_why(repeated),
         gain_ns=round(min(repeated.ns, facts.step_ns) / facts.slowed),
         formula=_BY_SLOPE if repeated.by_slope else _BY_WORK,
-        best=best,
         why_confidence=why_confidence,
+        best=best,
         how=_HOW,
     )
 

@@ -195,7 +195,6 @@ def needless_checkpoints(facts: Facts) -> Insight | None:
         formula=_FORMULA,
         best=Confidence.MEDIUM if has_even_peaks(device) and not ranks else Confidence.LOW,
         why_confidence=_RANKS if ranks else _SURE if has_even_peaks(device) else _VARIES,
-        colour="kernel" if facts.bound is Bound.GPU else "cpu",
         part="kernel" if facts.bound is Bound.GPU else "cpu_exec",
         view="memory",
         how=_KEEP,
