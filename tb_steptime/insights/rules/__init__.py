@@ -7,26 +7,28 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.communication.ddp_options import each_micro_batch, gradient_copies, unused_parameters
 from tb_steptime.insights.rules.communication.exposed_communication import (
     between_layers,
     collectives_on_compute_stream,
     exposed_communication,
 )
-from tb_steptime.insights.rules.communication.many_small_collectives import many_small_collectives
+from tb_steptime.insights.rules.communication.fewer_exchanges import (
+    each_micro_batch,
+    gradient_copies,
+    many_small_collectives,
+    unused_parameters,
+)
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
-from tb_steptime.insights.rules.data_loading.other_waits import (
+from tb_steptime.insights.rules.data_loading.loader_waits import (
     epoch_starts,
     loader_jitter,
     loader_overhead,
 )
 from tb_steptime.insights.rules.gpu.device_copies import device_copies, layout_conversion
-from tb_steptime.insights.rules.gpu.double_precision import double_precision
 from tb_steptime.insights.rules.gpu.fusion import eager_attention, fusible_chains, indexed_gradients, optimizer_passes
 from tb_steptime.insights.rules.gpu.products import alignment, slow_products
 from tb_steptime.insights.rules.gpu.small_batches import matrix_vectors, small_grids
-from tb_steptime.insights.rules.gpu.tensor_cores_unused import tensor_cores_unused
-from tb_steptime.insights.rules.host.autograd import anomaly_detection, growing_graph, unused_graph
+from tb_steptime.insights.rules.gpu.types import double_precision, tensor_cores_unused
 from tb_steptime.insights.rules.host.back_pressure import back_pressure
 from tb_steptime.insights.rules.host.blocking_calls import (
     allocator_steady,
@@ -36,7 +38,7 @@ from tb_steptime.insights.rules.host.blocking_calls import (
     synchronous_exchange,
 )
 from tb_steptime.insights.rules.host.cpu_ops import cpu_ops, cpu_optimizer, slow_half, small_ops, sparse_gradients
-from tb_steptime.insights.rules.host.cpu_outside import cpu_compiles, cpu_outside
+from tb_steptime.insights.rules.host.cpu_outside import cpu_compiles, cpu_outside, idle_gpu, python_loop
 from tb_steptime.insights.rules.host.host_bound import (
     between_passes,
     buffer_broadcast,
@@ -46,19 +48,16 @@ from tb_steptime.insights.rules.host.host_bound import (
     zero_gradients,
 )
 from tb_steptime.insights.rules.host.host_stalls import garbage_collection, host_stops
-from tb_steptime.insights.rules.host.idle_gpu import idle_gpu
 from tb_steptime.insights.rules.host.launch_graphs import between_graphs, launch_graphs
 from tb_steptime.insights.rules.host.long_waits import compiled_waits, long_stretches
+from tb_steptime.insights.rules.host.needless_work import anomaly_detection, growing_graph, unused_graph, without_cache
 from tb_steptime.insights.rules.host.pageable_copies import (
     pageable_batch_copies,
     pageable_copies,
     pageable_result_copies,
 )
-from tb_steptime.insights.rules.host.python_loop import python_loop
 from tb_steptime.insights.rules.host.serial_devices import serial_devices
-from tb_steptime.insights.rules.host.without_cache import without_cache
-from tb_steptime.insights.rules.memory.growing import memory_grows
-from tb_steptime.insights.rules.memory.nearly_full import fragmented, gradients_kept, peak_of_activations
+from tb_steptime.insights.rules.memory.allocated import fragmented, gradients_kept, memory_grows, peak_of_activations
 from tb_steptime.insights.rules.memory.room import larger_batch, needless_checkpoints
 from tb_steptime.insights.rules.steps.recordings import one_time, trace_quality, unrecorded_work
 from tb_steptime.insights.rules.steps.slow_steps import recurring_steps, slow_steps

@@ -79,6 +79,11 @@ def listed(items: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def numbers_of(ranks: Sequence[int]) -> str:
+    """Lists numbers in ascending order."""
+    return listed([str(rank) for rank in sorted(ranks)])
+
+
 #: Beginning of the title of a card that gains nothing yet.
 LATER = "After the first fix: "
 

@@ -7,7 +7,7 @@ import msgspec
 from tb_steptime.analyses.overview import OverviewResult
 from tb_steptime.insights.base import Titles
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.wording.kernels import WORTH_SAYING_FRACTION
+from tb_steptime.insights.wording.gpu import WORTH_SAYING_FRACTION
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
 from tb_steptime.text import Phrase, fraction, phrase, text
 

@@ -11,22 +11,20 @@ import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
-from tb_steptime.insights.rules.communication.exchange_advice import (
+from tb_steptime.insights.rules.communication.exchange_cards import (
     BALANCED,
     FEWER_RANKS,
     NORMS,
     SEE_RANKS,
     Advice,
+    exchange_card,
     fewer_exchanges,
     less_to_send,
-    overlapped,
-    sends_little,
-)
-from tb_steptime.insights.rules.communication.exchange_cards import (
-    exchange_card,
     on_compute_stream_ns,
+    overlapped,
     rest_ns,
     rows,
+    sends_little,
 )
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.communication.summary import TIMES_LONGER, CollectiveRow

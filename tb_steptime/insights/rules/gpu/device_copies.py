@@ -9,8 +9,8 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.kernels import mostly
-from tb_steptime.insights.wording.vendors import matrix_units
+from tb_steptime.insights.wording.gpu import mostly
+from tb_steptime.insights.wording.terms import matrix_units
 from tb_steptime.metrics.kernels.waste import CopiesOfKind, CopyKind
 from tb_steptime.text import agreeing, count, ns, phrase
 from tb_steptime.text.patterns import expression

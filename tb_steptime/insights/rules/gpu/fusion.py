@@ -14,7 +14,7 @@ from tb_steptime.insights.host_gains import late_ns
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
 from tb_steptime.insights.rules.host.host_bound import OPTIMIZER, fused_form
 from tb_steptime.insights.severity import WARNING_FRACTION
-from tb_steptime.insights.wording.kernels import mostly, place_of, site_phrase
+from tb_steptime.insights.wording.gpu import mostly, place_of, site_phrase
 from tb_steptime.metrics.kernels.fusion import ChainKind, ChainsOfKind, EagerAttention, FusibleChains
 from tb_steptime.text import Phrase, closed, count, filled, joined, ns, phrase, text
 from tb_steptime.text.patterns import expression

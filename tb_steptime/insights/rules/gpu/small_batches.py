@@ -11,8 +11,8 @@ from tb_steptime.insights.base import Insight
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.gpu.kernel_gains import kernel_card
-from tb_steptime.insights.wording.kernels import mostly
-from tb_steptime.insights.wording.vendors import processors
+from tb_steptime.insights.wording.gpu import mostly
+from tb_steptime.insights.wording.terms import processors
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import count, fraction, ns, phrase
 from tb_steptime.text.patterns import expression

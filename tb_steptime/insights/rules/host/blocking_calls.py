@@ -25,8 +25,7 @@ from tb_steptime.insights.rules.host.blocking_rows import (
     place_of,
     waiting_op,
 )
-from tb_steptime.insights.rules.host.idle_cards import calls_card
-from tb_steptime.insights.rules.host.model_launches import behind_waits
+from tb_steptime.insights.rules.host.idle_cards import behind_waits, calls_card
 from tb_steptime.metrics.idle.bubbles import BlockingRow
 from tb_steptime.text import Phrase, count, filled, ns, phrase, text
 

@@ -6,14 +6,17 @@ from __future__ import annotations
 from tb_steptime.insights.base import Confidence, EvidenceRow, Insight
 from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import Facts
-from tb_steptime.insights.rules.host.cpu_outside import on_cpu, outside_leads, outside_ops_ns
-from tb_steptime.insights.rules.host.python_loop import python_loop
+from tb_steptime.insights.rules.host.cpu_outside import (
+    LEADING_OPS_FRACTION,
+    on_cpu,
+    outside_leads,
+    outside_ops_ns,
+    python_loop,
+)
 from tb_steptime.metrics.host.cpu_ops import CpuGroup, CpuGroupId, CpuWork
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.text import Phrase, Quantity, Unit, code, count, fraction, ns, phrase, text
 
-#: Minimum share of the step that ops of the leading kind take. Below it, no kind of op is worth speeding up first.
-LEADING_OPS_FRACTION = 0.30
 #: Minimum share of the step that the optimizer's ops take. Below it, another optimizer is not worth the change.
 OPTIMIZER_FRACTION = 0.10
 

@@ -15,17 +15,17 @@ from msgspec.structs import replace
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import less, sites_of
-from tb_steptime.insights.rules.host.idle_cards import late_card
-from tb_steptime.insights.rules.host.model_launches import (
+from tb_steptime.insights.rules.host.idle_cards import (
     BACKWARD,
     FORWARD,
     HOOKS,
     behind_waits,
     has_one_graph,
     in_graphs,
+    late_card,
     model_late,
 )
-from tb_steptime.insights.wording.vendors import captured_graph
+from tb_steptime.insights.wording.terms import captured_graph
 from tb_steptime.metrics.job import Server
 from tb_steptime.text import Phrase, agreeing, count, filled, fraction, ns, phrase, text
 

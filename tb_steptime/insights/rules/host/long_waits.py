@@ -14,9 +14,8 @@ from tb_steptime.insights.base import Evidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import EVIDENCE
 from tb_steptime.insights.rules.host.blocking_rows import NAME_LENGTH, PLACE_LENGTH, brief
-from tb_steptime.insights.rules.host.idle_cards import late_card
+from tb_steptime.insights.rules.host.idle_cards import has_one_graph, late_card, model_late
 from tb_steptime.insights.rules.host.launch_graphs import how_to_schedule_ahead
-from tb_steptime.insights.rules.host.model_launches import has_one_graph, model_late
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.metrics.idle.host_activity import Kinds, is_graph_launch
 from tb_steptime.metrics.idle.long_gaps import UPDATE, LongGap, WaitName

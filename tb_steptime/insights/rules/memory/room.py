@@ -17,7 +17,7 @@ from tb_steptime.analyses.memory import DeviceMemory
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.host_gains import host_card
-from tb_steptime.insights.rules.memory.cards import has_even_peaks, memory_card
+from tb_steptime.insights.rules.memory.allocated import has_even_peaks, memory_card
 from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.reasons import HOST_BOUND
 from tb_steptime.metrics.memory.categories import CategoryId

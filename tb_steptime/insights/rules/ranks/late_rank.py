@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import job_card
+from tb_steptime.insights.wording.card_text import numbers_of
 from tb_steptime.insights.wording.ranks import (
     SHARED_WORK,
     always_latest,
@@ -14,7 +15,6 @@ from tb_steptime.insights.wording.ranks import (
     deciders,
     late_ns,
     mean_wait_ns,
-    numbers_of,
     rank_name,
     ranks_name,
     replayed,

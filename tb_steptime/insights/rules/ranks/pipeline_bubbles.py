@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tb_steptime.insights.base import Confidence, Insight
 from tb_steptime.insights.rules.ranks.job_cards import job_card
-from tb_steptime.insights.wording.pipeline import SCHEDULE_NAMES
+from tb_steptime.insights.wording.job_what_if import SCHEDULE_NAMES
 from tb_steptime.insights.wording.ranks import rank_name
 from tb_steptime.ranks.pipeline.result import BubbleCause, Pipeline, StageRow
 from tb_steptime.ranks.result import JobRanks

@@ -6,7 +6,7 @@ from __future__ import annotations
 from statistics import median
 
 from tb_steptime.insights.base import Confidence, Insight
-from tb_steptime.insights.rules.communication.exchange_advice import FEWER_RANKS, how_to_overlap, how_to_send_less
+from tb_steptime.insights.rules.communication.exchange_cards import FEWER_RANKS, how_to_overlap, how_to_send_less
 from tb_steptime.insights.rules.ranks.job_cards import job_card
 from tb_steptime.insights.severity import WARNING_FRACTION
 from tb_steptime.insights.wording.ranks import rank_name, replayed, step_ns
