@@ -88,7 +88,7 @@ def _left_out_ns(facts: Facts) -> int:
 def _what_is_left_out(facts: Facts) -> str:
     steps = facts.overview.steps
     kinds = {
-        "one-time costs": sum(step.once_ns for step in steps),
+        "one-time costs": facts.once_ns,
         "the profiler's own work": sum(step.profiler_ns for step in steps),
     }
     kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
@@ -166,10 +166,9 @@ _PYTHON = "Python code between ops"
 def excess_sentences(facts: Facts) -> dict[str, Phrase]:
     """Returns a sentence for each kind, most time first; kinds with less than a hundredth of the recorded steps are
     left out."""
-    steps = facts.overview.steps
-    least_ns = LEAST_FRACTION * sum(step.duration_ns for step in steps)
-    rows = [row for row in facts.overview.excess if row.total_ns >= least_ns]
-    return {row.kind: sentence(row, len(steps), facts.overview.findings) for row in rows}
+    overview, least_ns = facts.overview, LEAST_FRACTION * facts.all_steps_ns
+    rows = [row for row in overview.excess if row.total_ns >= least_ns]
+    return {row.kind: sentence(row, len(overview.steps), overview.findings) for row in rows}
 
 
 def sentence(row: ExcessRow, steps: int, findings: Iterable[Finding] = ()) -> Phrase:

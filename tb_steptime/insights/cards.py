@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from tb_steptime.insights.base import Confidence, Evidence, EvidenceRow, Insight
-from tb_steptime.insights.facts import Facts, confidence
+from tb_steptime.insights.facts import FEW_STEPS, LITTLE, Facts, little_is_judged
 from tb_steptime.insights.severity import severity
 from tb_steptime.insights.wording.card_text import fitted, later_title
 from tb_steptime.metrics.steps.parts import PART_MEANINGS
-from tb_steptime.text import Phrase, phrase
+from tb_steptime.text import Phrase, count, phrase
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,3 +75,18 @@ def card(
         colour=colour or _COLOURS[part or "cpu_exec"],
         **details,
     )
+
+
+def confidence(facts: Facts, best: Confidence, why: Phrase) -> tuple[Confidence, Phrase]:
+    """Returns `best` with its reason, or low where so little was recorded that the mean may be an accident. What is low
+    in the best recording is so for its own reason, not for want of steps."""
+    if best is Confidence.LOW:
+        return best, why
+    if little_is_judged(facts):
+        return Confidence.LOW, LITTLE
+    steps = len(facts.judged_steps)
+    if steps < FEW_STEPS:
+        subject = "Steps" if steps == len(facts.overview.steps) else "Whole steps"
+        template = f"{subject} recorded: {{steps}}. A mean of so few may mislead."
+        return Confidence.LOW, Phrase(template, {"steps": count(steps)})
+    return best, why

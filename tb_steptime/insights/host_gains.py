@@ -95,8 +95,7 @@ def shows_the_job(facts: Facts) -> bool:
     runs."""
     steps, idle = facts.overview.steps, facts.idle
     unrecorded = idle is not None and idle.unrecorded_work > LEADING_FRACTION * idle.total_ns
-    once_ns = sum(step.once_ns for step in steps)
-    cold = len(steps) < FEW_STEPS and once_ns > LEADING_FRACTION * sum(step.duration_ns for step in steps)
+    cold = len(steps) < FEW_STEPS and facts.once_ns > LEADING_FRACTION * facts.all_steps_ns
     launches = facts.host.launches
     little = launches is not None and len(steps) == 1 and launches.activities < FEW_ACTIVITIES
     return not (unrecorded or cold or little)

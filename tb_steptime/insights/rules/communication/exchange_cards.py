@@ -89,7 +89,7 @@ def small_in_a_row(facts: Facts, row: CollectiveRow) -> InARow | None:
     """Returns the collectives of a row that one exchange could replace: they are many and small, and nothing is
     computed between them."""
     small_ones = row.in_a_row
-    if small_ones is None or small_ones.count < MANY_IN_A_ROW or facts.job.purpose == "inference":
+    if small_ones is None or small_ones.count < MANY_IN_A_ROW or facts.infers:
         return None
     small = small_ones.ns_p50 < SMALL_NS if small_ones.bytes_p50 is None else small_ones.bytes_p50 < SMALL_BYTES
     return small_ones if small else None

@@ -126,7 +126,7 @@ def exposed_communication(facts: Facts) -> Insight | None:
 
 def _exposed(facts: Facts) -> _Exposed | None:
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.job.purpose == "inference":
+    if communication is None or facts.infers:
         return None
     if not facts.overview.has_device and facts.share(communication.computing_ns) < LEAST_OPS:
         return None
@@ -220,7 +220,7 @@ def collectives_on_compute_stream(facts: Facts) -> Insight | None:
     Left out: what really needs the result at once.
     """
     communication, own_rows = facts.communication, rows(facts)
-    if communication is None or facts.job.purpose == "inference":
+    if communication is None or facts.infers:
         return None
     leading = max(own_rows, key=lambda row: on_compute_stream_ns(facts, row))
     exposed_ns = sum(on_compute_stream_ns(facts, row) for row in own_rows)
@@ -262,11 +262,7 @@ def between_layers(facts: Facts) -> Insight | None:
     Left out: what a fused or one-shot all-reduce would save.
     """
     communication = facts.communication
-    if (
-        communication is None
-        or facts.job.purpose != "inference"
-        or facts.share(communication.exposed_ns) < WARNING_FRACTION
-    ):
+    if communication is None or not facts.infers or facts.share(communication.exposed_ns) < WARNING_FRACTION:
         return None
     leading = communication.rows[0]
     title = "Shorten the collectives between layers"

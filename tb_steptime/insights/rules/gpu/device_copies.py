@@ -90,7 +90,7 @@ def device_copies(facts: Facts) -> Insight | None:
 
 
 def _how_to_avoid(facts: Facts, leading: CopiesOfKind) -> str | None:
-    if leading.kind in _JOINING and facts.job.purpose == "training":
+    if leading.kind in _JOINING and facts.trains:
         return _HOW_IN_TRAINING if facts.compiles_model else None
     match = _TO_TYPE.search(leading.site.kernel) if leading.kind == "type" else None
     dtype = match[1] if match else ""

@@ -148,7 +148,7 @@ def fusible_chains(facts: Facts) -> Insight | None:
             "Chain by chain: time of its kernels less that of the longest, at most three quarters of it (est.): a "
             "fused kernel reads and writes at least what that one does."
         ),
-        why_confidence=_KEPT if facts.job.purpose == "inference" else _KEPT_FOR_BACKWARD,
+        why_confidence=_KEPT if facts.infers else _KEPT_FOR_BACKWARD,
         view="gpu",
         site=leading.site,
         estimated=True,
@@ -166,7 +166,7 @@ def _subject(chains: FusibleChains) -> tuple[ChainKind, list[ChainsOfKind]]:
 def _how_to_fuse(facts: Facts, kind: ChainKind, leading: ChainsOfKind) -> str:
     if kind != "elementwise":
         return f"{_HOW[kind]}\n{_COMPILE}" if facts.compiles_model else _HOW[kind]
-    folds = facts.job.purpose == "inference" and any("batch_norm" in op for op in leading.ops)
+    folds = facts.infers and any("batch_norm" in op for op in leading.ops)
     return _COMPILE + _FOLD if folds else _COMPILE
 
 

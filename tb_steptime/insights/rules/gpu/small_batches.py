@@ -70,7 +70,7 @@ def small_grids(facts: Facts) -> Insight | None:
 def _how_to_enlarge(facts: Facts) -> str:
     if facts.data_loading.unknown is None:
         return _LARGER_BATCH
-    return _TRAINED_BATCH if facts.job.purpose == "training" else _SEVERAL_INPUTS
+    return _TRAINED_BATCH if facts.trains else _SEVERAL_INPUTS
 
 
 #: Minimum share of kernel time: with less, other kernels are the better place to begin.
@@ -113,7 +113,7 @@ def matrix_vectors(facts: Facts) -> Insight | None:
     """
     split = facts.kernel_split
     vectors = split.waste.vectors if split else None
-    if split is None or vectors is None or facts.job.purpose != "inference" or facts.bound is not Bound.GPU:
+    if split is None or vectors is None or not facts.infers or facts.bound is not Bound.GPU:
         return None
     if vectors.share < MOSTLY or vectors.total_ns < LEAST_NS * vectors.count:
         return None

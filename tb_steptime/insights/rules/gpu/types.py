@@ -78,7 +78,7 @@ _OUTPUT_CODE = '# TORCH_LOGS="output_code" shows the op and the sizes of its inp
 def _others_in_fp32(facts: Facts, device: DeviceSplit, leading: Obstacle, eligible_ns: float) -> float:
     """Returns how long a step the other kernels take, ns, if the whole model computes in FP32 and could do so in 16
     bits; else 0. Training in 16 bits keeps weights and some gradients in FP32, so nothing is said of it."""
-    in_fp32 = facts.job.purpose == "inference" and leading.why_not in ("tf32_off", "fp32")
+    in_fp32 = facts.infers and leading.why_not in ("tf32_off", "fp32")
     if not in_fp32 or any(_HALF.search(row.short) for row in device.kernels):
         return 0.0
     others_ns = (facts.figure("kernel_sum_time") or 0.0) - eligible_ns
@@ -110,7 +110,7 @@ def _how(facts: Facts, leading: Obstacle) -> str | None:
     if setting is None or not setting.startswith("torch.autocast"):
         return setting
     context = f"with {setting}:\n    loss = model(batch)"
-    trains = facts.job.purpose == "training"
+    trains = facts.trains
     if trains and "float16" in setting and "bfloat16" not in setting:
         return f"{context}\nscaler = torch.amp.GradScaler()  # scaler.scale(loss).backward(); scaler.step(optimizer)"
     return context if trains else context.replace("loss = ", "output = ")

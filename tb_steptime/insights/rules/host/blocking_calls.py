@@ -81,7 +81,7 @@ def _how(facts: Facts, op: WaitingOp, rows: list[BlockingRow]) -> str | None:
         return _how_to_update(facts, op)
     if op.id != "item":
         return op.how
-    if facts.job.purpose == "inference":
+    if facts.infers:
         return _READ_AT_ONCE
     if sum(row.count for row in rows if waiting_op(row) is op) < MANY_READS:
         return op.how

@@ -212,7 +212,7 @@ def python_loop(facts: Facts) -> Insight | None:
     """
     if facts.job.device != "cpu" or facts.host.device is not None:
         return None
-    trains, held = facts.job.purpose == "training", facts.host.held_interpreter
+    trains, held = facts.trains, facts.host.held_interpreter
     work = next((each for each in facts.host.python_work if trains or not each.waits), None)
     if held is not None and (work is None or 2 * work.ns < held.ns):
         return _held_interpreter_card(facts, held)

@@ -213,8 +213,7 @@ def _lead_ns(facts: Facts, rows: list[BlockingRow], model: ModelLate, change: Ga
 
 def _of_script(facts: Facts) -> float:
     """Returns the share of the script's own calls in the time for which calls make the CPU wait."""
-    waits_ns = sum(row.blocked_ns for row in facts.host.blocking if row.kind != "allocator")
-    return sum(row.blocked_ns for row in calls_of(facts, "plain")) / max(waits_ns, 1)
+    return sum(row.blocked_ns for row in calls_of(facts, "plain")) / max(facts.blocked_ns, 1)
 
 
 #: From this share of kernel time on, most of the work counts as launched in graphs.

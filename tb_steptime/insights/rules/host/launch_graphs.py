@@ -102,7 +102,7 @@ def between_graphs(facts: Facts) -> Insight | None:
     short = {site: gaps.get(site, 0) + split.get(site, 0) for site in {**gaps, **split}}
     before_ns = facts.host.before_graphs_ns
     eager = before_ns is not None and 2 * before_ns < sum(model.short.values()) + sum(model.split.values())
-    in_parts = facts.job.purpose == "training" and not _is_whole_step(facts)
+    in_parts = facts.trains and not _is_whole_step(facts)
     script = _WHOLE_STEP if in_parts else _FEWER_OPS if eager else _INPUTS
     advice = _Advice(_SHORTEN, _BETWEEN_EAGER if eager else _BETWEEN, how_to_schedule_ahead(facts, script))
     return _card(facts, "between_graphs", short, model.launches, advice) if short else None

@@ -155,7 +155,7 @@ def _captured_again(recaptures: Recaptures) -> Phrase:
 def _how_to_capture_once(facts: Facts) -> str:
     """Returns the code of the advice. torch.compile captures a graph again as long as it expects a backward pass that
     never comes or, in training, as long as it does not know that the previous backward pass is over."""
-    if facts.job.purpose == "training":
+    if facts.trains:
         return f"torch.compiler.cudagraph_mark_step_begin()  # first in each step\n{_GRAPH_LOGS}"
     return f"with torch.inference_mode():  # no backward pass is waited for\n    output = model(batch)\n{_GRAPH_LOGS}"
 

@@ -95,7 +95,7 @@ def unused_graph(facts: Facts) -> Insight | None:
     unused = facts.host.unused_graph
     if unused is None:
         return None
-    infers = facts.job.purpose == "inference"
+    infers = facts.infers
     template = (
         "Autograd creates {all} nodes a step, of {name} and others, and no backward pass is recorded."
         if infers

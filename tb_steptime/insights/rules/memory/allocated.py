@@ -230,7 +230,7 @@ def memory_grows(facts: Facts) -> Insight | None:
     Left out: growth under 0.1 MB a step; memory that is freed later than the recording ends, such as that of an epoch's
     figures.
     """
-    if facts.job.purpose != "training":
+    if not facts.trains:
         return None
     growing = [device for device in facts.memory.devices if _grows(device)]
     if not growing:

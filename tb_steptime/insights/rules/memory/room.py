@@ -65,7 +65,7 @@ def larger_batch(facts: Facts) -> Insight | None:
     """
     gpu = _only_gpu(facts)
     late_ns = sum(getattr(facts.idle, reason) for reason in HOST_BOUND) if facts.idle is not None else 0
-    if gpu is None or facts.job.purpose != "training" or facts.share(late_ns) < WAITS:
+    if gpu is None or not facts.trains or facts.share(late_ns) < WAITS:
         return None
     device, reserved, total = gpu
     batch_bytes, free = _of_batch(device), int(FULL * total) - reserved

@@ -155,11 +155,10 @@ def one_time(facts: Facts) -> Insight | None:
 
     Left out: everything: the verdict and all gains are without this time.
     """
-    costs, recorded_ns = facts.host.one_time, sum(step.duration_ns for step in facts.overview.steps)
-    once_ns = sum(step.once_ns for step in facts.overview.steps)
-    if not costs or once_ns < MAJOR_FRACTION * recorded_ns:
+    costs = facts.host.one_time
+    if not costs or facts.once_ns < MAJOR_FRACTION * facts.all_steps_ns:
         return None
-    values = {"once": ns(once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
+    values = {"once": ns(facts.once_ns), "longest": ns(costs[0].worst_ns), "name": text(brief(costs[0].where))}
     return Insight(
         id="one_time",
         title=phrase("Begin recording after a warm-up"),
