@@ -43,6 +43,7 @@ def card(
     sure_ns: int | None = None,
     later: Phrase | None = None,
     here: tuple[Confidence, Phrase] | None = None,
+    counted: bool = False,
     view: str = "host",
     part: str | None = "cpu_exec",
     colour: str | None = None,
@@ -50,14 +51,15 @@ def card(
 ) -> Insight:
     """Returns the card.
 
-    best: its confidence in the best recording; here: in one like this, with the reason. gain_ns: what it gains at most;
+    best: its confidence in the best recording; here: in one like this, with the reason; counted: it is as high
+    where few steps are recorded. gain_ns: what it gains at most;
     now_ns: what of it now, None for all; sure_ns: the gain that decides how grave it is, None for now_ns. later: the
     title where it gains nothing now, None for `later_title`. colour: None for that of the part. A card that is about a
     time and gains none of it says that no gain is computed, unless `instead` says something else.
     """
     if not gain_ns and "about_ns" in details:
         details.setdefault("instead", phrase("gain not computed"))
-    level, why_level = confidence(facts, *(here or (best, why_confidence)))
+    level, why_level = (best, why_confidence) if counted else confidence(facts, *(here or (best, why_confidence)))
     now_ns = gain_ns if now_ns is None else now_ns
     return Insight(
         id=id,

@@ -9,7 +9,6 @@ Where the spans are ranks of one job, the first card of the job comes before the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -30,6 +29,10 @@ class SpanAdvice(msgspec.Struct, frozen=True):
 
     card: Insight | None
     workers: int | None = None
+
+    @property
+    def gain_ns(self) -> int:
+        return self.card.gain_ns if self.card else 0
 
 
 class RunAdvice(msgspec.Struct, frozen=True):
@@ -54,13 +57,13 @@ def span_advice(card: Insight | None, results: Mapping[str, msgspec.Struct]) -> 
 
 def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
     """Returns the advice for at least one span."""
-    counts = Counter(_id(span) for span in spans)
-    chosen = max(counts, key=lambda id_: (counts[id_], max(_gain_ns(span) for span in spans if _id(span) == id_)))
-    saying = sorted(
-        (span for span in spans if _id(span) == chosen), key=lambda span: (span.workers or 0, _gain_ns(span))
-    )
+    by_card: dict[str | None, list[SpanAdvice]] = {}
+    for span in spans:
+        by_card.setdefault(span.card.id if span.card else None, []).append(span)
+    saying = max(by_card.values(), key=lambda alike: (len(alike), max(span.gain_ns for span in alike)))
+    saying.sort(key=lambda span: (span.workers or 0, span.gain_ns))
     workers = [span.workers for span in saying if span.workers is not None]
-    gains = [_gain_ns(span) for span in saying]
+    gains = [span.gain_ns for span in saying]
     return RunAdvice(
         card=saying[(len(saying) - 1) // 2].card,
         saying=len(saying),
@@ -73,14 +76,6 @@ def run_advice(spans: Sequence[SpanAdvice]) -> RunAdvice:
 def job_advice(card: Insight, spans: int) -> RunAdvice:
     """Returns the advice for a run whose spans are ranks of a job. card: the first one of the job."""
     return RunAdvice(card, spans, spans, None, (card.gain_ns, card.gain_ns))
-
-
-def _id(span: SpanAdvice) -> str | None:
-    return span.card.id if span.card else None
-
-
-def _gain_ns(span: SpanAdvice) -> int:
-    return span.card.gain_ns if span.card else 0
 
 
 #: Gains of spans count as equal if they differ by less than this factor.

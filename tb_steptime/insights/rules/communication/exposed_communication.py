@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from tb_steptime.insights.base import Confidence, Insight
+from tb_steptime.insights.cards import card
 from tb_steptime.insights.facts import WORTH_FRACTION, Facts
 from tb_steptime.insights.rules.communication.exchange_cards import (
     BALANCED,
@@ -274,23 +275,22 @@ def between_layers(facts: Facts) -> Insight | None:
     elif (last := leading.gathers_more) is not None:
         title, how = "Gather less at the end of the step", None if facts.job.server else _LOGITS
         why = phrase(_GATHERS, exposed=ns(communication.exposed_ns), last=ns(last.ns), others=ns(last.others_ns))
-    return Insight(
-        id="between_layers",
+    return card(
+        facts,
+        "between_layers",
         title=phrase(title),
         why=why,
-        how=how,
-        gain_formula=phrase(
+        formula=phrase(
             "Not computed: what follows needs the result, so nothing can hide the exchange. How much of it is needed "
             "is not recorded."
         ),
-        confidence=Confidence.MEDIUM,
         why_confidence=phrase("Measured on this rank, where a collective's time includes its wait for the slowest."),
+        counted=True,
         view="overview",
-        colour="comm",
         part="communication",
+        how=how,
         evidence=communication.examples,
         about_ns=communication.exposed_ns,
-        instead=phrase("gain not computed"),
     )
 
 

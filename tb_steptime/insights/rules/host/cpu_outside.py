@@ -49,17 +49,17 @@ def cpu_outside(facts: Facts) -> Insight | None:
     if longest is not None:
         rest = ", {inside} of it in {range}. Call stacks name the functions and waits there."
         values |= {"inside": ns(longest.ns), "range": text(brief(longest.name, _RANGE_LENGTH))}
-    return Insight(
-        id="cpu_outside",
+    return card(
+        facts,
+        "cpu_outside",
         title=phrase("Record call stacks, too"),
         why=Phrase("For {outside} a step ({share}) no op is recorded" + rest, values),
-        how="profile(..., with_stack=True)",
-        gain_formula=phrase("No gain: call stacks show where the time is spent."),
-        confidence=Confidence.HIGH,
+        formula=phrase("No gain: call stacks show where the time is spent."),
+        best=Confidence.HIGH,
         why_confidence=phrase("It is measured when ops run."),
-        view="host",
-        colour="other",
+        counted=True,
         part="other",
+        how="profile(..., with_stack=True)",
         about_ns=outside_ns,
         instead=phrase("better data"),
     )

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from tb_steptime.insights.base import Insight
 from tb_steptime.insights.rules.ranks.late_rank import imbalance, late_ranks, straggler
-from tb_steptime.insights.rules.ranks.pipeline_bubbles import pipeline_bubbles
-from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, larger_gathers, slow_link
+from tb_steptime.insights.rules.ranks.transfers import exposed_transfers, larger_gathers, pipeline_bubbles, slow_link
 from tb_steptime.insights.severity import in_order
 from tb_steptime.ranks.result import JobRanks
 
