@@ -87,10 +87,7 @@ def _left_out_ns(facts: Facts) -> int:
 
 def _what_is_left_out(facts: Facts) -> str:
     steps = facts.overview.steps
-    kinds = {
-        "one-time costs": facts.once_ns,
-        "the profiler's own work": sum(step.profiler_ns for step in steps),
-    }
+    kinds = {"one-time costs": facts.once_ns, "the profiler's own work": sum(step.profiler_ns for step in steps)}
     kinds["the edges of the recording"] = facts.left_out_ns - sum(kinds.values())
     kinds["a longer first step"] = steps[0].judged_ns if facts.starts_longer else 0
     *others, last = [name for name, left_ns in kinds.items() if left_ns]

@@ -49,9 +49,9 @@ _ABOUT: dict[Bound, frozenset[str]] = {
 }
 
 
-def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
+def severity(fraction: float, best: Confidence, confidence: Confidence) -> Severity:
     """Returns the severity of a card that is worth this share of the step. best: its confidence in the best recording;
-    sure: in this one.
+    confidence: in this one.
 
     A guess of the cause is a hint, whatever it would gain. A cause that is measured, but in one or two steps, or in a
     trace that lacks launches, is no reason to drop everything else.
@@ -59,7 +59,7 @@ def severity(fraction: float, best: Confidence, sure: Confidence) -> Severity:
     due = severity_of_gain(fraction)
     if best is Confidence.LOW:
         return Severity.MINOR
-    return Severity.WARNING if due is Severity.MAJOR and sure is Confidence.LOW else due
+    return Severity.WARNING if due is Severity.MAJOR and confidence is Confidence.LOW else due
 
 
 def severity_of_gain(fraction: float) -> Severity:

@@ -19,11 +19,7 @@ from tb_steptime.insights.rules.communication.fewer_exchanges import (
     unused_parameters,
 )
 from tb_steptime.insights.rules.data_loading.late_batches import input_bound, more_workers, no_workers, slow_worker
-from tb_steptime.insights.rules.data_loading.loader_waits import (
-    epoch_starts,
-    loader_jitter,
-    loader_overhead,
-)
+from tb_steptime.insights.rules.data_loading.loader_waits import epoch_starts, loader_jitter, loader_overhead
 from tb_steptime.insights.rules.gpu.fusion import (
     device_copies,
     eager_attention,

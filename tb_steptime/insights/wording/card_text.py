@@ -18,14 +18,7 @@ CARD_LENGTH = 160
 LEAST_NAME = 14
 
 #: Usual maximum length of a number with its unit: "100.1 ms", "1.2 GB/s", "12 500".
-_LENGTHS = {
-    Unit.NS: 8,
-    Unit.FRACTION: 5,
-    Unit.COUNT: 6,
-    Unit.NUMBER: 4,
-    Unit.BYTES: 7,
-    Unit.BYTES_PER_SECOND: 9,
-}
+_LENGTHS = {Unit.NS: 8, Unit.FRACTION: 5, Unit.COUNT: 6, Unit.NUMBER: 4, Unit.BYTES: 7, Unit.BYTES_PER_SECOND: 9}
 
 
 def severity_word(severity: Severity) -> str:

@@ -224,10 +224,7 @@ def same_ranks_text(scaling: Scaling) -> Phrase:
     if abs(most.ns - most.base_ns) < WORTH_NAMING * scaling.base_step_ns:
         return closed(sentence)
     changed = phrase(
-        "; most changed: {part}, {own} and {was}.",
-        part=text(_part(most)),
-        own=ns(most.ns),
-        was=ns(most.base_ns),
+        "; most changed: {part}, {own} and {was}.", part=text(_part(most)), own=ns(most.ns), was=ns(most.base_ns)
     )
     return joined(sentence, changed, by="")
 

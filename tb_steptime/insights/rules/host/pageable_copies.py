@@ -224,10 +224,7 @@ def _alone_card(
         facts,
         id=id,
         title=phrase(title),
-        why=filled(
-            _IN_COPIES if waits_ns > alone_ns else template,
-            {"bytes": _bytes(rows), "alone": ns(alone_ns)},
-        ),
+        why=filled(_IN_COPIES if waits_ns > alone_ns else template, {"bytes": _bytes(rows), "alone": ns(alone_ns)}),
         how=how,
         gain_ns=max(alone_ns, waits_ns),
         formula=_REPLAYED if waits_ns > alone_ns else _ALONE,

@@ -299,8 +299,7 @@ def _why_turns(job: JobRanks) -> Phrase:
         sentence = phrase("Ranks wait {wait} a step for each other.", wait=ns(mean_wait_ns(job)))
         return joined(sentence, closed(always))
     sentence = phrase(
-        "Ranks wait {wait} a step for each other, now for one, now for another",
-        wait=ns(mean_wait_ns(job)),
+        "Ranks wait {wait} a step for each other, now for one, now for another", wait=ns(mean_wait_ns(job))
     )
     if not job.imbalance_causes:
         return closed(sentence)
