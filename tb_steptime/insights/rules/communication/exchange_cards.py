@@ -1,4 +1,5 @@
-"""Code that cards about communication share: the exposed time of each card, and what saving it gains now.
+"""Code that cards about communication share: the exposed time of each card, what saving it gains now, and how to hide a
+collective or make it smaller, by its kind, with PyTorch's own wrappers.
 
 exposed  |sssssss|ccc|eeeee|rrrrrrrrrrrr|      small ones in a row, those on the compute stream, those of earlier
           many_   on_ each_ exposed_           micro-batches, the rest: each card has a part of its own, less what of

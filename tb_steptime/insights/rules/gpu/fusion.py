@@ -78,7 +78,6 @@ def eager_attention(facts: Facts) -> Insight | None:
         why_confidence=phrase(
             "What else uses the weights of attention, such as a model that returns them, keeps them in memory."
         ),
-        view="gpu",
         site=attention.site,
     )
 
@@ -154,7 +153,6 @@ def fusible_chains(facts: Facts) -> Insight | None:
             "fused kernel reads and writes at least what that one does."
         ),
         why_confidence=_KEPT if facts.infers else _KEPT_FOR_BACKWARD,
-        view="gpu",
         site=leading.site,
         estimated=True,
     )
@@ -228,7 +226,6 @@ def optimizer_passes(facts: Facts) -> Insight | None:
             "60 % of the time of these kernels (est.), because one kernel reads and writes a third of their values."
         ),
         why_confidence=phrase("What the fused kernel takes is an estimate from what it reads and writes."),
-        view="gpu",
         site=update.site,
         estimated=True,
     )
@@ -267,7 +264,6 @@ def indexed_gradients(facts: Facts) -> Insight | None:
         gain_ns=indexing.gain_ns * SAVED_WITHOUT_SORT,
         formula=phrase("Three quarters of the time of these kernels and of the sort before them (est.)."),
         why_confidence=phrase("How long index_select takes is not known."),
-        view="gpu",
         site=indexing.site,
         estimated=True,
     )
@@ -341,7 +337,6 @@ def device_copies(facts: Facts) -> Insight | None:
         gain_ns=total_ns,
         formula=phrase("Time a step of the copies within the GPU, if none of them were needed (est.)."),
         why_confidence=phrase("Which of the copies are needed is not known."),
-        view="gpu",
         site=copies[0].site,
         estimated=True,
     )

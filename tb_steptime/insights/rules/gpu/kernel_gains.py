@@ -49,7 +49,7 @@ def kernel_card(
     gain_ns: float,
     formula: Phrase,
     why_confidence: Phrase,
-    view: str,
+    view: str = "gpu",
     later: Phrase | None = None,
     how: str | None = None,
     estimated: bool = False,

@@ -62,7 +62,6 @@ def small_grids(facts: Facts) -> Insight | None:
             processors=processors(facts.job.vendor),
         ),
         why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
-        view="gpu",
         site=site,
     )
 
