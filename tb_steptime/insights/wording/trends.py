@@ -54,9 +54,11 @@ def judge_trends(spans: Sequence[TrendFacts], focus: str | None = None) -> tuple
     chosen = focused or _means(spans[-1][0], [result for run, _, _, result in spans if run == spans[-1][0]])
     several = len({run for run, *_ in spans}) > 1
     named = focused is not None or several
+    whose = " of the run in focus" if several else " of {name}" if named else ""  # of several runs the legend names it
+    values = {"median": ns(chosen.recorded), "name": text(chosen.name)}
     titles = {metric.id: _metric_title(metric, spans, chosen.name) for metric in METRICS}
     titles |= {
-        "steps": _steps_title(chosen, several, named),
+        "steps": filled(f"The median step{whose} is {{median}}", values),
         "slow": phrase(agreeing("{slow} slow (step|steps)", chosen.slow_count), slow=count(chosen.slow_count))
         if chosen.slow_count
         else phrase("No step is slow"),
@@ -159,12 +161,6 @@ def _action(group: Means, named: bool) -> Phrase | None:
     values = {"name": text(group.name), "gain": ns(gain), "share": fraction(gain / group.mean)}
     values["slow"] = count(group.slow_count)
     return Phrase(agreeing(template, group.slow_count), values)
-
-
-def _steps_title(group: Means, several: bool, named: bool) -> Phrase:
-    """several: whether there are several runs, which the legend names."""
-    whose = " of the run in focus" if several else " of {name}" if named else ""
-    return filled(f"The median step{whose} is {{median}}", {"median": ns(group.recorded), "name": text(group.name)})
 
 
 def _metric_title(metric: Metric, spans: Sequence[TrendFacts], focus: str) -> Phrase:

@@ -53,7 +53,11 @@ def small_grids(facts: Facts) -> Insight | None:
         title=phrase("Increase the work per kernel (larger batch or fusion)"),
         later=phrase("After the first fix: increase the work per kernel"),
         why=mostly(phrase(template, time=ns(total_ns), filled=fraction(1 - gain_ns / total_ns)), site),
-        how=_how_to_enlarge(facts),
+        how=_LARGER_BATCH
+        if facts.data_loading.unknown is None
+        else _TRAINED_BATCH
+        if facts.trains
+        else _SEVERAL_INPUTS,
         gain_ns=gain_ns,
         formula=phrase(
             "Sum over these kernels of time x the share of the GPU that their blocks leave empty: "
@@ -64,12 +68,6 @@ def small_grids(facts: Facts) -> Insight | None:
         why_confidence=phrase("Occupancy is an estimate from the launch, and a larger batch changes the kernels too."),
         site=site,
     )
-
-
-def _how_to_enlarge(facts: Facts) -> str:
-    if facts.data_loading.unknown is None:
-        return _LARGER_BATCH
-    return _TRAINED_BATCH if facts.trains else _SEVERAL_INPUTS
 
 
 #: Minimum share of kernel time: with less, other kernels are the better place to begin.

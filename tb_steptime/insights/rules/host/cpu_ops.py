@@ -224,11 +224,6 @@ def small_ops(facts: Facts) -> Insight | None:
     )
 
 
-def _all_ops(work: CpuWork) -> tuple[float, int]:
-    """Returns the number of ops a step besides those of the optimizer, and their usual time."""
-    return sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
-
-
 _FULL = """model.float()  # and no torch.autocast("cpu")
 # 16 bits pay off on CPUs with AVX-512 BF16 or AMX"""
 
@@ -322,8 +317,10 @@ def sparse_gradients(facts: Facts) -> Insight | None:
     Left out: allocating the gradients, and adding up those of the same row.
     """
     work = on_cpu(facts)
-    if work is None or not work.table_fill_ns or _needs_all_rows(work):
+    if work is None or not work.table_fill_ns:
         return None
+    if (work.optimizer is not None and not work.optimizer.sparse) or any(row.op in _NORMS for row in work.ops):
+        return None  # sparse gradients cannot do what the job does with these
     fill_ns, measured = round(work.table_fill_ns / facts.slowed), work.table_saved_ns is not None
     saved_ns = work.table_fill_ns + _update_of_tables_ns(work) if work.table_saved_ns is None else work.table_saved_ns
     gain_ns = round(saved_ns / facts.slowed)
@@ -355,12 +352,6 @@ _NORMS = ("aten::linalg_vector_norm", "aten::norm", "aten::_foreach_norm")
 SGD_PASS = 2
 
 
-def _needs_all_rows(work: CpuWork) -> bool:
-    """Whether the job does with gradients what it cannot do with sparse ones."""
-    refused = work.optimizer is not None and not work.optimizer.sparse
-    return refused or any(row.op in _NORMS for row in work.ops)
-
-
 def _update_of_tables_ns(work: CpuWork) -> int:
     """Returns the time that the optimizer saves with sparse gradients. Other optimizers than SGD first add up the
     gradients of each row, which may take as long."""
@@ -386,7 +377,7 @@ def _gains_by_compiling(facts: Facts, work: CpuWork, group: CpuGroup) -> bool:
     alone = group.op_ns > SINGLE_OP_FRACTION * group.usual_ns
     left = facts.job.double_backward or work.recurrent_share >= RECURRENT_FRACTION
     left |= "complex" in (_dtype(work, group) or "")
-    calls, usual_ns = _all_ops(work)
+    calls, usual_ns = sum(each.calls for each in work.groups), sum(each.usual_ns for each in work.groups)
     loops = calls >= LOOP_OPS and usual_ns <= SMALL_OP_NS * calls
     return not alone and not left and not loops and reads * OPS_BETWEEN_READS <= group.calls
 
