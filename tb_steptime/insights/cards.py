@@ -51,11 +51,11 @@ def card(
 ) -> Insight:
     """Returns the card.
 
-    best: its confidence in the best recording; here: in one like this, with the reason; counted: it is as high
-    where few steps are recorded. gain_ns: what it gains at most;
-    now_ns: what of it now, None for all; sure_ns: the gain that decides how grave it is, None for now_ns. later: the
-    title where it gains nothing now, None for `later_title`. colour: None for that of the part. A card that is about a
-    time and gains none of it says that no gain is computed, unless `instead` says something else.
+    best: its confidence in the best recording; here: that in one like this, with the reason; counted: whether few
+    recorded steps do not lower it. gain_ns: what it gains at most; now_ns: what of it now, None for all; sure_ns: the
+    gain that decides how grave it is, None for now_ns. later: the title where it gains nothing now, None for
+    `later_title`. colour: None for that of the part. A card that is about a time and gains none of it says that no gain
+    is computed, unless `instead` says something else.
     """
     if not gain_ns and "about_ns" in details:
         details.setdefault("instead", phrase("gain not computed"))
@@ -64,7 +64,7 @@ def card(
     return Insight(
         id=id,
         severity=severity(facts.share(now_ns if sure_ns is None else sure_ns), best, level),
-        title=title if now_ns == gain_ns or now_ns else later or later_title(title),
+        title=title if now_ns or not gain_ns else later or later_title(title),
         why=fitted(why),
         gain_ns=now_ns,
         gain_fraction=facts.share(now_ns),
