@@ -229,16 +229,14 @@ def _idle_time(trace: Trace, device: int) -> IdleTime:
     if share < IDLE_FRACTION:
         return IdleTime(share, None, None)
     reason = max(by_reason, key=lambda key: by_reason[key])
-    return IdleTime(share, reason, _idle_range(trace, device, idle_ns) if reason == "data_loading" else None)
-
-
-def _idle_range(trace: Trace, device: int, idle_ns: int) -> str | None:
-    """Returns the short name of the named range with most of the idle time outside the loader; None if no range has
-    much of it."""
+    if reason != "data_loading":
+        return IdleTime(share, reason, None)
     idle = idle_outside_loader(trace, device)
     idle_by_range = {name: (ranges & idle).total_ns for name, ranges in named_ranges(trace).items()}
     name = max(idle_by_range, key=lambda key: idle_by_range[key], default=None)
-    return short_range(name) if name and idle_by_range[name] >= RANGE_FRACTION * idle_ns else None
+    return IdleTime(
+        share, reason, short_range(name) if name and idle_by_range[name] >= RANGE_FRACTION * idle_ns else None
+    )
 
 
 ANALYSIS = Analysis("gpu", "GPU", GpuResult, analyse, GpuResult(NOT_COMPUTED, 0, 0, [], []))

@@ -156,8 +156,7 @@ def _begun_in_call(host: Host, work: Activities, early: Bool, ended: Int64) -> I
 def behind_others(host: Host, work: Activities) -> Bool:
     """Which activities follow directly on work of their stream that ended after their launch was called."""
     called, ended = host.start_ns[work.item], work.end_ns[work.previous]
-    behind: Bool = (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
-    return behind
+    return (work.item >= 0) & (work.previous >= 0) & (ended > called) & (work.start_ns - ended < LAG_NS)
 
 
 def _launch_lag(host: Host, work: Activities, returned: Int64, ended: Int64) -> Int64:

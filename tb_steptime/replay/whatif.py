@@ -17,10 +17,10 @@ from tb_steptime.metrics.idle.bottleneck import Bound
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.metrics.steady.device import find_excess
-from tb_steptime.metrics.steady.excess import Excess, ExcessKind
+from tb_steptime.metrics.steady.excess import ExcessKind
 from tb_steptime.metrics.steady.shown import steady_step_ns
 from tb_steptime.replay.changes import Change, changes
-from tb_steptime.replay.graph import Graph, build_graph, unlinked, wait_error
+from tb_steptime.replay.graph import build_graph, unlinked, wait_error
 from tb_steptime.replay.host import Role, host_lanes
 from tb_steptime.replay.ranks import held_by_ranks
 from tb_steptime.replay.sensitivity import (
@@ -173,13 +173,6 @@ def _mean_judged_ns(trace: Trace) -> float:
     return float(judged_ns(trace, device)[whole_steps(trace, device)].mean())
 
 
-def _removed(graph: Graph, excess: Excess) -> Excess:
-    """Excess that is not replayed. A collective or kernel that may be as long in every step stays; a host that is late
-    for an unknown reason does not, as little as one that is interrupted."""
-    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
-    return excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device)
-
-
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
     device, or no step with such work. Raises ValueError for an unknown id."""
@@ -190,7 +183,10 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     as_recorded = steady_step(trace, graph)
     if as_recorded is None or not graph.on_device.any():
         return None
-    undisturbed = less_excess(graph, _removed(graph, find_excess(trace)), host_lanes(trace))
+    # a collective or kernel that may be as long in every step stays; a host that is late for an unknown reason does not
+    excess = find_excess(trace)
+    on_device = is_in(excess.track, distinct_in(graph.track[graph.on_device]))
+    undisturbed = less_excess(graph, excess.where((excess.kind != ExcessKind.UNKNOWN) | ~on_device), host_lanes(trace))
     step = steady_step(trace, undisturbed, as_recorded.number) or as_recorded
     unseen, wait = unlinked(graph), wait_error(trace, graph)
     del graph, undisturbed  # the changes are made to one step, and a graph takes a third of a trace's columns

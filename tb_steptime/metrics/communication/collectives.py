@@ -148,7 +148,8 @@ def find_collectives(trace: Trace) -> Collectives:
     """All collectives of the recording: kernels on any device of the process; without a device, marks of gloo or
     MPI."""
     on_device = has_device_activity(trace)
-    event = collective_kernels(trace) if on_device else _host_marks(trace)
+    # NCCL's marks last only as long as its launch, and do not show the exchange
+    event = collective_kernels(trace) if on_device else _named(trace, _HOST_BACKEND.match)
     call = find_launches(trace).calls_of(event) if on_device else event
     mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
     table = trace.collectives
@@ -174,11 +175,6 @@ def find_collectives(trace: Trace) -> Collectives:
         batched=np.zeros(len(event), bool),
     )
     return _with_batches(trace, collectives, call, op_row) if on_device else collectives
-
-
-def _host_marks(trace: Trace) -> Int64:
-    """Rows of a host backend's marks. NCCL's marks last only as long as its launch, and do not show the exchange."""
-    return _named(trace, _HOST_BACKEND.match)
 
 
 def _named(trace: Trace, is_one: Callable[[str], object]) -> Int64:
@@ -230,8 +226,7 @@ def _kind_of_each(texts: StringTable, name: Int64) -> Int64:
 
 def _sends(texts: StringTable, name: Int64) -> Bool:
     names = [_SEND.fullmatch(text) is not None for text in texts.strings]
-    sends: Bool = np.array([*names, False], bool)[name]
-    return sends
+    return np.array([*names, False], bool)[name]
 
 
 def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
@@ -390,8 +385,7 @@ def launching_calls(trace: Trace) -> Int64:
 
 def launched_by_fsdp(trace: Trace, calls: Int64) -> Bool:
     """Whether a range of FSDP encloses each call. calls: rows of the event table, -1 for none."""
-    around: Bool = innermost(trace, rows_named(trace, (Kind.USER,), _FSDP.match), calls) >= 0
-    return around
+    return innermost(trace, rows_named(trace, (Kind.USER,), _FSDP.match), calls) >= 0
 
 
 #: Autograd functions of torch, apex and mmcv that exchange the statistics of a batch, forwards and backwards.
@@ -400,8 +394,7 @@ _SYNC_NORM = expression(r"(?i)sync_?batch_?norm")
 
 def launched_by_sync_norm(trace: Trace, calls: Int64) -> Bool:
     """Whether an op of SyncBatchNorm encloses each call. calls: rows of the event table, -1 for none."""
-    around: Bool = innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
-    return around
+    return innermost(trace, rows_named(trace, (Kind.CPU_OP,), _SYNC_NORM.search), calls) >= 0
 
 
 def _requesting_ops(trace: Trace, collectives: Collectives) -> Int64:

@@ -265,15 +265,13 @@ def rest_ns(trace: Trace, loader: int) -> int:
 
 def long_waits(wait_ns: Int64) -> Bool:
     """Says which waits are at least half as long as the third longest."""
-    long: Bool = np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
-    return long
+    return np.asarray(2 * wait_ns >= max(_third_longest(wait_ns), 1))
 
 
 def capped_waits(wait_ns: Int64) -> Int64:
     """Waits from the first long one on, limited to the third longest: a stall is not part of a pattern."""
     values = wait_ns[int(long_waits(wait_ns).argmax()) :]
-    capped: Int64 = np.minimum(values, _third_longest(values))
-    return capped
+    return np.minimum(values, _third_longest(values))
 
 
 def _third_longest(wait_ns: Int64) -> int:

@@ -320,12 +320,14 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
     if not len(first):
         return None
     number, waits = len(among.steps), _exposed(trace, batches.row[~batches.first])
+    settings = trace.loader_records.loaders if trace.loader_records else ()
+    persistent = {each.persistent for each in settings if each.workers}
     return EpochStarts(
         batches=len(first),
         wait_ns=round(float(batches.wait_ns[first].mean())),
         exposed_ns=int(among.overlap_ns(waits).sum()) // number,
         setup_ns=int(among.overlap_ns(_setup(trace)).sum()) // number,
-        respawned=_respawned(trace),
+        respawned=not persistent.pop() if len(persistent) == 1 and None not in persistent else None,
         produced_ns=_produced_ns(trace),
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
     )
@@ -362,10 +364,3 @@ def _produced_ns(trace: Trace) -> int | None:
     produced = trace.loader_records.produced if trace.loader_records else None
     times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
     return round(float(times.mean())) if len(times) else None
-
-
-def _respawned(trace: Trace) -> bool | None:
-    """Whether workers start again for each epoch, if all recorded loaders with workers agree; else None."""
-    settings = trace.loader_records.loaders if trace.loader_records else ()
-    persistent = {each.persistent for each in settings if each.workers}
-    return not persistent.pop() if len(persistent) == 1 and None not in persistent else None

@@ -225,7 +225,9 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     computes = own is not None and own >= COMPUTES_FRACTION
     end_ns = records.produced.end_ns[produced.produced]
     nbytes = records.produced.bytes[produced.produced]
-    sent, memory_ns = _held_ns(produced, end_ns, nbytes), _late_memory_ns(produced, nbytes)
+    came_late = produced.arrived_ns > np.maximum(end_ns, produced.next_called_ns + READ_NS)
+    sent = np.where(came_late, produced.arrived_ns - end_ns - _copied_ns(nbytes), 0)
+    memory_ns = _late_memory_ns(produced, nbytes)
     held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
     is_held = (held_ns >= HELD_NS) & computes
     workers = _workers(records, main)
@@ -248,13 +250,6 @@ def _busy(timings: BatchTimings) -> float:
     return int((timings.dataset_ns + timings.collate_ns).sum()) / max(
         1, int(timings.returned_ns[-1] - timings.next_called_ns[0])
     )
-
-
-def _held_ns(timings: BatchTimings, end_ns: Int64, nbytes: Int64) -> Int64:
-    """How long a batch for which the loop waited was held back by its worker after it was produced: 0 if its message
-    came before the loop asked, or its time is unknown. nbytes: of each batch, -1 where not known."""
-    came_late = timings.arrived_ns > np.maximum(end_ns, timings.next_called_ns + READ_NS)
-    return np.where(came_late, timings.arrived_ns - end_ns - _copied_ns(nbytes), 0)
 
 
 def _late_memory_ns(timings: BatchTimings, nbytes: Int64) -> Int64:

@@ -75,8 +75,7 @@ def judged_ns(trace: Trace, device: int | None) -> Int64:
     """Returns the length of each step without the excluded time, ns."""
     steps = find_steps(trace)
     left_out = steps.overlap_ns(excluded_time(trace, device).total)
-    judged: Int64 = steps.duration_ns - left_out
-    return judged
+    return steps.duration_ns - left_out
 
 
 #: A step with more than this share excluded from verdicts is not comparable with the others, unless the rest is this

@@ -53,8 +53,7 @@ class Products(msgspec.Struct, frozen=True, eq=False):
     @property
     def has_work(self) -> Bool:
         """For each kernel whether its op is known, with its amount of work."""
-        has_work: Bool = np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
-        return has_work
+        return np.array([*(product.work is not None for product in self.distinct), False], bool)[self.place]
 
 
 @shared

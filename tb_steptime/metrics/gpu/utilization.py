@@ -90,8 +90,7 @@ def runs_alone(trace: Trace, rows: Int64) -> Bool:
     ever, never = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     reach = np.concatenate(([ever], np.maximum.accumulate(end)))[:-1]
     after = np.concatenate((start, [never]))[1:]
-    alone: Bool = (start >= reach) & (after >= end)
-    return alone
+    return (start >= reach) & (after >= end)
 
 
 @shared
@@ -292,8 +291,7 @@ def computing_kernels(trace: Trace) -> Int64:
 
 def exchanging(trace: Trace, rows: Int64) -> Bool:
     """Says which of these rows of `Trace.kernels` are collectives."""
-    is_exchange: Bool = collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
-    return is_exchange
+    return collective_names(trace)[trace.events.name[trace.kernels.event[rows]]]
 
 
 def computing_intervals(trace: Trace, device: int) -> Intervals:

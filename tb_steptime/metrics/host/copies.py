@@ -195,16 +195,13 @@ def copy_places(trace: Trace, step_at: Callable[[Int64], Int64], steps: int) -> 
         copied_bytes(trace, activity),
         trace.events.dur_ns[activity],
     )
-    figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), _known_sums(alike, nbytes),
+    unknown = alike.sum((nbytes < 0).astype(np.int64)).tolist()
+    known = [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unknown, strict=True)]
+    figures = zip(alike.count().tolist(), alike.sum(dur_ns).tolist(), known,
                   map(none_if_nan, alike.deviation(dur_ns, step, steps).tolist()), strict=True)  # fmt: skip
     places = [_place(trace, directions[number[row]], int(maker[row]), PHASES[int(phase[row])], figures_of_copy)
              for row, figures_of_copy in zip(alike.first.tolist(), figures, strict=True)]  # fmt: skip
     return sorted(places, key=lambda place: (-place.total_ns, place.direction, place.source, place.op or ""))[:PLACES]
-
-
-def _known_sums(alike: Groups, nbytes: Int64) -> list[int | None]:
-    unknown = alike.sum((nbytes < 0).astype(np.int64)).tolist()
-    return [None if lacks else total for total, lacks in zip(alike.sum(nbytes).tolist(), unknown, strict=True)]
 
 
 def _place(

@@ -84,8 +84,7 @@ def _counts(trace: Trace, thread: Int32, at: Int64, chosen: Steps | None = None)
     """Says which events begin in a step, on one of these threads. chosen: None for all steps."""
     on = np.zeros(len(trace.threads), bool)
     on[[*training_threads(trace), *autograd_threads(trace)]] = True
-    inside: Bool = ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
-    return inside
+    return ((chosen or find_steps(trace)).holding(at) >= 0) & on[thread]
 
 
 @shared

@@ -63,8 +63,7 @@ def busiest_of(trace: Trace, frames: Int64, start: int, end: int) -> Busiest | N
 
 def _within(trace: Trace, rows: Int64, start: int, end: int) -> Int64:
     """Returns how long each row lasts between the two instants; 0 or less if it is outside."""
-    within: Int64 = np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
-    return within
+    return np.minimum(trace.events.ends(rows), end) - np.maximum(trace.events.start_ns[rows], start)
 
 
 def _busiest(trace: Trace, rows: Int64, start: int, end: int) -> Int64:

@@ -144,12 +144,6 @@ def _interrupted(trace: Trace) -> _Stops:
     return _Stops("interrupted", False, excess.start_ns, excess.end_ns, excess.event.astype(np.int64))
 
 
-def _between_ops(trace: Trace) -> Intervals:
-    """Returns when training threads take far longer between two ops or calls than they usually do there."""
-    excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
-    return excess.where(~_is_in_code(trace, excess)).intervals()
-
-
 def _is_in_code(trace: Trace, excess: Excess) -> Bool:
     """Says which excess is within an op or a call. Other excess is in a range, or only names the event beside it."""
     events, named = trace.events, np.flatnonzero(excess.event >= 0)
@@ -225,7 +219,8 @@ def _unexplained(trace: Trace, device: int) -> tuple[Int64, Int64]:
     start, end, step = (np.concatenate(column) for column in zip(*parts, strict=True))
     most = max(1, RARE_FRACTION * len(steps.steps))
     if len(distinct_in(step)) > most:  # usual ones hide no rare ones that are far longer
-        longer = 2 * _between_ops(trace).overlap_ns(start, end) >= end - start
+        excess = find_excess(trace).of(ExcessKind.INTERRUPTED).on(*training_threads(trace))
+        longer = 2 * excess.where(~_is_in_code(trace, excess)).intervals().overlap_ns(start, end) >= end - start
         start, end, step = start[longer], end[longer], step[longer]
     if len(distinct_in(step)) > most:
         return none, none

@@ -93,16 +93,10 @@ def _mangled_paths(name: str) -> Iterator[str]:
         if path:
             yield "::".join(path)
             path = []
-        at = _after_literal(name, at)
+        skipped = _LITERAL.match(name, at)
+        at = skipped.end() if skipped else at + 1
     if path:
         yield "::".join(path)
-
-
-def _after_literal(name: str, at: int) -> int:
-    """The position after one character, or after a literal or a substitution, since the digits of Li128E and S1_ are
-    not lengths."""
-    skipped = _LITERAL.match(name, at)
-    return skipped.end() if skipped else at + 1
 
 
 #: Spelling of a type in kernel names -> PyTorch users' name for it. The first match in the name of a product is the
@@ -295,19 +289,14 @@ def _plain(kernel: str, own: str) -> str:
     if own.startswith("CatArrayBatchedCopy"):
         return _typed("cat", _argument_type(kernel))
     bare = re.sub(r"(?:_kernel|Kernel|_cuda)+(?=$|_)|_kernel(?=_)", "", _TRITON_TAIL.sub("", own)) or own
-    return _typed(bare, _stored_type(kernel.partition("<")[2]))
+    words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(kernel.partition("<")[2].replace("at::native::", ""))]
+    return _typed(bare, next((word for word in words if word not in _WHOLE), next(iter(words), None)))
 
 
 def _argument_type(text: str) -> str | None:
     """The first type among template arguments."""
     match = _ARGUMENT_TYPE.search(text.replace(f"{ANONYMOUS}::", "").replace("at::native::", ""))
     return _type_word(match.group()) if match else None
-
-
-def _stored_type(template: str) -> str | None:
-    """The same for a kernel whose index types may precede its data type: a floating-point type, if there is one."""
-    words = [_type_word(word) for word in _ARGUMENT_TYPE.findall(template.replace("at::native::", ""))]
-    return next((word for word in words if word not in _WHOLE), next(iter(words), None))
 
 
 def _type_word(written: str) -> str:

@@ -339,8 +339,7 @@ def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:
     of_all = np.zeros(len(kernels.trace.kernels), bool)
     of_all[kernels.rows[chosen]] = True
     left = np.maximum(0.0, 1.0 - memory_share(kernels.trace, of_all)[kernels.rows])
-    gains: Float64 = np.asarray(kernels.dur * np.minimum(empty, left), np.float64)
-    return gains
+    return np.asarray(kernels.dur * np.minimum(empty, left), np.float64)
 
 
 def _conversions(kernels: _Kernels) -> Waste:
@@ -395,14 +394,8 @@ def _optimizer(kernels: _Kernels, device: int) -> Waste:
     in_optimizer = kernel_phases(trace)[rows] == PHASES.index("optimizer")
     chosen = in_optimizer & (kernels.dur < SHORT_NS) & ~_named(kernels, lambda name: MANY_TENSORS in name)
     waste = kernels.waste(chosen, kernels.dur.astype(np.float64))
-    return msgspec.structs.replace(waste, gain_ns=_idle_in_optimizer(kernels, device) / len(kernels.steps.steps))
-
-
-def _update(kernels: _Kernels) -> Waste:
-    in_optimizer = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
-    whole = _named(kernels, lambda name: FUSED_OPTIMIZER_KERNEL.search(name) or WHOLE_UPDATE_KERNEL.search(name))
-    is_compiled = _named(kernels, COMPILED_KERNEL.match)
-    return kernels.waste(in_optimizer & ~whole & ~is_compiled, kernels.dur.astype(np.float64))
+    idle = optimizer_updates(kernels.trace) - busy_intervals(kernels.trace, device)
+    return msgspec.structs.replace(waste, gain_ns=int(kernels.steps.overlap_ns(idle).sum()) / len(kernels.steps.steps))
 
 
 def _indexing(kernels: _Kernels) -> Waste | None:
@@ -442,9 +435,11 @@ def _vectors(kernels: _Kernels) -> VectorProducts | None:
     )
 
 
-def _idle_in_optimizer(kernels: _Kernels, device: int) -> int:
-    idle = optimizer_updates(kernels.trace) - busy_intervals(kernels.trace, device)
-    return int(kernels.steps.overlap_ns(idle).sum())
+def _update(kernels: _Kernels) -> Waste:
+    in_optimizer = kernel_phases(kernels.trace)[kernels.rows] == PHASES.index("optimizer")
+    whole = _named(kernels, lambda name: FUSED_OPTIMIZER_KERNEL.search(name) or WHOLE_UPDATE_KERNEL.search(name))
+    is_compiled = _named(kernels, COMPILED_KERNEL.match)
+    return kernels.waste(in_optimizer & ~whole & ~is_compiled, kernels.dur.astype(np.float64))
 
 
 def _grows_with_batch(kernels: _Kernels) -> Bool:

@@ -171,8 +171,7 @@ def bin_edges(start_ns: int, end_ns: int, bins: int) -> Int64:
     """Edges of the bins, computed without products that would overflow for a window of years."""
     whole, rest = divmod(end_ns - start_ns, bins)
     number = np.arange(bins + 1, dtype=np.int64)
-    edges: Int64 = start_ns + number * whole + number * rest // bins
-    return edges
+    return start_ns + number * whole + number * rest // bins
 
 
 def extremes(ts: Int64, values: Int64, before: int, edges: Int64) -> tuple[Int64, Int64]:

@@ -143,9 +143,11 @@ def roofline(trace: Trace, device: int) -> Roofline:
     total = groups.sum(calls.total_ns)
     order = np.argsort(-total, kind="stable")
     dots = [_dot(trace, calls, groups, group, peaks) for group in order[:DOTS].tolist()]
+    with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
+    roofs = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
     return Roofline(
         memory_gbs=peaks.memory if peaks else None,
-        roofs=_roofs(dots),
+        roofs=sorted(roofs.values(), key=lambda each: -each.tflops),
         dots=dots,
         more_dots=len(order) - len(dots),
         more_ns=int(total[order[DOTS:]].sum()),
@@ -161,24 +163,19 @@ def _calls(trace: Trace, rows: Int64) -> _Calls:
     longest[groups.place[order]] = order  # the last write stays: the longest kernel
     on_cores = kernel_answers(trace).where(lambda answer: answer.answer == "yes")
     per_sm = blocks_per_sm(trace)[rows[longest]]
+    call = kernel_origins(trace).call
+    call_of_row, ordered = call[rows[longest]], np.sort(call)
+    several = is_in(call_of_row, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
     return _Calls(
         place=work.place[rows[longest]].astype(np.int64),
         kernel=events.name[event[longest]].astype(np.int64),
         kernels=groups.count(),
         total_ns=groups.sum(dur),
         cores=on_cores[rows[longest]],
-        launch_ns=_launch_ns(trace, rows[longest]),
+        launch_ns=np.where((call_of_row >= 0) & ~several, trace.events.dur_ns[call_of_row], -1),
         few_blocks=(np.nan_to_num(per_sm, nan=1.0) < SMALL_GRID_FRACTION) & ~is_persistent(trace)[rows[longest]],
         fewer=groups.sum(are_named(trace, event, needs_fewer).astype(np.int64)) > 0,
     )
-
-
-def _launch_ns(trace: Trace, rows: Int64) -> Int64:
-    """Duration of each kernel's launch call on the host; -1: unknown, or the call launches several kernels."""
-    call = kernel_origins(trace).call
-    call_of_row, ordered = call[rows], np.sort(call)
-    several = is_in(call_of_row, distinct(ordered[1:][ordered[1:] == ordered[:-1]]))
-    return np.where((call_of_row >= 0) & ~several, trace.events.dur_ns[call_of_row], -1)
 
 
 def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks | None) -> RooflineDot:
@@ -241,13 +238,6 @@ def _computes(work: Work, roof: float | None, peaks: Peaks | None) -> bool:
     """Whether it is compute-bound: to the right of the point where the roofs meet."""
     ridge = 1000 * roof / peaks.memory if roof and peaks else np.inf  # FLOP/byte
     return bool(_flops(work) >= ridge * (work.least_bytes or 1))
-
-
-def _roofs(dots: list[RooflineDot]) -> list[Roof]:
-    """The roofs of the types that occur, highest first."""
-    with_roof = [(dot, dot.roof_tflops) for dot in dots if dot.roof_tflops]
-    roofs = {(dot.dtype, tflops): Roof(dot.dtype, dot.tensor_cores, tflops) for dot, tflops in with_roof}
-    return sorted(roofs.values(), key=lambda each: -each.tflops)
 
 
 # Reasons for calls above their roof: shown by their kernels' names, or not considered in the roof.

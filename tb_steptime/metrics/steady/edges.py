@@ -146,15 +146,11 @@ def _unseen(trace: Trace, low: int, rows: Int64, launch_rows: Int64) -> Interval
     reached = int(_reaches(trace, launches.call[launch_rows[:1]])[0])
     if start - reached < HEAD_WAIT_NS or starts_up(trace) or _found_empty(trace, call):
         return Intervals.empty()
-    if _others_work(trace, reached, start) or _waits_again(trace, launch_rows, start - reached):
+    # the call may be waiting for recorded work that runs for half of the time on any device
+    working = (busy_intervals(trace, each).clip(reached, start).total_ns for each in devices_with_activity(trace))
+    if 2 * sum(working) > start - reached or _waits_again(trace, launch_rows, start - reached):
         return Intervals.empty()
     return Intervals.of((low if start - reached >= LONG_FRACTION * (start - low) else reached, start))
-
-
-def _others_work(trace: Trace, start: int, end: int) -> bool:
-    """Whether recorded work, which the call may be waiting for, runs for half of a time range on any device."""
-    working = (busy_intervals(trace, each).clip(start, end).total_ns for each in devices_with_activity(trace))
-    return 2 * sum(working) > end - start
 
 
 def _waits_again(trace: Trace, rows: Int64, wait_ns: int) -> bool:
@@ -173,8 +169,7 @@ def _reaches(trace: Trace, call: Int32) -> Int64:
     call waits for the work."""
     calls = blocking_calls(trace)
     waits = is_in(call, calls.row[calls.kind != Blocks.ALLOCATOR])
-    reached: Int64 = trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
-    return reached
+    return trace.events.start_ns[call] + np.where(waits, 0, trace.events.dur_ns[call])
 
 
 def _found_empty(trace: Trace, call: int) -> bool:

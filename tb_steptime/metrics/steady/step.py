@@ -76,8 +76,7 @@ def _share_that_shows(trace: Trace, device: int | None) -> Float64:
     shortest = np.argsort(whole, kind="stable")
     others = np.where(np.arange(len(whole)) == shortest[0], whole[shortest[1]], whole[shortest[0]])
     shows = np.clip(whole - others, 0, hides)
-    share: Float64 = np.where(hides > 0, shows / np.maximum(hides, 1), 1.0)
-    return share
+    return np.where(hides > 0, shows / np.maximum(hides, 1), 1.0)
 
 
 def _named(trace: Trace) -> Intervals:
@@ -147,8 +146,7 @@ def excess_ns(trace: Trace, device: int | None) -> dict[ExcessKind, Int64]:
 def steady_ns(trace: Trace, device: int | None) -> Int64:
     """Returns the length of each step without excess, ns. Time that is not known to be excess remains."""
     steps, excess = find_steps(trace), excess_ns(trace, device)
-    left: Int64 = steps.duration_ns - sum(excess[kind] for kind in REMOVED)
-    return left
+    return steps.duration_ns - sum(excess[kind] for kind in REMOVED)
 
 
 def steady_activity_ns(trace: Trace, rows: Int64) -> Int64:

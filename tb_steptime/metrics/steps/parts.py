@@ -158,12 +158,9 @@ def _layers(trace: Trace) -> dict[str, Intervals]:
     }
     layers = {part: Intervals.of_events(events, of_part) for part, of_part in rows.items()}
     layers |= {"data_loader": loader_intervals(trace), "cpu_exec": host_ranges(trace)}
-    return layers if has_device_activity(trace) else layers | {"communication": _collective_calls(trace)}
-
-
-def _collective_calls(trace: Trace) -> Intervals:
-    """Says when the host is inside a collective."""
-    return union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
+    if not has_device_activity(trace):
+        layers["communication"] = union_where(trace, is_host_range(trace) & collective_names(trace)[trace.events.name])
+    return layers
 
 
 # The steps of one device, and their mean, as sums in the finest resolution that any picture needs.

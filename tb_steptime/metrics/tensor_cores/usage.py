@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
-from tb_steptime.metrics.gpu.activities import Product, Products, find_products
+from tb_steptime.metrics.gpu.activities import Products, find_products
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit, fraction
@@ -61,8 +61,7 @@ class KernelAnswers(msgspec.Struct, frozen=True, eq=False):
 
     def where(self, matches: Callable[[Answer], bool]) -> Bool:
         """For each kernel whether its answer passes `matches`. Each distinct answer is tested once."""
-        passes: Bool = np.array([matches(answer) for answer in self.distinct], bool)[self.place]
-        return passes
+        return np.array([matches(answer) for answer in self.distinct], bool)[self.place]
 
 
 def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
@@ -124,23 +123,15 @@ def rates(trace: Trace, named: KernelAnswers) -> Float64:
     if not len(products_run):
         return result
     call = Groups.of(products.op[products_run]).place
-    flops = np.array([_least_flops(product) for product in products.distinct])[products.place[products_run]]
+    flops = np.array([float(product.work.least_flops) if product.work else 0.0 for product in products.distinct])[
+        products.place[products_run]
+    ]
     share = flops * dur[products_run] / np.bincount(call, dur[products_run])[call]
     same = Groups.of(named.place[products_run], products.place[products_run]).place
     rate = np.bincount(same, share) / np.bincount(same, dur[products_run]) / 1000  # FLOP/ns = GFLOP/s
-    result[products_run] = np.where(_one_name(named.place[products_run], call) & (flops > 0), rate[same], np.nan)
+    count = np.bincount(call[Groups.of(call, named.place[products_run]).first])
+    result[products_run] = np.where((count[call] == 1) & (flops > 0), rate[same], np.nan)
     return result
-
-
-def _one_name(place: Int32 | Int64, call: Int64) -> Bool:
-    """Says which kernels belong to calls whose kernels all have one name."""
-    count = np.bincount(call[Groups.of(call, place).first])
-    has_one: Bool = count[call] == 1
-    return has_one
-
-
-def _least_flops(product: Product) -> float:
-    return float(product.work.least_flops) if product.work else 0.0
 
 
 KernelBin = Literal["tensor_core", "matmul_like", "unknown", "other"]
@@ -382,18 +373,12 @@ def _answer(trace: Trace, device: int, name: int) -> Answer:
 def _in_plain_product(trace: Trace, bins: UInt8) -> Bool:
     """For each kernel, whether it was launched by a product op of which no kernel ran, or may have run, on tensor
     cores."""
-    op = _product_op(trace)
+    ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
+    op = outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
     inside = op >= 0
     elsewhere = np.zeros(int(op.max(initial=-1)) + 1, bool)
     elsewhere[op[inside & is_in(bins, (_TENSOR_CORE, _UNKNOWN))]] = True
-    result: Bool = inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
-    return result
-
-
-def _product_op(trace: Trace) -> Int64:
-    """For each kernel the row of the outermost product op that launched it; -1 where none is recorded."""
-    ops = rows_named(trace, (Kind.CPU_OP,), PRODUCT_OP.match)
-    return outermost(trace, ops, innermost(trace, ops, find_launches(trace).calls_of(trace.kernels.event)))
+    return inside & ~elsewhere[np.where(inside, op, 0)] if len(elsewhere) else inside
 
 
 #: Words by which the PyTorch Profiler tab recognises a tensor-core kernel: any of these anywhere in the name, on any
