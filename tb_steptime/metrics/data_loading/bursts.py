@@ -379,7 +379,10 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
     length = int(waits.arrived_ns[last] - waits.arrived_ns[first])
     rest = round((length - int(waits.exposed_ns[within].sum())) / number)
     usual = round(float(waits.wait_ns[leader].mean()))
-    short = _short_wait_ns(waits.wait_ns[within][~long[within]], usual)
+    # the more a batch's time varies, the more of the waits that are not long are for late batches, too
+    others = waits.wait_ns[within][~long[within]]
+    short = round(percentile(others, 10)) if len(others) else None
+    short = None if short is None or short > READY_FRACTION * usual else short
     consumer = rest + min(short or 0, rest)
     batches = np.diff(leader) // period
     times = np.diff(waits.arrived_ns[leader]) / batches
@@ -398,13 +401,6 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
         consumer_ns=consumer,
         why=None,
     )
-
-
-def _short_wait_ns(others: Int64, usual_ns: int) -> int | None:
-    """The length of waits that are not long. The more a batch's time varies, the more of these are for late batches,
-    too."""
-    short = round(percentile(others, 10)) if len(others) else None
-    return None if short is None or short > READY_FRACTION * usual_ns else short
 
 
 def _columns(trace: Trace, batches: Batches, entries: Int64) -> list[BurstStep]:

@@ -115,7 +115,9 @@ def find_batches(trace: Trace) -> Batches:
     """Finds the batches of every loader of the span."""
     marks = find_marks(trace)
     trains = _trains(trace, marks)
-    training = ~_ends_of_evaluations(marks, trains)
+    # marks that bring no batch: no work follows until the training's loader is asked
+    no_batch = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
+    training = ~(no_batch & (marks.recorded == NOT_RECORDED))
     marks, trains = marks.of(training), trains[training]
     kind = _kinds(trace, marks, trains)
     ends, first, usual = _epochs(marks, kind)
@@ -222,13 +224,6 @@ def _trains(trace: Trace, marks: Marks) -> Bool:
         of_loader = marks.recorded == loader
         trains[of_loader] = trains[of_loader].mean() > TRAINS_FRACTION
     return trains
-
-
-def _ends_of_evaluations(marks: Marks, trains: Bool) -> Bool:
-    """Marks that bring no batch, where no new iterator shows this: no work follows until the training's loader is
-    asked."""
-    ends = np.append(~marks.works[1:] & ~trains[:-1] & trains[1:], False)[: len(trains)]
-    return np.asarray(ends & (marks.recorded == NOT_RECORDED))
 
 
 def _kinds(trace: Trace, marks: Marks, trains: Bool) -> Int64:

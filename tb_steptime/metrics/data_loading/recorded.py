@@ -227,7 +227,9 @@ def _of_main(records: LoaderRecords, timings: BatchTimings, main: int) -> _OfMai
     nbytes = records.produced.bytes[produced.produced]
     came_late = produced.arrived_ns > np.maximum(end_ns, produced.next_called_ns + READ_NS)
     sent = np.where(came_late, produced.arrived_ns - end_ns - _copied_ns(nbytes), 0)
-    memory_ns = _late_memory_ns(produced, nbytes)
+    # a thread of the worker opens a batch's memory while it computes the next one; many tensors take long anyway
+    memory_ns = produced.returned_ns - np.maximum(produced.arrived_ns, produced.next_called_ns) - _copied_ns(nbytes)
+    memory_ns = np.where(memory_ns < produced.dataset_ns + produced.collate_ns, memory_ns, 0)
     held_ns, there_ns = np.maximum(sent, memory_ns), np.where(memory_ns > sent, produced.returned_ns, end_ns + sent)
     is_held = (held_ns >= HELD_NS) & computes
     workers = _workers(records, main)
@@ -250,14 +252,6 @@ def _busy(timings: BatchTimings) -> float:
     return int((timings.dataset_ns + timings.collate_ns).sum()) / max(
         1, int(timings.returned_ns[-1] - timings.next_called_ns[0])
     )
-
-
-def _late_memory_ns(timings: BatchTimings, nbytes: Int64) -> Int64:
-    """How long the training process waited for a batch's memory after its message had come. A thread of the worker
-    opens the memory, while the worker computes the next batch. 0 if the wait is not shorter than producing a batch:
-    many tensors take long, whatever the worker does."""
-    memory_ns = timings.returned_ns - np.maximum(timings.arrived_ns, timings.next_called_ns) - _copied_ns(nbytes)
-    return np.where(memory_ns < timings.dataset_ns + timings.collate_ns, memory_ns, 0)
 
 
 def _copied_ns(nbytes: Int64) -> int:
