@@ -22,10 +22,10 @@ from tb_steptime.metrics.excluded_time.ranges import (
 from tb_steptime.metrics.host.annotations import RangeRow, range_rows
 from tb_steptime.metrics.host.copies import CopyRow, copy_rows
 from tb_steptime.metrics.host.cpu_ops import CpuWork, cpu_work
-from tb_steptime.metrics.host.profiler_cost import observed_step_ns
-from tb_steptime.metrics.idle.anomaly_checks import AnomalyChecks, anomaly_checks
+from tb_steptime.metrics.host.profiler_cost import AnomalyChecks, anomaly_checks, observed_step_ns
 from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace, Pace, judge, judge_cpu
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
+from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
 from tb_steptime.metrics.idle.late_launches import bucket_copies
 from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, long_gaps
@@ -34,7 +34,6 @@ from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, he
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step
 from tb_steptime.metrics.idle.several_gpus import SeveralDevices, several_devices
 from tb_steptime.metrics.idle.sums import idle_of_activity
-from tb_steptime.metrics.idle.unrecorded import behind_host_functions_ns
 from tb_steptime.metrics.job import job_kind
 from tb_steptime.metrics.kernels.waste import LaunchWaste, launch_waste
 from tb_steptime.metrics.launches import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from tb_steptime.insights.facts import Facts
 from tb_steptime.insights.rules.host.blocking_rows import brief
-from tb_steptime.metrics.steady.shown import ExcessId, ExcessRow
+from tb_steptime.metrics.steady.step import ExcessId, ExcessRow
 from tb_steptime.text import Finding, Phrase, agreeing, count, ns, text
 
 #: Minimum share of the recorded steps for an excess to be mentioned.

@@ -23,7 +23,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from tb_steptime.metrics.data_loading.waits import is_multiprocess, loader_iterators
-from tb_steptime.metrics.idle.unrecorded import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
+from tb_steptime.metrics.idle.gaps import ENOUGH_LAUNCHES, REACHED_AT_MOST_NS
 from tb_steptime.replay.host import Host, Role, batch_edges, find_host, host_edges
 from tb_steptime.replay.sweep import EdgeKind, Edges, edges_of, joined, starts
 from tb_steptime.trace.model import Trace, find_launches

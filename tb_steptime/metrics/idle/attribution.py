@@ -22,9 +22,8 @@ import numpy as np
 from tb_steptime.metrics.excluded_time.ranges import ExcludedTime, excluded_time
 from tb_steptime.metrics.gpu.utilization import collective_names, devices_with_activity
 from tb_steptime.metrics.host.blocking_calls import Blocks, blocking_calls
-from tb_steptime.metrics.idle.gaps import Gaps, find_gaps
+from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, reached_ns, unrecorded_work
 from tb_steptime.metrics.idle.reasons import EXCLUDED, REASONS
-from tb_steptime.metrics.idle.unrecorded import reached_ns, unrecorded_work
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
 from tb_steptime.trace.host_ranges import loader_intervals

@@ -19,13 +19,11 @@ from msgspec.structs import asdict, replace
 
 from tb_steptime.metrics.excluded_time.ranges import excluded_time
 from tb_steptime.metrics.idle.attribution import idle_segments
-from tb_steptime.metrics.idle.bubbles import bubbles, step_at
-from tb_steptime.metrics.idle.gaps import Gaps, find_gaps, launch_rows
+from tb_steptime.metrics.idle.bubbles import bubbles, cpu_updates, step_at
+from tb_steptime.metrics.idle.gaps import REACHED_NS, Gaps, find_gaps, launch_rows
 from tb_steptime.metrics.idle.host_activity import MOSTLY, HostActivity, Kinds, activity_in
 from tb_steptime.metrics.idle.host_stalls import pause_intervals
-from tb_steptime.metrics.idle.needed_waits import cpu_updates
 from tb_steptime.metrics.idle.reasons import REASONS
-from tb_steptime.metrics.idle.unrecorded import REACHED_NS
 from tb_steptime.metrics.job import compiled_ranges, job_kind
 from tb_steptime.metrics.phases.assignment import SITES, activity_sites
 from tb_steptime.metrics.phases.marks import autograd_threads, training_threads
