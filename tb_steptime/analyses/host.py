@@ -272,7 +272,7 @@ def _of_device(trace: Trace, device: int) -> HostResult:
         tiles=[measure(trace, metric, device) for metric in HOST_TILES],
         segments=segments(mean, 0, labels),
         sites=site_rows(trace, device, mean),
-        devices=_devices(trace),
+        devices=[_device(trace, device, step_aggregates(trace, device)) for device in devices_by_activity(trace)],
         launches=launches,
         figures=host_figures(mean.step_ns, idle, host_floor_ns, launches, full_ns),
         full_queue_ns=full_ns,
@@ -423,10 +423,6 @@ def _steps_of_host(trace: Trace) -> list[HostStep]:
         HostStep(step.name, step.start_ns, step.end_ns, phase_spans=spans, left_out_ns=step.duration_ns - ns)
         for step, spans, ns in steps
     ]
-
-
-def _devices(trace: Trace) -> list[DeviceIdle]:
-    return [_device(trace, device, step_aggregates(trace, device)) for device in devices_by_activity(trace)]
 
 
 def _device(trace: Trace, device: int, aggregates: StepAggregates) -> DeviceIdle:

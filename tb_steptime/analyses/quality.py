@@ -54,8 +54,9 @@ def notes(trace: Trace) -> list[Note]:
     several = []
     if (number := len(devices_by_activity(trace))) > 1:
         several = [Note("several_devices", {"number": count(number), "main": count(main_device(trace))})]
+    statement = trace.job.simulated
     return [
-        *_simulated(trace),
+        *([] if statement is None else [Note("simulated", {"statement": text(statement)})]),
         *trace.notes,
         *_cpu_only(trace),
         *([Note("launches_only", qualifies=("overview", "host", "data_loading"))] if is_cpu_unrecorded(trace) else []),
@@ -72,11 +73,6 @@ def notes(trace: Trace) -> list[Note]:
         *_graphs(trace),
         *_experts(trace),
     ]
-
-
-def _simulated(trace: Trace) -> list[Note]:
-    statement = trace.job.simulated
-    return [] if statement is None else [Note("simulated", {"statement": text(statement)})]
 
 
 def _cpu_only(trace: Trace) -> list[Note]:

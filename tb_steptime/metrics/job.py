@@ -379,7 +379,9 @@ def purpose_of(trace: Trace) -> tuple[Purpose, list[JobEvidence]]:
     trains = _training(trace)
     if trains:
         return "training", trains
-    layers = _layers(trace)
+    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
+    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
+    layers = max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
     if sum(each.count for each in layers) >= MANY:
         return "inference", layers
     return "unknown", []
@@ -395,13 +397,6 @@ def _training(trace: Trace) -> list[JobEvidence]:
     ops = named_evidence("backward_ops", trace, (Kind.CPU_OP,), lambda name: name.endswith("_backward"))
     kernels = named_evidence("backward_kernels", trace, (Kind.KERNEL,), BACKWARD_KERNEL.search)
     return zeroed or ops or kernels
-
-
-def _layers(trace: Trace) -> list[JobEvidence]:
-    """Evidence of layer calls: by their ops or, if more ran in graphs than were called, by their kernels."""
-    ops = named_evidence("layer_ops", trace, (Kind.CPU_OP,), _LAYER_OP.match)
-    kernels = named_evidence("layer_kernels", trace, (Kind.KERNEL,), LAYER_KERNEL.search)
-    return max(ops, kernels, key=lambda layers: sum(each.count for each in layers))
 
 
 Server = Literal["vllm", "sglang"]

@@ -151,15 +151,19 @@ def find_collectives(trace: Trace) -> Collectives:
     # NCCL's marks last only as long as its launch, and do not show the exchange
     event = collective_kernels(trace) if on_device else _named(trace, _HOST_BACKEND.match)
     call = find_launches(trace).calls_of(event) if on_device else event
-    mark, row, op_row = _marks(trace, call), *_arguments(trace, event, call)
+    mark = innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
+    row, op_row = _arguments(trace, event, call)
     table = trace.collectives
     peer = _either(table.peer, row, op_row).astype(np.int32)
+    elements, dtype = values_at(trace.collectives.elements, row), values_at(trace.collectives.dtype, row)
+    sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
+    exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]
     collectives = Collectives(
         event=event,
         start=trace.events.start_ns[event],
         end=trace.events.ends(event),
         kind=_kinds(trace, event, mark, values_at(table.name, row)),
-        bytes=_bytes(trace, row, mark),
+        bytes=np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark)),
         group=values_at(table.group, row).astype(np.int32),
         group_size=values_at(table.group_size, row).astype(np.int32),
         dtype=values_at(table.dtype, row).astype(np.int32),
@@ -202,11 +206,6 @@ def _either(column: Int32 | Int64, row: Int64, op_row: Int64) -> Int64:
     return np.where(own >= 0, own, values_at(column, op_row))
 
 
-def _marks(trace: Trace, call: Int64) -> Int64:
-    """The innermost mark around each call that names the collective."""
-    return innermost(trace, _named(trace, lambda name: name != _ARGUMENTS), call)
-
-
 def _kinds(trace: Trace, event: Int64, mark: Int64, argument: Int64) -> UInt8:
     """The kind by the arguments, or else by the mark around the call, or else by the kernel's own name."""
     by_mark = _kind_of_each(trace.strings, values_at(trace.events.name, mark))
@@ -244,14 +243,6 @@ def _requested_peers(trace: Trace, event: Int64, recorded: Int32) -> Int32:
             number = int(match["rank"])
             peer[(inputs == each) & (recorded < 0)] = ranks.get(number, number)
     return peer
-
-
-def _bytes(trace: Trace, row: Int64, mark: Int64) -> Int64:
-    """Elements x their size, or else the bytes of the mark's inputs; -1 if the trace has neither."""
-    elements, dtype = values_at(trace.collectives.elements, row), values_at(trace.collectives.dtype, row)
-    sizes = [element_bytes(text) or 0 for text in trace.collective_texts.strings]
-    exchanged = elements * np.array([*sizes, 0], np.int64)[dtype]
-    return np.where((elements >= 0) & (exchanged > 0), exchanged, _of_inputs(trace, mark))
 
 
 def _of_inputs(trace: Trace, mark: Int64) -> Int64:

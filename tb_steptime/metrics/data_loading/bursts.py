@@ -243,9 +243,11 @@ def find_burst(trace: Trace) -> Burst | None:
     waits = Waits(trace.events.ends(batches.row[entries]), batches.wait_ns[entries], batches.exposed_ns[entries])
     period, alike = find_period(capped_waits(waits.wait_ns))
     why = _why_unknown(trace, main, waits, period)
+    wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
+    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
     unknown = Burst(
         consumer_ns=rest_ns(trace, main.loader),
-        waits=_columns(trace, batches, entries)[:MOST_SHOWN],
+        waits=[BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)][:MOST_SHOWN],
         period=period if why == AMBIGUOUS else None,
         autocorrelation=alike,
         why=why or AMBIGUOUS,
@@ -401,9 +403,3 @@ def _with_pace(burst: Burst, waits: Waits, period: int) -> Burst:
         consumer_ns=consumer,
         why=None,
     )
-
-
-def _columns(trace: Trace, batches: Batches, entries: Int64) -> list[BurstStep]:
-    wait_ns, steps = batches.wait_ns[entries], find_steps(trace).steps
-    columns = (batches.step[entries].tolist(), wait_ns.tolist(), long_waits(wait_ns).tolist())
-    return [BurstStep(steps[step].name, wait, long) for step, wait, long in zip(*columns, strict=True)]

@@ -317,13 +317,15 @@ def find_epoch_starts(trace: Trace, chosen: Steps | None = None) -> EpochStarts 
     number, waits = len(among.steps), _exposed(trace, batches.row[~batches.first])
     settings = trace.loader_records.loaders if trace.loader_records else ()
     persistent = {each.persistent for each in settings if each.workers}
+    produced = trace.loader_records.produced if trace.loader_records else None
+    times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
     return EpochStarts(
         batches=len(first),
         wait_ns=round(float(batches.wait_ns[first].mean())),
         exposed_ns=int(among.overlap_ns(waits).sum()) // number,
         setup_ns=int(among.overlap_ns(_setup(trace)).sum()) // number,
         respawned=not persistent.pop() if len(persistent) == 1 and None not in persistent else None,
-        produced_ns=_produced_ns(trace),
+        produced_ns=round(float(times.mean())) if len(times) else None,
         steps=list(dict.fromkeys(steps[step].name for step in batches.step[first].tolist())),
     )
 
@@ -353,9 +355,3 @@ def _setup(trace: Trace) -> Intervals:
     if trace.loader_records is not None:
         setup = setup | Intervals.union(trace.loader_records.begun.begin_ns, trace.loader_records.begun.ready_ns)
     return setup - device_busy(trace) - loader_intervals(trace)
-
-
-def _produced_ns(trace: Trace) -> int | None:
-    produced = trace.loader_records.produced if trace.loader_records else None
-    times = (produced.end_ns - produced.start_ns)[produced.batch == 0] if produced else np.empty(0)
-    return round(float(times.mean())) if len(times) else None

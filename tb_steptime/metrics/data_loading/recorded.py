@@ -141,6 +141,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
     place = {each.loader: place for place, each in enumerate(loaders)}
     dataset, collate = _mean(settled.dataset_ns), _mean(settled.collate_ns)
     production = None if dataset is None or collate is None else dataset + collate
+    values = settled.dataset_ns + settled.collate_ns
     return Recorded(
         files=records.files,
         main=main,
@@ -148,7 +149,7 @@ def what_is_recorded(trace: Trace) -> Recorded | None:
         dataset_ns=dataset,
         collate_ns=collate,
         production_ns=production,
-        production_spread_ns=_spread(settled.dataset_ns + settled.collate_ns),
+        production_spread_ns=round(float(values.std())) if len(values) else None,
         transfer_ns=_mean(of_loader.transfer_ns),
         ready_ns=_mean(of_loader.ready_ns),
         wait_ns=_mean(of_loader.wait_ns),
@@ -349,7 +350,3 @@ def covered_steps(step: Int64, number: int) -> Bool:
 def _mean(values: Int64) -> int | None:
     measured = values[values >= 0]
     return round(float(measured.mean())) if len(measured) else None
-
-
-def _spread(values: Int64) -> int | None:
-    return round(float(values.std())) if len(values) else None

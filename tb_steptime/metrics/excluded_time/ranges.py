@@ -332,20 +332,15 @@ def _causes(trace: Trace, excess: Excess, row: Int64) -> Iterator[tuple[OneTimeC
     compiling = Intervals.of_events(events, compiled)
     yield "compilation", _within(compiling, excess)
     yield "graph_capture", _within(capture_intervals(trace), excess)
-    yield "loading", is_in(excess.event, np.concatenate((loading_calls(trace), _launches(trace))))
+    # a kernel's first call loads the kernel
+    launches = find_launches(trace)
+    launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
+    yield "loading", is_in(excess.event, np.concatenate((loading_calls(trace), launches.call[launched])))
     yield "allocation", is_in(excess.event, calls.row[calls.kind == Blocks.ALLOCATOR])
     kind = np.where(excess.event >= 0, events.kind[excess.event].astype(np.int64), -1)
     yield "set_up", is_in(kind, CALL_KINDS)
     yield "first_call", row >= 0
     yield "between_ops", row < 0
-
-
-def _launches(trace: Trace) -> Int64:
-    """Calls that launch kernels: a kernel's first call loads the kernel."""
-    launches = find_launches(trace)
-    launched = (launches.call >= 0) & (trace.events.kind[launches.activity] == Kind.KERNEL)
-    calls: Int64 = launches.call[launched].astype(np.int64)
-    return calls
 
 
 def _within(when: Intervals, excess: Excess) -> Bool:

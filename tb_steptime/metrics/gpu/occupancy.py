@@ -25,32 +25,23 @@ from tb_steptime.trace.model import Device, Trace, are_named, shared
 from tb_steptime.trace.table import Bool, Float64, Int32, Int64
 
 EST_ACHIEVED_OCCUPANCY = Metric(
-    "est_achieved_occupancy",
-    "Est. achieved occupancy",
-    Unit.FRACTION,
-    meaning="How many threads an SM holds while kernels run, as a share of the most that it can hold. Computed "
+    "est_achieved_occupancy", "Est. achieved occupancy", Unit.FRACTION,
+    "How many threads an SM holds while kernels run, as a share of the most that it can hold. Computed "
     "from each launch; long kernels count more. A low value is normal for tensor-core kernels.",
-    colour="kernel",
-    short="Est. occupancy",
-)
+    colour="kernel", short="Est. occupancy",
+)  # fmt: skip
 KINETO_ACHIEVED_OCCUPANCY = Metric(
-    "kineto_achieved_occupancy",
-    "Occupancy as Kineto writes it",
-    Unit.FRACTION,
-    meaning="The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
-    "every kernel with more than 48 KiB of shared memory, which is wrong.",
-    colour="kernel",
-)
+    "kineto_achieved_occupancy", "Occupancy as Kineto writes it", Unit.FRACTION,
+    "The profiler's own estimate, weighted by kernel time, as the PyTorch Profiler tab shows it. It is 0 for "
+    "every kernel with more than 48 KiB of shared memory, which is wrong.", colour="kernel",
+)  # fmt: skip
 
 SLOT_EFFICIENCY = Metric(
-    "slot_efficiency",
-    "Slot efficiency",
-    Unit.FRACTION,
-    meaning="How many of the places for thread blocks are used while kernels run, as a mean over the waves; long "
+    "slot_efficiency", "Slot efficiency", Unit.FRACTION,
+    "How many of the places for thread blocks are used while kernels run, as a mean over the waves; long "
     "kernels count more. It is low where a kernel has few blocks, or where its last wave is small.",
-    colour="kernel",
-    short="Slot eff.",
-)
+    colour="kernel", short="Slot eff.",
+)  # fmt: skip
 
 #: Threads per warp on every NVIDIA GPU.
 WARP = 32

@@ -26,21 +26,15 @@ from tb_steptime.trace.steps import Steps, find_steps
 from tb_steptime.trace.table import CALL_KINDS, DEVICE_KINDS, Bool, Float64, Int64, Kind, distinct_in, is_in, values_at
 
 GPU_UTILIZATION = Metric(
-    "gpu_utilization",
-    "GPU utilization",
-    Unit.FRACTION,
-    meaning="Share of the span's time in which at least one kernel runs on the GPU, however small the kernel is. "
-    "Copies and memory sets do not count here; where it says 'GPU works', they do.",
-    colour="kernel",
-)
+    "gpu_utilization", "GPU utilization", Unit.FRACTION,
+    "Share of the span's time in which at least one kernel runs on the GPU, however small the kernel is. "
+    "Copies and memory sets do not count here; where it says 'GPU works', they do.", colour="kernel",
+)  # fmt: skip
 EST_SM_EFFICIENCY = Metric(
-    "est_sm_efficiency",
-    "Est. SM efficiency",
-    Unit.FRACTION,
-    meaning="How many of the GPU's multiprocessors (SMs) have work, as a mean over all the time. At each instant: "
-    "blocks of the running kernels / SMs, at most 1. Idle time counts as 0.",
-    colour="kernel",
-)
+    "est_sm_efficiency", "Est. SM efficiency", Unit.FRACTION,
+    "How many of the GPU's multiprocessors (SMs) have work, as a mean over all the time. At each instant: "
+    "blocks of the running kernels / SMs, at most 1. Idle time counts as 0.", colour="kernel",
+)  # fmt: skip
 
 NO_BLOCKS = Reason("no_blocks_recorded")
 NO_KERNELS = Reason("no_kernels_in_steps")

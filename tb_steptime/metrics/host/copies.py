@@ -85,6 +85,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
     nbytes = copied_bytes(trace, activity)
     recorded = nbytes >= 0
     sum_bytes, timed_ns = int(nbytes[recorded].sum()), int(events.dur_ns[activity[recorded]].sum())
+    groups = blocking_groups(trace)
     return CopyRow(
         direction=each.direction,
         source=each.source,
@@ -95,7 +96,7 @@ def copy_row(trace: Trace, each: CopyDirection, rows: Int64, steps: int) -> Copy
         hidden_ns=_hidden_ns(trace, rows) // steps,
         bytes=sum_bytes // steps if recorded.any() else None,
         bytes_per_second=sum_bytes * 1e9 / timed_ns if timed_ns else None,
-        blocked_ns=_blocked_ns(trace, rows) // steps,
+        blocked_ns=int(groups.blocked_ns[is_in(groups.copy, rows)].sum()) // steps,
         op=_maker(trace, rows),
         least_ns=_least_ns(trace, activity, steps) if each.direction in _OVER_LINK else None,
     )
@@ -131,12 +132,6 @@ def _hidden_ns(trace: Trace, rows: Int64) -> int:
         copies = activity[events.device[activity] == device]
         hidden += int(kernel_intervals(trace, device).overlap_ns(events.start_ns[copies], events.ends(copies)).sum())
     return hidden
-
-
-def _blocked_ns(trace: Trace, rows: Int64) -> int:
-    """Total length of the groups of blocking calls whose copy is one of these."""
-    groups = blocking_groups(trace)
-    return int(groups.blocked_ns[is_in(groups.copy, rows)].sum())
 
 
 def copy_makers(trace: Trace, rows: Int64) -> Int64:

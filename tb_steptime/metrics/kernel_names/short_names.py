@@ -204,23 +204,15 @@ def short_name(kernel: str) -> str:
     if kernel.startswith(("Memcpy ", "Memset ")):
         return kernel.partition(" (")[0]
     if is_collective(kernel) and (parts := _NCCL.match(kernel)):
-        return _collective(kernel, parts)
+        named = _NCCL_TYPE.search(kernel)
+        return f"{parts['library']} {parts['what']}" + (f" {named.group()[1:].removesuffix('_t')}" if named else "")
     own = own_name(kernel)
     if parts := _INDUCTOR.match(own):
-        return _inductor(parts)
+        kind = _INDUCTOR_KINDS.get(parts["kind"], parts["kind"])
+        return f"triton {kind} {parts['ops'].strip('_') or parts['number']}".rstrip()
     if _ATEN_WRAPPER.search(own):
         return _aten(kernel, own)
     return _library(kernel, own)
-
-
-def _collective(kernel: str, parts: re.Match[str]) -> str:
-    named = _NCCL_TYPE.search(kernel)
-    return f"{parts['library']} {parts['what']}" + (f" {named.group()[1:].removesuffix('_t')}" if named else "")
-
-
-def _inductor(parts: re.Match[str]) -> str:
-    kind = _INDUCTOR_KINDS.get(parts["kind"], parts["kind"])
-    return f"triton {kind} {parts['ops'].strip('_') or parts['number']}".rstrip()
 
 
 def _library(kernel: str, own: str) -> str:
@@ -231,7 +223,9 @@ def _library(kernel: str, own: str) -> str:
     if _MATRIX_VECTOR.search(function_name(kernel)):
         return _spaced("gemv", _product_type(kernel))
     if re.search(r"(?i)soft_?max", own):
-        return _softmax(kernel, own)
+        log = "log_" if "LogSoftMax" in kernel or "log_softmax" in own.lower() else ""
+        way = "backward" if "backward" in own.lower() else "forward"
+        return _typed(f"{log}softmax {way}", _argument_type(kernel))
     if norm := _CUDNN_NORM.match(own):
         return _typed(f"batch_norm {_WAYS[norm[1]]}", _argument_type(kernel))
     if not re.search(r"(?i)attn|attention|fmha|flash", own):
@@ -242,12 +236,6 @@ def _library(kernel: str, own: str) -> str:
         if _PRODUCT.search(own):
             return _spaced("gemm", _product_type(kernel), _tile(kernel))
     return _plain(kernel, own)
-
-
-def _softmax(kernel: str, own: str) -> str:
-    log = "log_" if "LogSoftMax" in kernel or "log_softmax" in own.lower() else ""
-    way = "backward" if "backward" in own.lower() else "forward"
-    return _typed(f"{log}softmax {way}", _argument_type(kernel))
 
 
 def _aten(kernel: str, own: str) -> str:
@@ -375,7 +363,10 @@ def distinct_names(kernels: Iterable[str]) -> dict[str, str]:
 def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
     if len(kernels) == 1:
         return [(kernels[0], short)]
-    words = [_words(kernel) for kernel in kernels]
+    words = [
+        [word for word in dict.fromkeys(_WORD.findall(kernel)) if len(word) <= _MOST_LETTERS and word not in _NOISE]
+        for kernel in kernels
+    ]
     spread = Counter(word for each in words for word in each)
     own = [[word for word in each if spread[word] < len(kernels)] for each in words]
     shown = [_chosen(each, spread, 1) for each in own]
@@ -383,11 +374,6 @@ def _distinguished(short: str, kernels: list[str]) -> Iterable[tuple[str, str]]:
         if len(set(shown)) < len(shown):
             shown = [_chosen(each, spread, most) for each in own]
     return zip(kernels, _numbered([f"{short} ({each})" if each else short for each in shown]), strict=True)
-
-
-def _words(kernel: str) -> list[str]:
-    """The words of a name, without repeats, in order."""
-    return [word for word in dict.fromkeys(_WORD.findall(kernel)) if len(word) <= _MOST_LETTERS and word not in _NOISE]
 
 
 def _chosen(words: list[str], spread: Counter[str], most: int) -> str:

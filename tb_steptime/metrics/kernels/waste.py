@@ -323,14 +323,9 @@ def _small_tails(kernels: _Kernels) -> Waste | None:
         return None
     filled = np.nan_to_num(fill.slot_efficiency[rows], nan=1.0)
     works = ~is_persistent(trace)[rows] & _grows_with_batch(kernels) & (kernels.dur >= SHORT_NS)
-    works &= _computes(kernels)
+    works &= kernel_answers(kernels.trace).where(lambda answer: answer.role not in ("other", "stage"))[kernels.rows]
     chosen = (fill.waves[rows] > 1) & (filled < MOSTLY_FILLED) & works & runs_alone(trace, rows)
     return kernels.waste(chosen, _gains(kernels, chosen, 1 - filled))
-
-
-def _computes(kernels: _Kernels) -> Bool:
-    """Kernels that may be compute-bound, by name, including unknown names."""
-    return kernel_answers(kernels.trace).where(lambda answer: answer.role not in ("other", "stage"))[kernels.rows]
 
 
 def _gains(kernels: _Kernels, chosen: Bool, empty: Float64) -> Float64:

@@ -157,7 +157,9 @@ class ModulePaths(msgspec.Struct, frozen=True, eq=False):
 
 def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
     """Finds the path of each call. name: the name of its frame, a row of the string table."""
-    is_again, numbers = _again(calls, name), _PathNumbers(int(name.max(initial=0)) + 1)
+    # calls that nothing encloses, and what is inside, although other calls of the same name are inside a module
+    is_again = is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
+    numbers = _PathNumbers(int(name.max(initial=0)) + 1)
     path = np.full(len(name), -1, np.int64)
     for tree in (~is_again, is_again):
         level, outer = tree & (calls.around < 0), np.full(len(name), -1, np.int64)
@@ -167,12 +169,6 @@ def paths_of(calls: ModuleCalls, name: Int64) -> ModulePaths:
             path[level] = numbers.numbers(path[calls.around[level]], name[level])
     pairs = np.array(list(numbers.number), np.int64).reshape(-1, 2)
     return ModulePaths(path, pairs[:, 0], pairs[:, 1])
-
-
-def _again(calls: ModuleCalls, name: Int64) -> Bool:
-    """Says which calls are, or are inside, a call that nothing encloses although other calls of the same name are
-    inside a module."""
-    return is_in(name[roots(calls.around)], distinct_in(name[calls.around >= 0]))
 
 
 class _PathNumbers:

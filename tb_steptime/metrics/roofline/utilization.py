@@ -337,15 +337,10 @@ def _validated(trace: Trace, counter: Samples, rows: Int64, ops: Products, at_pe
     if not covered or not has_bound.any() or length[has_bound].sum() < LEAST_VALIDATED * length.sum():
         return None
     begin, finish = trace.events.start_ns[event[has_bound]], trace.events.ends(event[has_bound])
-    rate = at_peak_ns[has_bound] / np.maximum(_of_ops(ops.op[rows[has_bound]].astype(np.int64), length[has_bound]), 1)
+    groups = Groups.of(ops.op[rows[has_bound]].astype(np.int64))
+    rate = at_peak_ns[has_bound] / np.maximum(groups.sum(length[has_bound]).astype(np.float64)[groups.place], 1)
     edges, place = np.unique(np.concatenate((start, end)), return_inverse=True)
     before = sums_before(weighted_overlap(begin, finish, rate, edges))
     first, last = place.reshape(2, -1)
     estimated = float((before[last] - before[first]).sum()) / covered
     return Validation(min(estimated, 1.0), float((counter.value * (end - start)).sum()) / covered)
-
-
-def _of_ops(op: Int64, length: Int64) -> Float64:
-    """For each kernel the total time of all kernels of its op."""
-    groups = Groups.of(op)
-    return groups.sum(length).astype(np.float64)[groups.place]

@@ -52,12 +52,10 @@ class HostComparison(msgspec.Struct, frozen=True, eq=False):
 
 
 UNDISTURBED_HOST_TIME = Metric(
-    "undisturbed_host_time",
-    "Undisturbed host time",
-    Unit.NS,
+    "undisturbed_host_time", "Undisturbed host time", Unit.NS,
     "Time per step in which the main threads work, if each call took as long as the second fastest one of the same "
     "code and shapes (est.). Waits are left out. Other processes hardly change it.",
-)
+)  # fmt: skip
 _NOTHING_OF_THE_HOST = Reason("no_launch_calls")
 
 

@@ -260,13 +260,12 @@ def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> lis
         starts = np.arange(low, high, bin_ns, dtype=np.int64)
         joined = np.arange(0, len(count), bin_ns // finest_ns)
         means = _means(np.add.reduceat(count, joined), np.add.reduceat(ahead, joined))
-        kernel, communication, copy = _permille(kinds, starts, np.minimum(starts + bin_ns, high))
+        ends = np.minimum(starts + bin_ns, high)
+        kernel, communication, copy = [
+            (1000 * kind.overlap_ns(starts, ends) // np.maximum(ends - starts, 1)).tolist() for kind in kinds
+        ]
         levels.append(DeviceLevel(bin_ns, kernel, communication, copy, means))
     return levels
-
-
-def _permille(kinds: Sequence[Intervals], starts: Int64, ends: Int64) -> list[list[int]]:
-    return [(1000 * kind.overlap_ns(starts, ends) // np.maximum(ends - starts, 1)).tolist() for kind in kinds]
 
 
 def _means(count: Int64, total_ns: Int64) -> list[int | None]:

@@ -244,18 +244,15 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
 @shared
 def step_aggregates(trace: Trace, device: int) -> StepAggregates:
     sums = idle_sums(trace)[device]
-    return StepAggregates(_works(trace, device), sums.ns, sums.bubble_ns.sum(axis=2))
+    steps = find_steps(trace)
+    works = np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
+    return StepAggregates(works, sums.ns, sums.bubble_ns.sum(axis=2))
 
 
 def mean_host_ns(trace: Trace) -> dict[str, int]:
     """The mean step by host phase; sums to the step."""
     rows = host_time_ns(trace)
     return dict(zip(PHASES, whole_means(rows.sum(axis=0), len(rows)), strict=True))
-
-
-def _works(trace: Trace, device: int) -> Int64:
-    steps = find_steps(trace)
-    return np.stack([steps.overlap_ns(kind) for kind in kinds_of_work(trace, device)], axis=1)
 
 
 def kinds_of_work(trace: Trace, device: int) -> tuple[Intervals, Intervals, Intervals]:

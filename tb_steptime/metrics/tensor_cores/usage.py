@@ -165,50 +165,34 @@ KERNEL_BINS = (
 
 
 TENSOR_CORE_SHARE = Metric(
-    "tensor_core_share",
-    "Tensor-core share",
-    Unit.FRACTION,
-    meaning="Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), as their names show. "
+    "tensor_core_share", "Tensor-core share", Unit.FRACTION,
+    "Share of kernel time in kernels that run on tensor cores (AMD: matrix cores), as their names show. "
     "Kernels whose names do not show it are not counted, so the true share may be higher. Where these are more than "
-    "half of kernel time the share is not known.",
-    colour="tensor",
-)
+    "half of kernel time the share is not known.", colour="tensor",
+)  # fmt: skip
 TENSOR_CORE_SHARE_HIGH = Metric(
-    "tensor_core_share_high",
-    "Tensor-core share, at most",
-    Unit.FRACTION,
-    meaning="The same share if every kernel whose name does not show it ran on tensor cores.",
-    colour="tensor",
-)
+    "tensor_core_share_high", "Tensor-core share, at most", Unit.FRACTION,
+    "The same share if every kernel whose name does not show it ran on tensor cores.", colour="tensor",
+)  # fmt: skip
 KERNEL_SUM_TIME = Metric(
-    "kernel_sum_time",
-    "Kernel time",
-    Unit.NS,
-    meaning="Sum of the lengths of the kernels that start in the step; kernels that run at the same time both count.",
+    "kernel_sum_time", "Kernel time", Unit.NS,
+    "Sum of the lengths of the kernels that start in the step; kernels that run at the same time both count.",
     colour="kernel",
-)
+)  # fmt: skip
 TENSOR_CORE_TIME = Metric(
-    "tensor_core_time",
-    "Time on tensor cores",
-    Unit.NS,
-    meaning="Kernel time in kernels that run on tensor cores.",
-    colour="tensor",
-)
+    "tensor_core_time", "Time on tensor cores", Unit.NS,
+    "Kernel time in kernels that run on tensor cores.", colour="tensor",
+)  # fmt: skip
 MATMUL_LIKE_TIME = Metric(
-    "matmul_like_time",
-    "Matmul-like without tensor cores",
-    Unit.NS,
-    meaning="Kernel time in matrix products, convolutions and attention that run on CUDA cores, with their layout "
-    "conversions and transforms. It could move to tensor cores.",
-    colour="kernel",
-)
+    "matmul_like_time", "Matmul-like without tensor cores", Unit.NS,
+    "Kernel time in matrix products, convolutions and attention that run on CUDA cores, with their layout "
+    "conversions and transforms. It could move to tensor cores.", colour="kernel",
+)  # fmt: skip
 UNKNOWN_KERNEL_TIME = Metric(
-    "unknown_kernel_time",
-    "Unknown kernels",
-    Unit.NS,
-    meaning="Kernel time in kernels whose names do not say whether they use tensor cores, such as Triton kernels.",
+    "unknown_kernel_time", "Unknown kernels", Unit.NS,
+    "Kernel time in kernels whose names do not say whether they use tensor cores, such as Triton kernels.",
     colour="other",
-)
+)  # fmt: skip
 
 NO_TENSOR_CORES = Reason("no_tensor_cores")
 
