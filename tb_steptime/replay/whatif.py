@@ -180,11 +180,6 @@ def replayed_step(trace: Trace) -> WhatIf | None:
     return what_if(trace)
 
 
-def _mean_judged_ns(trace: Trace) -> float:
-    device = main_device(trace)
-    return float(judged_ns(trace, device)[whole_steps(trace, device)].mean())
-
-
 def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     """The results of all changes that can be replayed, or of those given. None if the recording has no work on a
     device, or no step with such work. Raises ValueError for an unknown id."""
@@ -211,7 +206,8 @@ def what_if(trace: Trace, ids: Sequence[str] = ()) -> WhatIf | None:
     for_ranks = held_by_ranks(trace, step)
     error = abs(replayed - recorded) / recorded
     shown = max(unexplained, unseen) <= NO_GAIN and pace is not Bound.UNKNOWN
-    judged = _mean_judged_ns(trace)  # with long delays in a few of the steps
+    main = main_device(trace)
+    judged = float(judged_ns(trace, main)[whole_steps(trace, main)].mean())  # with long delays in a few of the steps
     half, half_pace = (0, pace) if pace is Bound.GPU else _with_half_of_the_host(trace, step)
     trusted = shown and error <= MOST_ERROR and length >= MOSTLY * max(recorded, judged)
     chosen = {each: known_changes[each] for each in ids} if ids else known_changes

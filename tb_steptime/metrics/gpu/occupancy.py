@@ -137,16 +137,11 @@ def _fill(trace: Trace, device: Device, result: Filling) -> None:
         resident = resident_blocks(device, threads, kernels.registers[chunk].astype(np.int64), shared_memory)
         if resident is None or not device.sm_count or not device.max_threads_per_sm:
             return
-        _fill_rows(chunk, counted[chunk], resident, device.sm_count, threads / device.max_threads_per_sm, result)
-
-
-def _fill_rows(
-    rows: Int64, counted: Int64, resident: Int64, sm_count: int, thread_share: Float64, result: Filling
-) -> None:
-    waves, tail = rounds(counted, sm_count * resident)
-    result.resident[rows], result.waves[rows], result.tail[rows] = resident, waves, tail
-    result.occupancy[rows] = np.minimum(counted / sm_count, resident) * thread_share
-    result.slot_efficiency[rows] = counted / (sm_count * resident * waves)
+        number, sms = counted[chunk], device.sm_count
+        waves, tail = rounds(number, sms * resident)
+        result.resident[chunk], result.waves[chunk], result.tail[chunk] = resident, waves, tail
+        result.occupancy[chunk] = np.minimum(number / sms, resident) * (threads / device.max_threads_per_sm)
+        result.slot_efficiency[chunk] = number / (sms * resident * waves)
 
 
 @shared

@@ -124,7 +124,9 @@ def blocks(trace: Trace) -> Int64 | None:
     grid, block = trace.kernels.grid, trace.kernels.block
     if grid is None:
         return None
-    in_items, uncertain = _grid_units(trace)
+    in_items, uncertain = _units_of_calls(trace)
+    if (mended := trace.kernels.in_blocks) is not None:
+        in_items, uncertain = in_items & ~mended, uncertain & ~mended
     if in_items.any():
         threads = np.full_like(grid, -1) if block is None else block
         grid = np.where(in_items[:, None], np.where(threads > 0, -(-grid // np.maximum(threads, 1)), -1), grid)
@@ -209,13 +211,6 @@ def sums_in_windows(trace: Trace, in_bins: Callable[[Int64], Sequence[Float64]])
     low, high = place.reshape(2, -1)
     before = [np.concatenate(([0.0], np.cumsum(each))) for each in in_bins(edges)]
     return [column[high] - column[low] for column in before]
-
-
-def _grid_units(trace: Trace) -> tuple[Bool, Bool]:
-    """For each kernel, whether its grid is counted in work-items, and whether that is unknown."""
-    in_items, uncertain = _units_of_calls(trace)
-    mended = trace.kernels.in_blocks
-    return (in_items, uncertain) if mended is None else (in_items & ~mended, uncertain & ~mended)
 
 
 def _units_of_calls(trace: Trace) -> tuple[Bool, Bool]:

@@ -107,22 +107,16 @@ def _later_heads(trace: Trace, rows: Int64, linked: Int64) -> Intervals:
     if not len(lost):
         return Intervals.empty()
     heads = []
-    for _, resumed in _pauses(trace):
+    # nothing at all is recorded for long, on the host or any device, as between two recordings in one file
+    working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
+    gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
+    for resumed in gaps.end[gaps.end - gaps.start >= PAUSE_NS].tolist():
         before, after = linked[start[linked] < resumed], linked[start[linked] >= resumed]
         if len(before) and len(after):
             meanwhile = (number[lost] > number[before].max()) & (number[lost] < number[after].min())
             seen = launches.activity[lost[meanwhile & (start[lost] >= resumed)]]
             heads += [_up_to_first(trace, resumed, seen, after)] if len(seen) else []
     return Intervals.joined(heads)
-
-
-def _pauses(trace: Trace) -> Intervals:
-    """Returns when nothing at all is recorded for long, on the host or any device, as between two recordings in one
-    file."""
-    events = trace.events
-    working = Intervals.union(events.start_ns[:], events.ends(np.arange(len(events))))
-    gaps = working.gaps(int(working.start[0]), int(working.end[-1]))
-    return Intervals.of(*(each for each in gaps if each[1] - each[0] >= PAUSE_NS))
 
 
 def _awaited(trace: Trace, low: int) -> Intervals:
@@ -204,7 +198,11 @@ def after_recording(trace: Trace, device: int) -> Intervals:
     last, end = int(busy.end[-1]), steps.window[1]
     if first_lost_ns(trace) is not None:
         return between_recordings(trace) | Intervals.of((max(last, steps.steps[-1].start_ns), end))
-    usual_ns = int(_tails(trace, device)[:-1].max(initial=-1))
+    # idle at the end of each step in which the device works, -1 for the other steps
+    last_begun = np.searchsorted(busy.start, steps.end_ns) - 1
+    ends = np.minimum(busy.end[last_begun], steps.end_ns)
+    tails = np.where((last_begun >= 0) & (ends > steps.start_ns), steps.end_ns - ends, -1)
+    usual_ns = int(tails[:-1].max(initial=-1))
     longer = usual_ns >= 0 and end - last > max(TIMES_LONGER * usual_ns, usual_ns + LONGER_NS)
     tail = Intervals.of((last + usual_ns, end)) if longer else Intervals.empty()
     others = (busy_intervals(trace, each) for each in devices_with_activity(trace) if each != device)
@@ -220,14 +218,6 @@ def between_recordings(trace: Trace) -> Intervals:
         return Intervals.empty()
     off = trace.windows.gaps(int(trace.windows.start[0]), int(trace.windows.end[-1]))
     return off - Intervals.union(trace.events.start_ns[:], trace.events.ends(np.arange(len(trace.events))))
-
-
-def _tails(trace: Trace, device: int) -> Int64:
-    """Returns how long the device is idle at the end of each step in which it works, ns; -1 for other steps."""
-    steps, busy = find_steps(trace), busy_intervals(trace, device)
-    last_begun = np.searchsorted(busy.start, steps.end_ns) - 1
-    end = np.minimum(busy.end[last_begun], steps.end_ns)
-    return np.where((last_begun >= 0) & (end > steps.start_ns), steps.end_ns - end, -1)
 
 
 def first_lost_ns(trace: Trace) -> int | None:

@@ -145,9 +145,11 @@ def site_rows(trace: Trace, device: int, mean: StepAggregates, steps: Steps | No
     runs = _device_ns(trace, device, activity_sites(trace), len(SITES), steps or find_steps(trace))
     gaps, each = longest_gaps(trace, device, EXAMPLES, steps), _each_ns(trace, device)
     split, refill = split_late_ns(trace, device, steps), refill_late_ns(trace, device, steps)
-    rows, labels = [], _site_labels(trace)
+    rows, labels, model = [], {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
+    if model != PHASE_LABELS["forward"]:  # the trace shows no forward pass
+        labels["forward.model"] = model
     for place, site in enumerate(SITES):
-        idle, own = mean.site_idle(0, place), launched.get(site.id, _NOTHING)
+        idle, own = IdleNs(*mean.idle[0, place].tolist()), launched.get(site.id, _NOTHING)
         if idle.total_ns or own.launches:
             rows.append(SiteRow(
                 site.id, site.phase, labels[site.id], own.launches, own.starved_share, own.run_ahead_p50_ns,
@@ -167,23 +169,15 @@ def _each_ns(trace: Trace, device: int) -> dict[int, int]:
     }
 
 
-def _site_labels(trace: Trace) -> dict[str, str]:
-    """Labels of the sites. If the trace shows no forward pass, the model's site has its phase's label."""
-    labels, model = {site.id: site.label for site in SITES}, phase_labels(trace)["forward"]
-    return labels if model == PHASE_LABELS["forward"] else labels | {"forward.model": model}
-
-
 def phase_rows(trace: Trace, device: int, mean: StepAggregates, host_ns: Mapping[str, int]) -> list[PhaseRow]:
     """Phases with host time, launches or attributed idle time, in the order of a step."""
     launched = by_phase(trace, device)
     runs = _device_ns(trace, device, SITE_PHASE[activity_sites(trace)], len(PHASE_LABELS), find_steps(trace))
     rows = []
     for place, (phase, label) in enumerate(phase_labels(trace).items()):
-        idle, bubble, sums = (
-            mean.phase_idle(0, place),
-            mean.phase_bubble_ns(0, place),
-            launched.get(phase, _NOTHING),
-        )
+        of_phase, sums = place == SITE_PHASE, launched.get(phase, _NOTHING)
+        idle = IdleNs(*mean.idle[0, of_phase].sum(axis=0).tolist())
+        bubble = int(mean.bubble[0, of_phase].sum())
         if idle.total_ns or sums.launches or host_ns[phase]:
             bound = judge(Pace(idle, bubble, runs[place], starved_share=sums.starved_share))
             rows.append(PhaseRow(

@@ -225,17 +225,8 @@ class StepAggregates(msgspec.Struct, frozen=True, eq=False):
     def idle_of(self, step: int) -> IdleNs:
         return IdleNs(*self.idle[step].sum(axis=0).tolist())
 
-    def site_idle(self, step: int, site: int) -> IdleNs:
-        return IdleNs(*self.idle[step, site].tolist())
-
-    def phase_idle(self, step: int, phase: int) -> IdleNs:
-        return IdleNs(*self.idle[step, phase == SITE_PHASE].sum(axis=0).tolist())
-
     def bubble_ns(self, step: int) -> int:
         return int(self.bubble[step].sum())
-
-    def phase_bubble_ns(self, step: int, phase: int) -> int:
-        return int(self.bubble[step, phase == SITE_PHASE].sum())
 
     def of_reason(self, step: int, reason: str, phase: int) -> int:
         return int(self.idle[step, phase == SITE_PHASE, REASONS.index(reason)].sum())
