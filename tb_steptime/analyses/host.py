@@ -27,8 +27,7 @@ from tb_steptime.metrics.idle.bottleneck import LEADING_FRACTION, Bound, CpuPace
 from tb_steptime.metrics.idle.bubbles import BlockingRow, blocking_rows
 from tb_steptime.metrics.idle.gaps import behind_host_functions_ns
 from tb_steptime.metrics.idle.host_stalls import Pause, pauses
-from tb_steptime.metrics.idle.late_launches import bucket_copies
-from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, long_gaps
+from tb_steptime.metrics.idle.long_gaps import LongGaps, before_graphs_ns, bucket_copies, long_gaps
 from tb_steptime.metrics.idle.outside_ops import OutsideRange, PythonFunction, outside_range, python_function
 from tb_steptime.metrics.idle.python_work import HeldInterpreter, PythonWork, held_interpreter, python_work
 from tb_steptime.metrics.idle.reasons import IdleNs, devices_by_activity, starts_per_step

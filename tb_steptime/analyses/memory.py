@@ -8,16 +8,20 @@ import msgspec
 from tb_steptime.analyses.base import NOT_COMPUTED, Analysis
 from tb_steptime.metrics.memory.allocations import (
     CPU,
+    MOST_OPS,
     NO_TOTALS,
     NOT_RECORDED,
+    ChurnRow,
     MemoryBins,
+    OpMemory,
     Place,
+    churn,
     curve,
     memory_bins,
+    memory_by_op,
     memory_devices,
     memory_name,
 )
-from tb_steptime.metrics.memory.by_op import MOST_OPS, ChurnRow, OpMemory, churn, memory_by_op
 from tb_steptime.metrics.memory.fit.predictions import DeviceFit, fits
 from tb_steptime.metrics.memory.peak import (
     INCONSISTENT,

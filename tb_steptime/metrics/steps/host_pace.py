@@ -18,7 +18,7 @@ from tb_steptime.metrics.base import Evidence, Metric
 from tb_steptime.metrics.gpu.utilization import collective_names
 from tb_steptime.metrics.idle.bottleneck import Bound, Pace, judge
 from tb_steptime.metrics.idle.host_floor import HOST_FLOOR
-from tb_steptime.metrics.idle.late_launches import refill_late_ns, split_late_ns
+from tb_steptime.metrics.idle.long_gaps import refill_late_ns, split_late_ns
 from tb_steptime.metrics.idle.reasons import HOST_BOUND, REASONS, IdleNs
 from tb_steptime.metrics.idle.sums import longest_gaps
 from tb_steptime.metrics.launches import (
