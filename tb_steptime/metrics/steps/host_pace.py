@@ -237,10 +237,6 @@ class DeviceLevel(msgspec.Struct, frozen=True):
     run_ahead_ns: list[int | None]
 
 
-#: Number of activities that are counted at a time, to avoid arrays as long as all of them.
-_CHUNK = 1 << 18
-
-
 def device_levels(trace: Trace, device: int, queue: Sequence[QueueLevel]) -> list[DeviceLevel]:
     """The device in the bins of each level of the queue, whose bins are multiples of the finest level's."""
     if not queue:
@@ -272,8 +268,8 @@ def _run_ahead(trace: Trace, device: int, low: int, high: int, bin_ns: int) -> t
     events, launches = trace.events, find_launches(trace)
     bins = -(-(high - low) // bin_ns)
     count, total = np.zeros(bins, np.int64), np.zeros(bins, np.int64)
-    for first in range(0, len(launches.activity), _CHUNK):
-        activity, call = launches.activity[first : first + _CHUNK], launches.call[first : first + _CHUNK]
+    for first in range(0, len(launches.activity), _AT_ONCE):
+        activity, call = launches.activity[first : first + _AT_ONCE], launches.call[first : first + _AT_ONCE]
         start = events.start_ns[activity]
         shown = (events.device[activity] == device) & (call >= 0) & (start >= low) & (start < high)
         place = (start[shown] - low) // bin_ns
