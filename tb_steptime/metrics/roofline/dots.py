@@ -187,6 +187,9 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
     at_roof = _at_roof_ns(product.work, roof, peaks)
     efficiency = None if at_roof is None or not total_ns else at_roof * len(members) / total_ns
     fewer, computes = bool(calls.fewer[members].any()), _computes(product.work, roof, peaks)
+    gain_ns = 0
+    if at_roof is not None:  # up to GOOD_FRACTION of the roof; no kernel is shorter than an empty one
+        gain_ns = max(0, round(total_ns - len(members) * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
     return RooflineDot(
         op=product.op,
         shapes=product.shapes,
@@ -203,7 +206,7 @@ def _dot(trace: Trace, calls: _Calls, groups: Groups, group: int, peaks: Peaks |
         efficiency=efficiency,
         above=None if efficiency is None else why_above(efficiency, product.work, fewer, computes),
         bound=_bound(calls, members, product, roof, peaks) if at_roof is not None else None,
-        gain_ns=0 if at_roof is None else _gain_ns(at_roof, len(members), total_ns),
+        gain_ns=gain_ns,
     )
 
 
@@ -217,11 +220,6 @@ def _at_roof_ns(work: Work, roof: float | None, peaks: Peaks | None) -> float | 
         return None
     computing = _flops(work) / roof / 1000 if roof else 0.0  # TFLOP/s = 1000 FLOP/ns
     return max(computing, (work.least_bytes or 0) / peaks.memory)  # GB/s = bytes/ns
-
-
-def _gain_ns(at_roof: float, calls: int, total_ns: int) -> int:
-    """Gain up to GOOD_FRACTION of the roof. No kernel is shorter than an empty one."""
-    return max(0, round(total_ns - calls * max(at_roof / GOOD_FRACTION, EMPTY_NS)))
 
 
 def _bound(calls: _Calls, members: Int64, product: Product, roof: float | None, peaks: Peaks | None) -> Bound:

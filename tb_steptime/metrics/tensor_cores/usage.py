@@ -20,7 +20,7 @@ import numpy as np
 
 from tb_steptime.metrics.base import Figure, Metric, unknown
 from tb_steptime.metrics.flops.peaks import HALVES, Peaks, device_peaks
-from tb_steptime.metrics.gpu.activities import Products, find_products
+from tb_steptime.metrics.gpu.activities import find_products
 from tb_steptime.metrics.gpu.utilization import NO_KERNELS, kernel_rows, windows
 from tb_steptime.metrics.kernel_names.name_rules import Answer, classify, has_tensor_cores
 from tb_steptime.text import Reason, Unit, fraction
@@ -71,24 +71,19 @@ def resolve(trace: Trace, named: KernelAnswers) -> KernelAnswers:
     if not len(rows):
         return named
     products, device = find_products(trace), trace.events.device[trace.kernels.event[rows]]
-    dtype_of, dtypes = _dtypes(products)
+    names = ["" if product.work is None else product.work.dtype for product in products.distinct]
+    dtypes, dtype_of = np.unique(np.array(names, str), return_inverse=True)
+    dtype_of = dtype_of.reshape(-1)
     groups = Groups.of(named.place[rows], dtype_of[products.place[rows]])
     best = np.zeros(len(groups))
     np.maximum.at(best, groups.place, np.nan_to_num(rates(trace, named)[rows]))
     proved = []
     for i, rate in zip(groups.first.tolist(), best.tolist(), strict=True):
-        answer, dtype = named.distinct[named.place[rows[i]]], dtypes[dtype_of[products.place[rows[i]]]]
+        answer, dtype = named.distinct[named.place[rows[i]]], str(dtypes[dtype_of[products.place[rows[i]]]])
         proved.append(_proved(trace, answer, int(device[i]), dtype, rate))
     place = named.place.copy()
     place[rows] = len(named.distinct) + groups.place
     return KernelAnswers([*named.distinct, *proved], place)
-
-
-def _dtypes(products: Products) -> tuple[Int64, list[str]]:
-    """For each distinct product the number of its type, and the types."""
-    names = ["" if product.work is None else product.work.dtype for product in products.distinct]
-    dtypes, number = np.unique(np.array(names, str), return_inverse=True)
-    return number.reshape(-1).astype(np.int64), dtypes.tolist()
 
 
 def _proved(trace: Trace, answer: Answer, device: int, dtype: str, rate: float) -> Answer:
